@@ -1,0 +1,36 @@
+"""Motet trains many machine-learning models at once on one cluster.
+
+The names below load their module on first use, so `import motet` costs next to nothing:
+
+    from motet import NMF
+    model = NMF(rank=16).fit(ratings)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "KMeans": "motet.apps.kmeans",
+    "LDA": "motet.apps.lda",
+    "Lasso": "motet.apps.lasso",
+    "LinearRegression": "motet.apps.linear_regression",
+    "LinearSVM": "motet.apps.linear_svm",
+    "LogisticRegression": "motet.apps.logistic_regression",
+    "MLR": "motet.apps.mlr",
+    "MotetError": "motet.domain.errors",
+    "NMF": "motet.apps.nmf",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the public name `name` from its home module on first use (PEP 562)."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'motet' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME_OF, "__version__"])
