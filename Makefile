@@ -1,0 +1,55 @@
+# One entry point for people and for CI; `make` alone says what there is.
+PYTHON ?=
+TEST_WORKERS ?= 2
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+INSTALLED_BENCH := .venv/.installed-bench
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format docs readme bench check lock clean
+
+help: ## Say what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(INSTALLED) ## Create .venv with pinned versions (again only when they change)
+
+$(INSTALLED): pyproject.toml constraints.txt tools/setup.sh
+	@PYTHON='$(PYTHON)' tools/setup.sh
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	@EXTRAS=cluster,dev,bench tools/setup.sh
+	@touch $@
+
+demo: $(INSTALLED) ## Train four real models at the same time on a cluster inside this machine
+	@$(BIN)/motet demo
+
+test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup
+
+lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## Mend what can be mended by machine
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(INSTALLED) ## Build the documentation into docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+readme: $(INSTALLED) ## Run every block of the README
+	$(BIN)/python tools/run_blocks.py README.md
+
+bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+check: lint docs test readme ## All that CI checks
+
+lock: $(INSTALLED) ## Pin the newest versions that fit pyproject.toml
+	$(BIN)/python tools/lock.py
+
+clean: ## Remove what was built; .venv stays
+	rm -rf docs/_build build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,47 @@
+"""Asking for help must be instant: what `import motet` and `motet --help` load and cost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"fastapi", "matplotlib", "numba", "pandas", "ray", "scipy", "sklearn", "torch"}
+MAX_CPU_S = 0.5
+
+IMPORT = "import motet"
+HELP = """
+import contextlib, io
+from motet.interfaces.cli.main import main
+sys.argv = ["motet", "--help"]
+with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    main()
+assert "Usage" in said.getvalue()
+"""
+PROBE = """
+import json, sys, time
+{action}
+print(json.dumps({{"cpu_s": time.process_time(), "modules": list(sys.modules)}}))
+"""
+
+
+def probe(action: str) -> tuple[float, set[str]]:
+    """CPU seconds of a whole interpreter that does `action`, and the packages it has loaded."""
+    program = PROBE.format(action=action)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    seen = json.loads(done.stdout)
+    return seen["cpu_s"], {name.partition(".")[0] for name in seen["modules"]}
+
+
+@pytest.mark.parametrize("action", [IMPORT, HELP], ids=["import motet", "motet --help"])
+def test_nothing_heavy_is_loaded_before_it_is_needed(action: str) -> None:
+    _, packages = probe(action)
+    assert packages & HEAVY == set()
+
+
+@pytest.mark.parametrize("action", [IMPORT, HELP], ids=["import motet", "motet --help"])
+def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
+    cheapest_s = min(probe(action)[0] for _ in range(3))
+    assert cheapest_s < MAX_CPU_S

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Creates .venv with the pinned versions of constraints.txt and this checkout in editable mode.
+# PYTHON=/path/to/python chooses the interpreter; EXTRAS=cluster,dev,bench what comes with it.
+set -eu
+cd "$(dirname "$0")/.."
+extras=${EXTRAS:-cluster,dev}
+
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if new_enough "$candidate"; then echo "$candidate"; return; fi
+    done
+    fail "needs Python 3.11 or newer; found: $(python3 --version 2>&1 || true). Name one: make PYTHON=/path/to/python3.12"
+}
+
+create_environment() {
+    python=$(find_python)
+    "$python" -c 'import venv, ensurepip' 2>/dev/null ||
+        fail "$python cannot create environments; install its venv module (Debian, Ubuntu: apt install python3-venv)"
+    "$python" -m venv .venv
+}
+
+if [ ! -x .venv/bin/python ]; then create_environment; fi
+echo "setup: installing into .venv (about 200 MB the first time, a few minutes at most)" >&2
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+    --constraint constraints.txt --editable ".[$extras]" ||
+    fail "pip could not install; it says why above. Behind a proxy or without a network, set pip's own variables (PIP_INDEX_URL, PIP_FIND_LINKS) and run make again"
