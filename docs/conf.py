@@ -1,0 +1,29 @@
+"""How the documentation is built; `make docs` turns every warning into an error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from motet import __version__
+
+project = "Motet"
+author = "The Motet authors"
+copyright = "The Motet authors"
+release = version = __version__
+
+extensions = ["command_output", "myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
+autodoc_typehints = "description"
+autodoc_preserve_defaults = True
+default_role = "code"
+
+html_theme = "furo"
+html_title = "Motet"
+html_static_path = ["_static"]
