@@ -1,0 +1,1 @@
+"""The elastic parameter-server runtime: tables, executors, the worker loop, checkpoints."""

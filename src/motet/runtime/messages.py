@@ -1,0 +1,212 @@
+"""What executors and the controller say to each other on the data plane.
+
+A table request names the job's generation, the table, the blocks and the version of the ownership
+table that the sender used; an executor that no longer owns a block answers MOVED with a newer
+table.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.application import Step
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+Indices = NDArray[np.int64]
+
+
+class Kind(IntEnum):
+    """Request kinds."""
+
+    PULL = 1
+    PUSH = 2
+    UPDATE = 3
+    PUT = 4
+    LOAD_ROWS = 10
+    READ_STATE = 11
+    ABORT = 12
+    SET_OWNERSHIP = 13
+    EPOCH_DONE = 20
+    BATCH_DONE = 21
+
+
+class Status(IntEnum):
+    """Reply statuses below the transport's own error statuses."""
+
+    OK = 0
+    MOVED = 1
+    STALE = 2
+
+
+ANY_CLOCK = -1
+
+# A reply to a parked PULL carries the microseconds that it was parked.
+WAIT = struct.Struct("<Q")
+
+_TARGET = struct.Struct("<IHHQqII")
+_PUSH = struct.Struct("<iIIIIQqBxxxII")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Blocks, and optionally the rows wanted of each (None: all rows of every block).
+
+    `blocks: (n,), uint32`; `rows: (sum of counts,), uint32`, the rows of the first block first;
+    `counts: (n,), uint32`.
+    """
+
+    blocks: NDArray[np.uint32]
+    counts: NDArray[np.uint32] | None = None
+    rows: NDArray[np.uint32] | None = None
+
+    def encode(self) -> bytes:
+        """Bytes for the wire; `Target` carries the lengths."""
+        if self.counts is None or self.rows is None:
+            return self.blocks.tobytes()
+        return self.blocks.tobytes() + self.counts.tobytes() + self.rows.tobytes()
+
+    def pieces(self) -> list[tuple[int, NDArray[np.uint32] | None]]:
+        """Every block with its rows (None: all)."""
+        if self.counts is None or self.rows is None:
+            return [(block, None) for block in self.blocks.tolist()]
+        ends = np.cumsum(self.counts)
+        return [
+            (block, self.rows[end - count : end])
+            for block, count, end in zip(
+                self.blocks.tolist(), self.counts.tolist(), ends.tolist(), strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The head of every table request: what it is about."""
+
+    generation: int
+    table: int
+    version: int
+    clock: int
+    selection: Selection
+
+    ALL_ROWS = 0xFFFFFFFF
+    HEAD_BYTES = _TARGET.size
+
+    def encode(self) -> bytes:
+        """Bytes for the wire."""
+        return encode_target(
+            self.generation,
+            self.table,
+            self.version,
+            self.clock,
+            len(self.selection.blocks),
+            None if self.selection.rows is None else len(self.selection.rows),
+            self.selection.encode(),
+        )
+
+    @classmethod
+    def decode(cls, data: bytes | memoryview) -> tuple[Self, int]:
+        """The target and where the rest of the request's meta begins."""
+        generation, table, _, version, clock, blocks, rows = _TARGET.unpack_from(data)
+        offset = _TARGET.size
+        numbers = np.frombuffer(data, np.uint32, blocks, offset)
+        offset += 4 * blocks
+        if rows == cls.ALL_ROWS:
+            return cls(generation, table, version, clock, Selection(numbers)), offset
+        counts = np.frombuffer(data, np.uint32, blocks, offset)
+        offset += 4 * blocks
+        selection = Selection(numbers, counts, np.frombuffer(data, np.uint32, rows, offset))
+        return cls(generation, table, version, clock, selection), offset + 4 * rows
+
+
+def encode_target(
+    generation: int,
+    table: int,
+    version: int,
+    clock: int,
+    block_count: int,
+    row_count: int | None,
+    selection: bytes,
+) -> bytes:
+    """A request head around an encoded selection (a plan encodes its selection once)."""
+    rows = Target.ALL_ROWS if row_count is None else row_count
+    return _TARGET.pack(generation, table, 0, version, clock, block_count, rows) + selection
+
+
+@dataclass(frozen=True)
+class PushHead:
+    """What a PUSH adds: whose part of which mini-batch it is.
+
+    `instances`: how many of the mini-batch's instances this worker computed; `is_last`: nothing
+    more of this mini-batch follows from this worker to this server.
+    """
+
+    rank: int
+    step: Step
+    instances: int
+    is_last: bool
+
+    def encode(self) -> bytes:
+        """Bytes for the wire."""
+        step, statistics = self.step, self.step.statistics
+        head = _PUSH.pack(
+            self.rank,
+            step.epoch,
+            step.batch,
+            step.batch_count,
+            step.instances,
+            step.instance_count,
+            step.seed,
+            self.is_last,
+            self.instances,
+            len(statistics),
+        )
+        return head + struct.pack(f"<{len(statistics)}d", *statistics)
+
+    @classmethod
+    def decode(cls, data: bytes | memoryview, offset: int, clock: int) -> Self:
+        """From a PUSH's meta at `offset`."""
+        fields = _PUSH.unpack_from(data, offset)
+        rank, epoch, batch, batch_count, instances, total, seed, is_last, own, count = fields
+        statistics = struct.unpack_from(f"<{count}d", data, offset + _PUSH.size)
+        step = Step(epoch, batch, batch_count, clock, instances, total, seed, statistics=statistics)
+        return cls(rank, step, own, bool(is_last))
+
+
+def encode_json(value: Any) -> bytes:
+    """A small control message."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode_json(data: bytes | memoryview) -> Any:
+    """The inverse of `encode_json`."""
+    return json.loads(bytes(data))
+
+
+def encode_rows(rows: Rows) -> tuple[list[dict[str, Any]], list[Array]]:
+    """Descriptions and contiguous arrays of instances, ids first."""
+    arrays = [("", rows.ids), *rows.arrays()]
+    described = [
+        {"name": name, "dtype": array.dtype.str, "shape": array.shape} for name, array in arrays
+    ]
+    return described, [np.ascontiguousarray(array) for _, array in arrays]
+
+
+def decode_rows(described: list[dict[str, Any]], payload: memoryview) -> Rows:
+    """The inverse of `encode_rows`; copies out of `payload`."""
+    arrays: dict[str, Array] = {}
+    offset = 0
+    for entry in described:
+        dtype = np.dtype(entry["dtype"])
+        count = int(np.prod(entry["shape"], dtype=np.int64))
+        array = np.frombuffer(payload, dtype, count, offset).reshape(entry["shape"]).copy()
+        arrays[entry["name"]] = array
+        offset += array.nbytes
+    return Rows.from_arrays(arrays.pop(""), arrays)

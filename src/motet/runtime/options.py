@@ -1,0 +1,155 @@
+"""What a training run is asked to do, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from motet.domain.errors import BadInput
+
+if TYPE_CHECKING:
+    from motet.runtime.application import Application
+
+Consistency = Literal["bsp", "ssp", "async"]
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """Train until convergence: `loss <= value`, or relative improvement per epoch `< value`."""
+
+    kind: Literal["loss", "improvement"]
+    value: float
+
+    @classmethod
+    def parse(cls, text: str) -> StopRule:
+        """From `loss=X` or `improvement=Y`. Raises BadInput."""
+        kind, _, number = text.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if kind == "loss" and value == value:
+            return cls("loss", value)
+        if kind == "improvement" and value > 0:
+            return cls("improvement", value)
+        raise BadInput(
+            f"--until {text!r}: write loss=NUMBER or improvement=NUMBER (above 0, for example 1e-4)"
+        )
+
+    def met(self, losses: list[float]) -> bool:
+        """Whether training may stop after these epochs' losses."""
+        if not losses:
+            return False
+        if self.kind == "loss":
+            return losses[-1] <= self.value
+        if len(losses) < 2:
+            return False
+        previous, last = losses[-2:]
+        return abs(previous - last) < self.value * max(abs(previous), 1e-300)
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """One parameter-server job on a cluster.
+
+    `workers` and `servers` are counts of machines in that role; with `workers + servers > machines`
+    some machines host both.
+    """
+
+    machines: int
+    workers: int
+    servers: int
+    epochs: int
+    seed: int = 0
+    consistency: Consistency = "bsp"
+    staleness: int = 0
+    worker_batch_size: int | None = None
+    until: StopRule | None = None
+    checkpoint_every: int = 10
+    checkpoint_dir: Path | None = None
+    resume: bool = False
+    max_recoveries: int = 5
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        for role, count in (("workers", self.workers), ("servers", self.servers)):
+            if not 1 <= count <= self.machines:
+                raise BadInput(
+                    f"{role}={count}: must be between 1 and machines={self.machines}; "
+                    f"lower --{role} or raise --machines"
+                )
+        if self.epochs < 1:
+            raise BadInput(f"epochs={self.epochs}: must be at least 1")
+        if self.staleness < 0:
+            raise BadInput(f"staleness={self.staleness}: must be 0 or more")
+        if self.checkpoint_every < 1:
+            raise BadInput(f"checkpoint_every={self.checkpoint_every}: must be at least 1 (epochs)")
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """One finished epoch; times are means over workers, bytes are sums."""
+
+    epoch: int
+    loss: float
+    metrics: Mapping[str, float]
+    wall_s: float
+    comp_s: float
+    comm_s: float
+    wait_s: float
+    bytes_pulled: int
+    bytes_pushed: int
+    instances: int
+    batch_s: tuple[float, ...] = ()
+
+    @property
+    def instances_per_s(self) -> float:
+        """Training throughput over all workers."""
+        return self.instances / self.wall_s if self.wall_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A failure that the job survived."""
+
+    at_epoch: int
+    resumed_from_epoch: int
+    cause: str
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """A finished training run; `app` is fitted."""
+
+    app: Application
+    epochs: tuple[EpochReport, ...]
+    model_sha256: str
+    wall_s: float
+    recoveries: tuple[Recovery, ...] = field(default=())
+    resumed_from_epoch: int | None = None
+
+    @property
+    def losses(self) -> list[float]:
+        """Loss after each epoch."""
+        return [report.loss for report in self.epochs]
+
+
+class TrainObserver:
+    """Hears of a run's progress; every method may be left as it is. Called from one thread."""
+
+    def preparing(self, what: str) -> None:
+        """A start-up step has begun (for people: "starting 5 executors")."""
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training is about to begin."""
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        """A mini-batch ended (called a few times per second at most)."""
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """An epoch ended and was evaluated."""
+
+    def recovering(self, recovery: Recovery) -> None:
+        """An executor was lost; training continues from the last checkpoint."""

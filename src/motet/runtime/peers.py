@@ -1,0 +1,67 @@
+"""Connections from one process to the other executors of its job, made on first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import ConnectionLost
+from motet.transport import Arena, Connection, Endpoint
+
+Array = NDArray[Any]
+
+RETRY_FOR_S = 20.0
+
+
+class ExecutorPeers:
+    """Executors by number; closing it wakes everybody who waits for one of them."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[int, Endpoint],
+        secret: bytes,
+        arena: Arena,
+        retry_for_s: float = RETRY_FOR_S,
+    ) -> None:
+        self._endpoints = endpoints
+        self._secret = secret
+        self._arena = arena
+        self._retry_for_s = retry_for_s
+        self._lock = threading.Lock()
+        self._connections: dict[int, Connection] = {}
+        self._is_closed = False
+
+    def connection(self, executor: int) -> Connection:
+        """The connection to an executor. Raises Unreachable, and ConnectionLost after `close`."""
+        found = self._connections.get(executor)
+        if found is not None:
+            return found
+        with self._lock:
+            if self._is_closed:
+                raise ConnectionLost(
+                    f"connections were closed before executor {executor} was called"
+                )
+            if executor not in self._connections:
+                self._connections[executor] = Connection(
+                    self._endpoints[executor],
+                    self._secret,
+                    arena=self._arena,
+                    retry_for_s=self._retry_for_s,
+                )
+            return self._connections[executor]
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array that peers on this host can fill directly."""
+        return self._arena.empty(shape, dtype)
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            self._is_closed = True
+            connections = list(self._connections.values())
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,249 @@
+"""Executors as Ray actors: the only module of the runtime that knows Ray.
+
+Ray gives processes, gang placement (placement groups) and failure detection; bulk bytes and the
+mini-batch loop never go through it. `embedded` starts Ray inside this process's life: its N
+machines are logical (one custom resource each). `join` uses a running cluster, where every executor
+gets a node of its own (STRICT_SPREAD).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import ray
+from ray.exceptions import RayActorError, RayError
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from motet.domain.errors import BadInput, JobFailed, Unreachable
+from motet.runtime.application import Application
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.executor import Assignment, Executor, Outcome
+from motet.transport import Endpoint
+
+_CALL_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
+_OBJECT_STORE_BYTES = 100 << 20
+_LOGICAL_CAPACITY = 1000
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class RayCluster:
+    """A Ray cluster as a `Cluster`; a context manager that ends what it began."""
+
+    def __init__(self, machine_count: int, host: str, *, is_embedded: bool) -> None:
+        self._machine_count = machine_count
+        self._host = host
+        self._is_embedded = is_embedded
+        self._groups: list[PlacementGroup] = []
+
+    @classmethod
+    def embedded(cls, machines: int) -> Self:
+        """Start Ray here with `machines` logical machines, reachable from loopback only."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        resources = {_machine(number): _LOGICAL_CAPACITY for number in range(machines)}
+        ray.init(
+            address="local",
+            num_cpus=machines,
+            num_gpus=0,
+            resources=resources,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            _node_ip_address="127.0.0.1",
+        )
+        return cls(machines, "127.0.0.1", is_embedded=True)
+
+    @classmethod
+    def join(cls, address: str, machines: int) -> Self:
+        """Use a running Ray cluster. Raises Unreachable, or BadInput when it has too few nodes."""
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            first_line = str(error).strip().splitlines()[0]
+            raise Unreachable(
+                f"--address {address}: no Ray cluster answers there ({first_line}); "
+                "start one with `ray start --head` or leave --address out"
+            ) from error
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        if len(nodes) < machines:
+            ray.shutdown()
+            raise BadInput(
+                f"--machines {machines}: the Ray cluster at {address} has {len(nodes)} node(s); "
+                "lower --machines or add nodes"
+            )
+        return cls(machines, ray.util.get_node_ip_address(), is_embedded=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @property
+    def machine_count(self) -> int:
+        """How many machines a job may use."""
+        return self._machine_count
+
+    @property
+    def host(self) -> str:
+        """This process's address inside the cluster."""
+        return self._host
+
+    def launch(
+        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+    ) -> Mapping[int, ExecutorHandle]:
+        """Start one executor on each machine, all or none; compile the application's kernels."""
+        _pickle_by_value(app)
+        group = self._reserve(job, machines)
+        handles: dict[int, ExecutorHandle] = {}
+        try:
+            actors = [self._start(place, n, group, secret) for place, n in enumerate(machines)]
+            ray.get([actor.warm_up.remote(app) for actor in actors], timeout=_START_TIMEOUT_S)
+            endpoints = ray.get([actor.endpoint.remote() for actor in actors])
+        except (RayError, TimeoutError) as error:
+            remove_placement_group(group)
+            raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
+        for number, actor, endpoint in zip(machines, actors, endpoints, strict=True):
+            handles[number] = _RayExecutor(number, actor, endpoint)
+        return handles
+
+    def close(self) -> None:
+        """Give back what was reserved; an embedded cluster ends."""
+        if self._is_embedded:
+            ray.shutdown()
+            return
+        for group in self._groups:
+            with contextlib.suppress(RayError):
+                remove_placement_group(group)
+        ray.shutdown()
+
+    def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
+        if self._is_embedded:
+            bundles: list[dict[str, float]] = [{_machine(number): 1.0} for number in machines]
+            strategy = "PACK"
+        else:
+            bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
+        group = placement_group(bundles, strategy=strategy, name=f"motet-{job}")
+        if not group.wait(_CALL_TIMEOUT_S):
+            remove_placement_group(group)
+            raise JobFailed(
+                f"the cluster could not give {len(machines)} machine(s) to {job} within "
+                f"{_CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
+            )
+        self._groups.append(group)
+        return group
+
+    def _start(self, place: int, number: int, group: PlacementGroup, secret: bytes) -> Any:
+        options: dict[str, Any] = {
+            "num_cpus": 0,
+            "max_restarts": 0,
+            "max_concurrency": 8,
+            "scheduling_strategy": PlacementGroupSchedulingStrategy(
+                placement_group=group, placement_group_bundle_index=place
+            ),
+            "runtime_env": {"env_vars": _ONE_THREAD},
+        }
+        if self._is_embedded:
+            options["resources"] = {_machine(number): 0.001}
+        return ray.remote(**options)(_ExecutorActor).remote(number, secret, self._is_embedded)
+
+
+class _ExecutorActor:
+    """The actor around an `Executor`."""
+
+    def __init__(self, number: int, secret: bytes, is_embedded: bool) -> None:
+        host = "127.0.0.1" if is_embedded else ray.util.get_node_ip_address()
+        self._executor = Executor(number, secret, host)
+
+    def endpoint(self) -> Endpoint:
+        """Where the executor listens."""
+        return self._executor.endpoint
+
+    def warm_up(self, app: Application) -> None:
+        """Compile the application's kernels."""
+        self._executor.warm_up(app)
+
+    def configure(self, assignment: Assignment) -> None:
+        """See `Executor.configure`."""
+        self._executor.configure(assignment)
+
+    def run(self) -> Outcome:
+        """See `Executor.run`."""
+        return self._executor.run()
+
+    def abort(self) -> None:
+        """See `Executor.abort`."""
+        self._executor.abort()
+
+    def process_id(self) -> int:
+        """The operating system's number of this process (tests kill it)."""
+        return os.getpid()
+
+
+class _RayExecutor:
+    """`ExecutorHandle` over an actor."""
+
+    def __init__(self, number: int, actor: Any, endpoint: Endpoint) -> None:
+        self.number = number
+        self._actor = actor
+        self._endpoint = endpoint
+
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        return self._endpoint
+
+    def configure(self, assignment: Assignment) -> None:
+        """Hand over an assignment."""
+        self._call(self._actor.configure.remote(assignment))
+
+    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+        """Start the executor; `on_end` is called from a Ray thread."""
+        future = self._actor.run.remote().future()
+
+        def ended(done: Any) -> None:
+            on_end(self.number, None if done.exception() is not None else done.result())
+
+        future.add_done_callback(ended)
+
+    def abort(self) -> None:
+        """End the executor's generation."""
+        self._call(self._actor.abort.remote())
+
+    def process_id(self) -> int:
+        """The operating system's number of the executor's process."""
+        return int(self._call(self._actor.process_id.remote()))
+
+    def kill(self) -> None:
+        """End the process."""
+        with contextlib.suppress(Exception):
+            ray.kill(self._actor)
+
+    def _call(self, reference: Any) -> Any:
+        try:
+            return ray.get(reference, timeout=_CALL_TIMEOUT_S)
+        except (RayActorError, TimeoutError) as error:
+            raise ExecutorLost(f"executor {self.number}: {_brief(error)}") from error
+
+
+def _machine(number: int) -> str:
+    return f"motet_machine_{number}"
+
+
+def _brief(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+def _pickle_by_value(app: Application) -> None:
+    """Executors cannot import an application that was loaded from a user's file: send its code."""
+    module = sys.modules.get(type(app).__module__)
+    if module is not None and not module.__name__.startswith("motet."):
+        ray.cloudpickle.register_pickle_by_value(module)

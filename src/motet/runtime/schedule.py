@@ -1,0 +1,61 @@
+"""Which instances form which mini-batch: a property of the data and the seed, never of a worker.
+
+Spec 01, "Placement-independent training". The instances are dealt once, in a seeded random order:
+position p of that order belongs to mini-batch floor(p K / n) and to data block p mod B. So a
+mini-batch is a contiguous range of positions, and every data block contributes the same number of
+instances to every mini-batch, give or take one: no worker of a BSP step has to wait for an unlucky
+one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The division of `instance_count` instances into mini-batches and data blocks."""
+
+    instance_count: int
+    batch_count: int
+    block_count: int
+    seed: int
+
+    @classmethod
+    def of(cls, instance_count: int, batch_size: int, block_count: int, seed: int) -> Schedule:
+        """A schedule whose mini-batches hold `batch_size` instances (0: all) over all workers."""
+        size = min(batch_size, instance_count) if batch_size > 0 else instance_count
+        batches = math.ceil(instance_count / size)
+        return cls(instance_count, batches, min(block_count, instance_count), seed)
+
+    def deal(self) -> Indices:
+        """The seeded order: entry p is the instance at position p. `(instance_count,)`."""
+        return np.random.default_rng([self.seed, 0xDEA1]).permutation(self.instance_count)
+
+    def batch_bounds(self, batch: int) -> tuple[int, int]:
+        """The range of positions of a mini-batch."""
+        n, k = self.instance_count, self.batch_count
+        return -(-batch * n // k), -(-(batch + 1) * n // k)
+
+    def batch_instances(self, batch: int) -> int:
+        """How many instances a mini-batch holds over all workers."""
+        low, high = self.batch_bounds(batch)
+        return high - low
+
+    def block_positions(self, block: int) -> Indices:
+        """The positions of a data block, ascending."""
+        return np.arange(block, self.instance_count, self.block_count)
+
+    def batch_of(self, positions: Indices) -> Indices:
+        """The mini-batch of each position."""
+        return positions * self.batch_count // self.instance_count
+
+    def order(self, epoch: int) -> Indices:
+        """The order in which an epoch runs its mini-batches. `(batch_count,)`."""
+        return np.random.default_rng([self.seed, 0x0DE5, epoch]).permutation(self.batch_count)

@@ -1,0 +1,236 @@
+"""An owner's part of one table: answers PULL, PUSH, UPDATE and PUT for the blocks that it owns.
+
+The barrier of the mini-batch loop lives here and costs no message of its own. Under BSP a block
+commits mini-batch k when every worker has contributed to it, and a PULL of mini-batch k + 1 is
+parked until all blocks that it names have committed. Under SSP a PULL is parked until no worker is
+more than `staleness` mini-batches behind; under async it never is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.application import Step
+from motet.runtime.block import Accumulator, Block, Contribution, UpdateFunction
+from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Status, Target
+from motet.runtime.options import Consistency
+from motet.runtime.ownership import Ownership
+from motet.runtime.subtask import monotonic_us
+from motet.runtime.table import TableSpec
+from motet.transport import Request
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Synchronisation:
+    """How the workers of a job keep step."""
+
+    consistency: Consistency
+    staleness: int
+    worker_count: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Parked:
+    target: Target
+    request: Request
+    since_us: int
+
+
+class Shard:
+    """The blocks of one table at one executor."""
+
+    def __init__(
+        self,
+        spec: TableSpec,
+        update: UpdateFunction,
+        sync: Synchronisation,
+        ownership: Ownership,
+        executor: int,
+        first_clock: int = 0,
+    ) -> None:
+        """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
+        self._spec = spec
+        self._sync = sync
+        self._ownership = ownership
+        self._executor = executor
+        self._lock = threading.Lock()
+        self._parked: list[_Parked] = []
+        self._worker_clocks = np.full(sync.worker_count, first_clock, dtype=np.int64)
+        self._block_clocks = np.zeros(spec.block_count, dtype=np.int64)
+        self._blocks: dict[int, Block] = {}
+        self._accumulators: dict[int, Accumulator] = {}
+        for number in ownership.blocks_of(executor):
+            self._add_block(number, update, first_clock)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        rows = sum(self._spec.partition.rows_in(number) for number in self._blocks)
+        return rows * self._spec.model.value_bytes
+
+    def set_ownership(self, ownership: Ownership) -> None:
+        """Learn a newer ownership table."""
+        if ownership.version > self._ownership.version:
+            self._ownership = ownership
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def pull(self, request: Request, target: Target) -> None:
+        """Answer with the values, at once or when their mini-batch begins."""
+        if self._is_moved(request, target):
+            return
+        if not self._is_due(target):
+            with self._lock:
+                if not self._is_due(target):
+                    self._parked.append(_Parked(target, request, monotonic_us()))
+                    return
+        self._answer(request, target)
+
+    def push(self, request: Request, target: Target, head: PushHead) -> None:
+        """Count a worker's contribution; acknowledged once it is counted."""
+        if self._is_moved(request, target):
+            return
+        pieces = target.selection.pieces()
+        deltas = self._split(pieces, request.payload, is_delta=True)
+        committed = [
+            self._contribute(number, Contribution(delta, rows, head.step.statistics), head)
+            for (number, rows), delta in zip(pieces, deltas, strict=True)
+        ]
+        request.reply(Status.OK)
+        if any(committed) or (head.is_last and self._sync.consistency == "ssp"):
+            self._release_parked(head)
+
+    def update(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
+        """Run the update function on every named block, exactly once per (client, number)."""
+        if self._is_moved(request, target):
+            return
+        pieces = target.selection.pieces()
+        deltas = self._split(pieces, request.payload, is_delta=True)
+        for (block, rows), delta, number in zip(pieces, deltas, numbers, strict=True):
+            if delta is not None:
+                self._blocks[block].update(client, number, rows, delta, _NO_STEP)
+        request.reply(Status.OK)
+
+    def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
+        """Replace values, exactly once per (client, number)."""
+        if self._is_moved(request, target):
+            return
+        pieces = target.selection.pieces()
+        values = self._split(pieces, request.payload, is_delta=False)
+        for (block, rows), new, number in zip(pieces, values, numbers, strict=True):
+            if new is not None:
+                self._blocks[block].put(client, number, rows, new)
+        request.reply(Status.OK)
+
+    # -- mini-batches ----------------------------------------------------------------------------
+
+    def _contribute(self, number: int, contribution: Contribution, head: PushHead) -> bool:
+        block = self._blocks[number]
+        if self._sync.consistency != "bsp":
+            share = head.instances / max(head.step.instances, 1)
+            block.contribute_now(head.rank, contribution, replace(head.step, share=share))
+            return False
+        accumulator = self._accumulators[number]
+        if not block.contribute(accumulator, head.rank, contribution, head.step):
+            return False
+        self._block_clocks[number] = head.step.clock + 1
+        return True
+
+    def _is_due(self, target: Target) -> bool:
+        if target.clock == ANY_CLOCK or self._sync.consistency == "async":
+            return True
+        if self._sync.consistency == "ssp":
+            return bool(target.clock - self._worker_clocks.min() <= self._sync.staleness)
+        return bool((self._block_clocks[target.selection.blocks] >= target.clock).all())
+
+    def _release_parked(self, head: PushHead) -> None:
+        with self._lock:
+            if head.is_last:
+                clock = max(head.step.clock + 1, int(self._worker_clocks[head.rank]))
+                self._worker_clocks[head.rank] = clock
+            due: list[_Parked] = []
+            waiting: list[_Parked] = []
+            for entry in self._parked:
+                (due if self._is_due(entry.target) else waiting).append(entry)
+            self._parked = waiting
+        now_us = monotonic_us()
+        for entry in due:
+            self._answer(entry.request, entry.target, WAIT.pack(now_us - entry.since_us))
+
+    # -- bytes -----------------------------------------------------------------------------------
+
+    def _answer(self, request: Request, target: Target, meta: bytes = b"") -> None:
+        selection = target.selection
+        if selection.rows is not None:
+            request.reply(Status.OK, meta, [self._gather(target)])
+            return
+        blocks = [self._blocks[number] for number in selection.blocks.tolist()]
+        pinned = [(block, block.pin()) for block in blocks]
+        values = [values for _, values in pinned]
+        request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
+
+    def _gather(self, target: Target) -> Array:
+        rows = target.selection.rows
+        assert rows is not None
+        model = self._spec.model
+        out = np.empty((len(rows), *model.value_shape), model.dtype)
+        offset = 0
+        for number, wanted in target.selection.pieces():
+            if wanted is None or not len(wanted):
+                continue
+            self._blocks[number].gather(wanted, out[offset : offset + len(wanted)])
+            offset += len(wanted)
+        return out
+
+    def _split(
+        self, pieces: list[tuple[int, Any]], payload: memoryview, *, is_delta: bool
+    ) -> list[Array | None]:
+        """The payload as one array per block; None for a block with no rows in it."""
+        model = self._spec.model
+        dtype = model.delta_value_dtype if is_delta else model.dtype
+        shape = model.delta_value_shape if is_delta else model.value_shape
+        values = np.frombuffer(payload, dtype).reshape(-1, *shape)
+        parts: list[Array | None] = []
+        offset = 0
+        for number, rows in pieces:
+            count = self._spec.partition.rows_in(number) if rows is None else len(rows)
+            parts.append(values[offset : offset + count] if count else None)
+            offset += count
+        return parts
+
+    # -- ownership -------------------------------------------------------------------------------
+
+    def _is_moved(self, request: Request, target: Target) -> bool:
+        blocks = target.selection.blocks
+        if target.version == self._ownership.version and not len(blocks):
+            return False
+        if (self._ownership.owners[blocks] == self._executor).all():
+            return False
+        request.reply(Status.MOVED, self._ownership.encode())
+        return True
+
+    def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
+        model = self._spec.model
+        values = np.zeros(self._spec.block_shape(number), model.dtype)
+        self._blocks[number] = Block(values, update, clock)
+        self._block_clocks[number] = clock
+        self._accumulators[number] = Accumulator(
+            self._spec.delta_block_shape(number), model.delta_value_dtype, self._sync.worker_count
+        )
+
+
+_NO_STEP = Step(0, 0, 1, 0, 1, 1, 0)
+
+
+def _unpin(pinned: list[tuple[Block, Array]]) -> None:
+    for block, values in pinned:
+        block.unpin(values)

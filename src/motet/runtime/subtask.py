@@ -1,0 +1,63 @@
+"""PULL, COMP, PUSH: the three subtasks of a mini-batch, each timed.
+
+Harmony schedules them and Cruise's cost model reads them (spec 01), so they are explicit objects
+from the start. (De)serialisation happens outside COMM: a subtask's `wait_us` (time a server parked
+the pull until its mini-batch began) is not communication either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+Result = TypeVar("Result")
+Clock = Callable[[], int]
+
+
+class Kind(Enum):
+    """The kinds of subtask; PULL and PUSH are COMM."""
+
+    PULL = "pull"
+    COMP = "comp"
+    PUSH = "push"
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """One timed subtask of one mini-batch."""
+
+    kind: Kind
+    clock: int
+    start_us: int
+    end_us: int
+    wait_us: int = 0
+    payload_bytes: int = 0
+
+    @property
+    def busy_us(self) -> int:
+        """Duration without waiting for other workers."""
+        return max(self.end_us - self.start_us - self.wait_us, 0)
+
+
+@dataclass
+class SubtaskLog:
+    """Sums over the subtasks of an epoch, and each mini-batch's duration."""
+
+    busy_us: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    payload_bytes: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    wait_us: int = 0
+    batch_us: list[int] = field(default_factory=list)
+
+    def add(self, subtask: Subtask) -> None:
+        """Count one subtask."""
+        self.busy_us[subtask.kind] += subtask.busy_us
+        self.payload_bytes[subtask.kind] += subtask.payload_bytes
+        self.wait_us += subtask.wait_us
+
+
+def monotonic_us() -> int:
+    """Microseconds on a clock that never goes back."""
+    return time.perf_counter_ns() // 1000

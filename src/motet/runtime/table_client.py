@@ -1,0 +1,247 @@
+"""The client's side of a table: get, put, update for one key or many, and a mini-batch's COMM.
+
+Every request names (table, blocks, ownership version). MOVED answers teach the client the newer
+ownership table and the request goes to the new owner with the same sequence numbers, so an
+application never notices that a block moved (spec 01).
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import JobFailed
+from motet.runtime.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, encode_target
+from motet.runtime.ownership import Ownership
+from motet.runtime.routes import KeyPlan, Route
+from motet.runtime.table import TableSpec
+from motet.transport import Call, Connection, Reply
+
+Array = NDArray[Any]
+Indices = NDArray[np.int64]
+
+PUSH_CHUNK_BYTES = 2 << 20
+_REDIRECTS_FOR_S = 30.0
+_CLIENT = struct.Struct("<Q")
+
+
+class Peers(Protocol):
+    """Connections to executors by number."""
+
+    def connection(self, executor: int) -> Connection:
+        """The connection to an executor, made on first use."""
+        ...
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """A receive buffer that peers on this host can fill directly."""
+        ...
+
+
+class StaleGeneration(JobFailed):
+    """The job was reset (an executor was lost) while this request was under way."""
+
+
+class TableClient:
+    """One client's view of one table. Safe to use from several threads."""
+
+    def __init__(
+        self, spec: TableSpec, ownership: Ownership, peers: Peers, generation: int, client: int
+    ) -> None:
+        """`client`: a number that no other client of the job has (64 bits)."""
+        self.spec = spec
+        self._ownership = ownership
+        self._peers = peers
+        self._generation = generation
+        self._client = _CLIENT.pack(client)
+        self._lock = threading.Lock()
+        self._next_numbers = np.zeros(spec.block_count, dtype=np.uint64)
+        self._everything = KeyPlan(spec.partition, None, cover_all=True)
+
+    # -- single keys -----------------------------------------------------------------------------
+
+    def get(self, key: int) -> Array:
+        """The value of a key, `value_shape`."""
+        return self.multi_get(np.array([key]))[0]
+
+    def put(self, key: int, value: Array) -> None:
+        """Replace the value of a key; returns once the owner has done it."""
+        self.multi_put(np.array([key]), np.asarray(value)[None])
+
+    def update(self, key: int, delta: Array) -> None:
+        """Run the table's update function on a key; returns once the owner has done it."""
+        self.multi_update(np.array([key]), np.asarray(delta)[None])
+
+    # -- many keys -------------------------------------------------------------------------------
+
+    def plan(self, keys: Indices | None) -> KeyPlan:
+        """Divide unique keys (None: all) into blocks once, for repeated use.
+
+        Raises IndexError for a key outside the table.
+        """
+        if keys is None:
+            return self._everything
+        self._check(keys)
+        return KeyPlan(self.spec.partition, keys, cover_all=False)
+
+    def multi_get(self, keys: Indices | KeyPlan | None = None, out: Array | None = None) -> Array:
+        """The values of unique keys in their order, `(len(keys), *value_shape)`; None: all."""
+        plan = keys if isinstance(keys, KeyPlan) else self.plan(keys)
+        return self.read(plan, ANY_CLOCK, out)[0]
+
+    def multi_put(self, keys: Indices | KeyPlan | None, values: Array) -> None:
+        """Replace the values of unique keys (None: all)."""
+        self._write(Kind.PUT, keys, np.ascontiguousarray(values, self.spec.model.dtype))
+
+    def multi_update(self, keys: Indices | KeyPlan | None, deltas: Array) -> None:
+        """Run the update function on unique keys (None: all), exactly once."""
+        self._write(
+            Kind.UPDATE, keys, np.ascontiguousarray(deltas, self.spec.model.delta_value_dtype)
+        )
+
+    # -- mini-batches ----------------------------------------------------------------------------
+
+    def batch_plan(self, keys: Indices | None) -> KeyPlan:
+        """A plan for a mini-batch: names every block, so each block hears of every worker."""
+        if keys is None:
+            return self._everything
+        self._check(keys)
+        return KeyPlan(self.spec.partition, keys, cover_all=True)
+
+    def buffer(self, length: int) -> Array:
+        """Room for the values of `length` keys that `read` can fill without another copy."""
+        model = self.spec.model
+        return self._peers.empty((length, *model.value_shape), model.dtype)
+
+    def read(self, plan: KeyPlan, clock: int, out: Array | None) -> tuple[Array, int]:
+        """Values as of mini-batch `clock`'s start, and the microseconds that a server held them
+        back.
+        """
+        model = self.spec.model
+        if out is None:
+            out = self.buffer(plan.length)
+        destination = out
+
+        def submit(route: Route) -> Call:
+            return self._peers.connection(route.owner).submit(
+                Kind.PULL, self._head(route, clock), (), route.views(destination)
+            )
+
+        def receive(route: Route, reply: Reply) -> None:
+            if route.index is not None:
+                part = np.frombuffer(reply.payload, model.dtype)
+                destination[route.index] = part.reshape(-1, *model.value_shape)
+
+        return out, self._run(plan, plan.routes(self._ownership), submit, receive)
+
+    def contribute(self, plan: KeyPlan, delta: Array | None, head: PushHead) -> int:
+        """Send a worker's part of a mini-batch (None: nothing); returns payload bytes."""
+        model = self.spec.model
+        if delta is None:
+            plan = KeyPlan(self.spec.partition, np.empty(0, np.int64), cover_all=True)
+            delta = np.empty((0, *model.delta_value_shape), model.delta_value_dtype)
+        delta = np.ascontiguousarray(delta, model.delta_value_dtype)
+        encoded = head.encode()
+        self._send_in_chunks(Kind.PUSH, plan, delta, head.step.clock, lambda _: encoded)
+        return delta.nbytes
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def learn(self, ownership: Ownership) -> None:
+        """Take a newer ownership table."""
+        with self._lock:
+            if ownership.version > self._ownership.version:
+                self._ownership = ownership
+
+    @property
+    def ownership(self) -> Ownership:
+        """The newest ownership table known here."""
+        return self._ownership
+
+    def _write(self, kind: Kind, keys: Indices | KeyPlan | None, values: Array) -> None:
+        plan = keys if isinstance(keys, KeyPlan) else self.plan(keys)
+        with self._lock:
+            numbers = self._next_numbers.copy()
+            self._next_numbers[plan.blocks] += 1
+
+        def extra(route: Route) -> bytes:
+            return self._client + numbers[route.selection.blocks].tobytes()
+
+        self._send_in_chunks(kind, plan, values, ANY_CLOCK, extra)
+
+    def _send_in_chunks(
+        self, kind: Kind, plan: KeyPlan, values: Array, clock: int, extra: Callable[[Route], bytes]
+    ) -> None:
+        row_bytes = max(values.nbytes // max(len(values), 1), 1)
+        row_limit = max(PUSH_CHUNK_BYTES // row_bytes, 1)
+        routes = plan.routes(self._ownership)
+        chunks = [c for route in routes for c in route.chunks(row_limit, self.spec.partition)]
+
+        def submit(route: Route) -> Call:
+            meta = self._head(route, clock) + extra(route)
+            return self._peers.connection(route.owner).submit(kind, meta, route.part_of(values))
+
+        self._run(plan, chunks, submit, _ignore)
+
+    def _run(
+        self,
+        plan: KeyPlan,
+        routes: Sequence[Route],
+        submit: Callable[[Route], Call],
+        receive: Callable[[Route, Reply], None],
+    ) -> int:
+        """Send every route, wait for all, follow redirections; the longest time a server waited."""
+        pending = deque((route, submit(route)) for route in routes)
+        deadline_s = time.monotonic() + _REDIRECTS_FOR_S
+        wait_us = 0
+        while pending:
+            route, call = pending.popleft()
+            reply = call.wait()
+            if reply.status == Status.OK:
+                receive(route, reply)
+                if len(reply.meta):
+                    wait_us = max(wait_us, int(WAIT.unpack(reply.meta)[0]))
+            elif reply.status == Status.MOVED:
+                self._learn_from(reply, route, deadline_s)
+                for new in plan.split(route.selection.blocks.tolist(), self._ownership):
+                    pending.append((new, submit(new)))
+            else:
+                raise StaleGeneration(f"generation {self._generation} of the job has ended")
+        return wait_us
+
+    def _learn_from(self, reply: Reply, route: Route, deadline_s: float) -> None:
+        self.learn(Ownership.decode(reply.meta))
+        if time.monotonic() > deadline_s:
+            raise JobFailed(
+                f"blocks {route.selection.blocks[:5].tolist()}... of table {self.spec.number} "
+                f"found no owner within {_REDIRECTS_FOR_S:.0f} s"
+            )
+
+    def _head(self, route: Route, clock: int) -> bytes:
+        rows = route.selection.rows
+        return encode_target(
+            self._generation,
+            self.spec.number,
+            self._ownership.version,
+            clock,
+            len(route.selection.blocks),
+            None if rows is None else len(rows),
+            route.encoded,
+        )
+
+    def _check(self, keys: Indices) -> None:
+        if len(keys) and (int(keys.min()) < 0 or int(keys.max()) >= self.spec.model.key_count):
+            raise IndexError(
+                f"keys {int(keys.min())}..{int(keys.max())}: "
+                f"the table has keys 0..{self.spec.model.key_count - 1}"
+            )
+
+
+def _ignore(route: Route, reply: Reply) -> None:
+    del route, reply

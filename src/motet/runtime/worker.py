@@ -1,0 +1,150 @@
+"""The worker loop: PULL -> COMP -> PUSH for every mini-batch of an epoch.
+
+The loop knows a `ModelPort`, not a network: the same loop trains in-process (`local.py`) and over
+parameter servers (`table_client.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.application import Application, Batch, Step, Update
+from motet.runtime.rows import Rows
+from motet.runtime.schedule import Schedule
+from motet.runtime.subtask import Clock, Kind, Subtask, SubtaskLog
+
+Array = NDArray[Any]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What a COMM subtask moved, and how long a server made it wait for other workers."""
+
+    payload_bytes: int
+    wait_us: int
+
+
+class ModelPort(Protocol):
+    """A worker's view of the model."""
+
+    def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
+        """The values of `batch.keys` as of the mini-batch's start."""
+        ...
+
+    def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
+        """Contribute to the mini-batch (None: nothing); this worker's part of it is then done."""
+        ...
+
+    def pull_all(self) -> Array:
+        """The whole model as committed by now."""
+        ...
+
+
+class Share:
+    """The instances that one worker holds, ordered so that a mini-batch is a contiguous slice."""
+
+    def __init__(self, app: Application, schedule: Schedule, blocks: dict[int, Rows]) -> None:
+        """`blocks`: data blocks by number, each with its instances in dealt order."""
+        self._app = app
+        self.block_numbers = sorted(blocks)
+        positions = [schedule.block_positions(number) for number in self.block_numbers]
+        merged = np.concatenate(positions)
+        batches = schedule.batch_of(merged)
+        self._order = np.argsort(batches, kind="stable")
+        self._block_sizes = [len(part) for part in positions]
+        self.rows = Rows.concatenate([blocks[number] for number in self.block_numbers]).take(
+            self._order
+        )
+        bounds = np.searchsorted(batches[self._order], np.arange(schedule.batch_count + 1))
+        self._bounds = [int(bound) for bound in bounds]
+        self._batches: dict[int, Batch] = {}
+
+    def batch(self, number: int) -> Batch:
+        """This worker's part of a mini-batch; made once."""
+        if number not in self._batches:
+            low, high = self._bounds[number], self._bounds[number + 1]
+            rows = self.rows.slice(low, high)
+            self._batches[number] = self._app.make_batch(rows) if high > low else _empty(rows)
+        return self._batches[number]
+
+    def block_states(self) -> dict[int, Rows]:
+        """The state columns of every data block, in dealt order (for checkpoints and moves)."""
+        back = np.empty_like(self._order)
+        back[self._order] = np.arange(len(self._order))
+        state = self.rows.select(self._app.state_columns)
+        ends = np.cumsum(self._block_sizes)
+        return {
+            number: state.take(back[end - size : end])
+            for number, size, end in zip(self.block_numbers, self._block_sizes, ends, strict=True)
+        }
+
+
+class Worker:
+    """Runs the mini-batches of one job's share of the data."""
+
+    def __init__(
+        self,
+        app: Application,
+        schedule: Schedule,
+        share: Share,
+        model: ModelPort,
+        now_us: Clock,
+        on_batch: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._app = app
+        self._schedule = schedule
+        self._share = share
+        self._model = model
+        self._now_us = now_us
+        self._on_batch = on_batch
+
+    def run_epoch(self, epoch: int) -> SubtaskLog:
+        """Train one epoch; returns the times and bytes of its subtasks."""
+        log = SubtaskLog()
+        for position, number in enumerate(self._schedule.order(epoch)):
+            began = self._now_us()
+            self._run_batch(
+                self._share.batch(int(number)), self._step(epoch, position, number), log
+            )
+            log.batch_us.append(self._now_us() - began)
+            if self._on_batch is not None:
+                self._on_batch(epoch, position)
+        return log
+
+    def evaluate(self) -> Array:
+        """The application's evaluation sums over this worker's instances."""
+        return self._app.evaluate(self._share.rows, self._model.pull_all())
+
+    def _run_batch(self, batch: Batch, step: Step, log: SubtaskLog) -> None:
+        start = self._now_us()
+        model, pulled = self._model.pull(batch, step)
+        middle = self._now_us()
+        log.add(Subtask(Kind.PULL, step.clock, start, middle, pulled.wait_us, pulled.payload_bytes))
+        update = self._app.compute(batch, model, step) if len(batch.rows) else None
+        end = self._now_us()
+        log.add(Subtask(Kind.COMP, step.clock, middle, end))
+        pushed = self._model.push(batch, update, step)
+        finish = self._now_us()
+        log.add(Subtask(Kind.PUSH, step.clock, end, finish, pushed.wait_us, pushed.payload_bytes))
+
+    def _step(self, epoch: int, position: int, number: int) -> Step:
+        schedule = self._schedule
+        return Step(
+            epoch=epoch,
+            batch=position,
+            batch_count=schedule.batch_count,
+            clock=epoch * schedule.batch_count + position,
+            instances=schedule.batch_instances(int(number)),
+            instance_count=schedule.instance_count,
+            seed=schedule.seed,
+        )
+
+
+def _empty(rows: Rows) -> Batch:
+    return Batch(rows, keys=np.empty(0, dtype=np.int64))

@@ -1,0 +1,82 @@
+"""A `Cluster` whose executors are threads of this process, with real sockets between them."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from motet.transport import Endpoint
+
+from motet.runtime.application import Application
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.executor import Assignment, Executor, Outcome
+
+
+class InProcessExecutor:
+    """An executor in this process; `crash` makes it look like a killed process."""
+
+    def __init__(self, number: int, secret: bytes) -> None:
+        self.number = number
+        self._executor = Executor(number, secret)
+        self._on_end: Callable[[int, Outcome | None], None] | None = None
+        self._thread: threading.Thread | None = None
+        self._is_dead = False
+
+    def endpoint(self) -> Endpoint:
+        return self._executor.endpoint
+
+    def configure(self, assignment: Assignment) -> None:
+        self._check()
+        self._executor.configure(copy.deepcopy(assignment))
+
+    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+        self._check()
+        self._on_end = on_end
+        self._thread = threading.Thread(target=self._run, args=(on_end,))
+        self._thread.start()
+
+    def abort(self) -> None:
+        self._check()
+        self._executor.abort()
+
+    def kill(self) -> None:
+        self._is_dead = True
+        self._executor.close()
+        if self._thread is not None:
+            self._thread.join(timeout=30)
+            assert not self._thread.is_alive(), f"executor {self.number} does not stop"
+
+    def crash(self) -> None:
+        self._is_dead = True
+        self._executor.close()
+        assert self._on_end is not None
+        self._on_end(self.number, None)
+
+    def _run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+        outcome = self._executor.run()
+        if not self._is_dead:
+            on_end(self.number, outcome)
+
+    def _check(self) -> None:
+        if self._is_dead:
+            raise ExecutorLost(f"executor {self.number} is dead")
+
+
+class InProcessCluster:
+    """Machines 0..n-1, all of them here."""
+
+    def __init__(self, machine_count: int) -> None:
+        self.machine_count = machine_count
+        self.host = "127.0.0.1"
+        self.executors: dict[int, InProcessExecutor] = {}
+        self.launches: list[list[int]] = []
+
+    def launch(
+        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+    ) -> Mapping[int, ExecutorHandle]:
+        del job, app
+        new = {number: InProcessExecutor(number, secret) for number in machines}
+        self.launches.append(list(machines))
+        self.executors |= new
+        return dict(new)

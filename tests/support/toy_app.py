@@ -1,0 +1,97 @@
+"""A small application for tests of the runtime: least squares by gradient descent, with state.
+
+Every instance counts how often it was computed, so a test can tell a lost or a doubled mini-batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.application import (
+    Application,
+    Batch,
+    Evaluation,
+    ModelTable,
+    Step,
+    Update,
+)
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+
+
+class ToyRegression(Application):
+    name: ClassVar[str] = "toy"
+    dataset_kind: ClassVar[str] = "labelled"
+    statistics: ClassVar[tuple[str, ...]] = ("instances",)
+    state_columns: ClassVar[tuple[str, ...]] = ("visits",)
+
+    def __init__(
+        self,
+        features: int = 40,
+        batch_size: int = 20,
+        learning_rate: float = 0.05,
+        sparse: bool = False,
+        partition: str = "range",
+        fail_at_clock: int = -1,
+    ) -> None:
+        self.features = features
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.sparse = sparse
+        self.partition = partition
+        self.fail_at_clock = fail_at_clock
+
+    def prepare(self, dataset: Any, seed: int) -> Rows:
+        del dataset
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(203, self.features))
+        if self.sparse:
+            x *= rng.random(x.shape) < 0.1
+        y = x @ rng.normal(size=self.features)
+        return Rows(np.arange(len(x)), {"x": x, "y": y, "visits": np.zeros(len(x))})
+
+    def model_table(self) -> ModelTable:
+        return ModelTable(
+            self.features,
+            (1,),
+            np.dtype(np.float64),
+            partition="hash" if self.partition == "hash" else "range",
+        )
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        del rows, seed
+        return np.zeros((self.features, 1))
+
+    def make_batch(self, rows: Rows) -> Batch:
+        if not self.sparse:
+            return Batch(rows)
+        return Batch(rows, np.flatnonzero((rows["x"] != 0).any(axis=0)))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        if step.clock == self.fail_at_clock:
+            raise ZeroDivisionError("the application's own bug")
+        batch.rows["visits"][:] += 1
+        x = batch.rows["x"] if batch.keys is None else batch.rows["x"][:, batch.keys]
+        residual = x @ model[:, 0] - batch.rows["y"]
+        return Update((x.T @ residual)[:, None], (float(len(residual)),))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        if step.share == 1.0:
+            assert step.statistics[0] == step.instances
+        values -= self.learning_rate / step.instances * delta
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        residual = rows["x"] @ model[:, 0] - rows["y"]
+        return np.array([residual @ residual])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        del model
+        return Evaluation(float(sums[0]) / rows_count, {"mse": float(sums[0]) / rows_count})
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        self.coef_ = model[:, 0]
+        self.visits_ = rows["visits"]
