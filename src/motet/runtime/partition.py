@@ -34,25 +34,26 @@ class Partition:
         """The row of each key inside its block."""
         if self.kind == "hash":
             return keys // self.block_count
-        return keys - self._start(self.block_of(keys))
+        starts: Indices = self.block_of(keys) * self.key_count // self.block_count
+        return keys - starts
 
     def keys_of(self, block: int) -> Indices:
         """The keys of a block, in row order."""
         if self.kind == "hash":
             return np.arange(block, self.key_count, self.block_count)
-        return np.arange(self._start(block), self._start(block + 1))
+        return np.arange(self._first_key(block), self._first_key(block + 1))
 
     def rows_in(self, block: int) -> int:
         """How many keys a block holds."""
         if self.kind == "hash":
             return -((block - self.key_count) // self.block_count)
-        return int(self._start(block + 1) - self._start(block))
+        return self._first_key(block + 1) - self._first_key(block)
 
     def slice_of(self, block: int) -> slice:
         """Where the block's rows stand in an array of all keys."""
         if self.kind == "hash":
             return slice(block, self.key_count, self.block_count)
-        return slice(int(self._start(block)), int(self._start(block + 1)))
+        return slice(self._first_key(block), self._first_key(block + 1))
 
-    def _start(self, block: int | Indices) -> Indices:
-        return np.asarray(block, dtype=np.int64) * self.key_count // self.block_count
+    def _first_key(self, block: int) -> int:
+        return block * self.key_count // self.block_count

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import ray
+from ray._private import ray_constants
+from ray._private import worker as ray_worker
 from ray.exceptions import RayActorError, RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -45,9 +47,12 @@ class RayCluster:
     @classmethod
     def embedded(cls, machines: int) -> Self:
         """Start Ray here with `machines` logical machines, reachable from loopback only."""
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        resources = {_machine(number): _LOGICAL_CAPACITY for number in range(machines)}
+        _prepare_ray()
+        # Ray binds every interface unless it believes that this machine is a cluster alone.
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        resources: dict[str, float] = {
+            _machine(number): _LOGICAL_CAPACITY for number in range(machines)
+        }
         ray.init(
             address="local",
             num_cpus=machines,
@@ -57,13 +62,13 @@ class RayCluster:
             log_to_driver=False,
             logging_level=logging.ERROR,
             object_store_memory=_OBJECT_STORE_BYTES,
-            _node_ip_address="127.0.0.1",
         )
         return cls(machines, "127.0.0.1", is_embedded=True)
 
     @classmethod
     def join(cls, address: str, machines: int) -> Self:
         """Use a running Ray cluster. Raises Unreachable, or BadInput when it has too few nodes."""
+        _prepare_ray()
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -131,7 +136,7 @@ class RayCluster:
             strategy = "PACK"
         else:
             bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
-        group = placement_group(bundles, strategy=strategy, name=f"motet-{job}")
+        group: PlacementGroup = placement_group(bundles, strategy=strategy, name=f"motet-{job}")
         if not group.wait(_CALL_TIMEOUT_S):
             remove_placement_group(group)
             raise JobFailed(
@@ -231,6 +236,17 @@ class _RayExecutor:
             return ray.get(reference, timeout=_CALL_TIMEOUT_S)
         except (RayActorError, TimeoutError) as error:
             raise ExecutorLost(f"executor {self.number}: {_brief(error)}") from error
+
+
+def _prepare_ray() -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray prints a paragraph for every dead worker at any log level; the job reports it itself.
+    ray_worker.print_to_stdstream = _print_nothing
+
+
+def _print_nothing(*args: object, **options: object) -> None:
+    del args, options
 
 
 def _machine(number: int) -> str:
