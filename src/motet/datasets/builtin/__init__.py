@@ -1,0 +1,1 @@
+"""Data that needs no file: bundled real data sets and generators."""

@@ -1,0 +1,161 @@
+"""Instances as rows of numbers, with or without a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.kinds.base import Dataset, Selection
+from motet.domain.errors import BadInput
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    Features = NDArray[np.float64] | csr_matrix[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledMatrix(Dataset):
+    """Instances as rows of numbers, with one target value each if the source had a target.
+
+    `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
+    `target`: (rows,) float64. `class_names`: what target value k stood for in the source, where
+    the target column held words; None where it held numbers.
+    """
+
+    kind: ClassVar[str] = "matrix"
+
+    features: Features
+    target: NDArray[np.float64] | None = None
+    feature_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+
+    @property
+    def row_count(self) -> int:
+        """Number of instances."""
+        return int(self.features.shape[0])
+
+    @property
+    def feature_count(self) -> int:
+        """Number of columns."""
+        return int(self.features.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """True when `features` is a CSR matrix."""
+        return not isinstance(self.features, np.ndarray)
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        """Features (for CSR: data, indices, indptr), then the target."""
+        if isinstance(self.features, np.ndarray):
+            yield self.features
+        else:
+            yield from (self.features.data, self.features.indices, self.features.indptr)
+            yield np.array(self.features.shape, dtype=np.int64)
+        if self.target is not None:
+            yield self.target
+
+    def describe(self) -> str:
+        """For example "32,560 rows x 122 features, sparse (451,578 values), with a target"."""
+        storage = "dense" if isinstance(self.features, np.ndarray) else _stored(self.features)
+        ending = "without a target" if self.target is None else "with a target"
+        return f"{self.row_count:,} rows x {self.feature_count:,} features, {storage}, {ending}"
+
+    def require_target(self) -> NDArray[np.float64]:
+        """The target, (rows,) float64; raises `BadInput` when the source had none."""
+        if self.target is None:
+            remedy = "name the column with --target NAME_OR_INDEX (-1 is the last)"
+            raise BadInput(f"{self.source}: this application needs a target, found none; {remedy}")
+        return self.target
+
+    def rows(self, selection: Selection) -> Self:
+        """The chosen rows only, in the chosen order."""
+        target = None if self.target is None else self.target[selection]
+        return replace(self, features=self.features[selection], target=target)
+
+    def reindexed_like(self, train: LabelledMatrix) -> LabelledMatrix:
+        """This data with the columns and classes of `train`, so that its model can be applied.
+
+        Sparse data may have fewer columns (they get empty ones) or more (columns that training
+        never saw are left out, as a model without weights for them must; a note counts them).
+        Dense data must agree. Columns named alike are brought into the order of `train`.
+        Raises `BadInput` when the two cannot be brought together.
+        """
+        return _same_classes(_same_columns(self, train), train)
+
+
+def _stored(features: csr_matrix[np.float64]) -> str:
+    return f"sparse ({features.nnz:,} values)"
+
+
+def _same_columns(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix:
+    wanted, found = train.feature_names, test.feature_names
+    if wanted and found and wanted != found:
+        return _columns_by_name(test, wanted, found)
+    if test.feature_count == train.feature_count:
+        return test
+    if isinstance(test.features, np.ndarray):
+        raise BadInput(
+            f"{test.source}: {test.feature_count} feature columns, but training data "
+            f"{train.source} has {train.feature_count}; give both files the same columns"
+        )
+    return _resized(test, test.features, train.feature_count)
+
+
+def _columns_by_name(
+    test: LabelledMatrix, wanted: tuple[str, ...], found: tuple[str, ...]
+) -> LabelledMatrix:
+    position = {name: index for index, name in enumerate(found)}
+    missing = [name for name in wanted if name not in position]
+    if missing:
+        raise BadInput(
+            f"{test.source}: no column {missing[0]!r}, which the training data has "
+            f"({len(missing)} of {len(wanted)} are missing); give both files the same columns"
+        )
+    order = np.array([position[name] for name in wanted], dtype=np.intp)
+    return replace(test, features=test.features[:, order], feature_names=wanted)
+
+
+def _resized(
+    test: LabelledMatrix, features: csr_matrix[np.float64], column_count: int
+) -> LabelledMatrix:
+    unseen = int(np.count_nonzero(features.indices >= column_count))
+    note = (
+        f"{unseen:,} values are in columns that training never saw (from {column_count}): left out"
+    )
+    return replace(
+        test,
+        features=_with_columns(features, column_count),
+        notes=(*test.notes, note) if unseen else test.notes,
+    )
+
+
+def _with_columns(features: csr_matrix[np.float64], column_count: int) -> csr_matrix[np.float64]:
+    from scipy.sparse import csr_matrix
+
+    kept = features[:, : min(column_count, features.shape[1])]
+    arrays = (kept.data, kept.indices, kept.indptr)
+    return csr_matrix(arrays, shape=(features.shape[0], column_count))
+
+
+def _same_classes(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix:
+    if test.target is None or test.class_names == train.class_names:
+        return test
+    if test.class_names is None or train.class_names is None:
+        raise BadInput(
+            f"{test.source}: the target holds {'words' if test.class_names else 'numbers'}, in "
+            f"training data {train.source} it does not; write both the same way"
+        )
+    unknown = [name for name in test.class_names if name not in train.class_names]
+    if unknown:
+        raise BadInput(
+            f"{test.source}: class {unknown[0]!r} does not occur in training data "
+            f"{train.source} (it has {', '.join(train.class_names[:8])}); remove those rows"
+        )
+    new_code = np.array([train.class_names.index(name) for name in test.class_names], float)
+    target = new_code[test.target.astype(np.intp)]
+    return replace(test, target=target, class_names=train.class_names)

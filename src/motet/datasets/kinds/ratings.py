@@ -1,0 +1,147 @@
+"""Ratings of items by users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.kinds.base import Dataset, Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings(Dataset):
+    """Who rated what, and how high.
+
+    `users`, `items`: (ratings,) int32, positions in `user_ids` and `item_ids`, which hold the
+    ids that the source used, ascending. `values`: (ratings,) float64. Position -1 occurs only
+    after `reindexed_like` and means "training never saw this one".
+    """
+
+    kind: ClassVar[str] = "ratings"
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    values: NDArray[np.float64]
+    user_ids: NDArray[np.int64]
+    item_ids: NDArray[np.int64]
+
+    @classmethod
+    def from_ids(
+        cls,
+        users: NDArray[np.int64],
+        items: NDArray[np.int64],
+        values: NDArray[np.float64],
+        *,
+        source: str,
+        notes: tuple[str, ...] = (),
+    ) -> Self:
+        """Number the users and items of these (ratings,) arrays of ids from 0, ascending."""
+        user_ids, user_positions = np.unique(users, return_inverse=True)
+        item_ids, item_positions = np.unique(items, return_inverse=True)
+        return cls(
+            users=user_positions.astype(np.int32),
+            items=item_positions.astype(np.int32),
+            values=np.ascontiguousarray(values, dtype=np.float64),
+            user_ids=user_ids,
+            item_ids=item_ids,
+            source=source,
+            notes=notes,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(users, items)."""
+        return len(self.user_ids), len(self.item_ids)
+
+    @property
+    def rating_count(self) -> int:
+        """Number of ratings."""
+        return len(self.values)
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """(ratings,) True where training saw both the user and the item."""
+        return (self.users >= 0) & (self.items >= 0)
+
+    @property
+    def unknown_count(self) -> int:
+        """Ratings whose user or item training never saw; 0 unless `reindexed_like` was called."""
+        return int(np.count_nonzero(~self.is_known))
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        """Users, items, values, user ids, item ids."""
+        yield from (self.users, self.items, self.values, self.user_ids, self.item_ids)
+
+    def describe(self) -> str:
+        """For example "80,000 ratings, 943 users x 1,650 items (5.1 % filled)"."""
+        user_count, item_count = self.shape
+        filled_percent = 100 * self.rating_count / max(1, user_count * item_count)
+        return (
+            f"{self.rating_count:,} ratings, {user_count:,} users x {item_count:,} items "
+            f"({filled_percent:.3g} % filled)"
+        )
+
+    def rows(self, selection: Selection) -> Self:
+        """The chosen ratings only; positions and ids stay as they are."""
+        return replace(
+            self,
+            users=self.users[selection],
+            items=self.items[selection],
+            values=self.values[selection],
+        )
+
+    def renumbered(self) -> Self:
+        """The same ratings with positions for those users and items only that have one."""
+        return type(self).from_ids(
+            self.user_ids[self.users],
+            self.item_ids[self.items],
+            self.values,
+            source=self.source,
+            notes=self.notes,
+        )
+
+    def without(self, held_out: Ratings) -> Self:
+        """These ratings less every (user, item) pair that `held_out` also has, renumbered.
+
+        Renumbered so that an item whose only ratings are held out counts as never seen.
+        """
+        other = held_out.reindexed_like(self)
+        keep = ~np.isin(self._cells(), other._cells()[other.is_known])
+        note = f"{int(np.count_nonzero(~keep)):,} ratings are left out: {held_out.source} has them"
+        return replace(self.rows(keep).renumbered(), notes=(*self.notes, note))
+
+    def _cells(self) -> NDArray[np.int64]:
+        """(ratings,) one number for each (user, item) pair."""
+        return self.users.astype(np.int64) * len(self.item_ids) + self.items
+
+    def reindexed_like(self, train: Ratings) -> Ratings:
+        """These ratings with the user and item positions of `train`.
+
+        Ratings of users or items that training never saw stay, with position -1, and a note
+        counts them: dropping them would make a test error look better than it is, so a model
+        has to answer for them with what it knows (the training mean).
+        """
+        users = _positions(self.user_ids, train.user_ids)[self.users]
+        items = _positions(self.item_ids, train.item_ids)[self.items]
+        moved = replace(
+            self, users=users, items=items, user_ids=train.user_ids, item_ids=train.item_ids
+        )
+        if not moved.unknown_count:
+            return moved
+        note = (
+            f"{moved.unknown_count:,} of {moved.rating_count:,} ratings are of users or items "
+            f"that {train.source} does not have; they count, predicted by the training mean"
+        )
+        return replace(moved, notes=(*moved.notes, note))
+
+
+def _positions(ids: NDArray[np.int64], known_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Position of each id in the ascending `known_ids`, -1 where it is not there."""
+    if not len(known_ids):
+        return np.full(len(ids), -1, dtype=np.int32)
+    nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
+    return np.where(known_ids[nearest] == ids, nearest, -1).astype(np.int32)

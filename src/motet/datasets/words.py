@@ -1,0 +1,89 @@
+"""From texts to a bag-of-words corpus: which words count, and which are noise."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from motet.datasets.kinds import Corpus
+
+# A word is made of letters; parts of identifiers, paths, markup and numbers are not words.
+_WORD = re.compile(r"(?<![\w.`@\\/-])[A-Za-z][a-z]{2,19}(?![\w`(=@\\/])(?!\.\w)")
+
+# The usual closed-class words of English (three letters or more).
+_CLOSED_CLASS = """
+about above across after afterwards again against all almost alone along already also although
+always among and another any anyone anything anyway are aren around away back because been before
+behind being below between both but can cannot could couldn did didn does doesn doing don done
+down during each either else enough etc even ever every everything except few first for from
+further get gets given gives got had has have having hence her here hers him himself his how
+however indeed instead into isn its itself just last latter least less let like made make makes
+many may maybe mean might more most much must myself neither never next nobody none nor not
+nothing now off often once one only onto other others otherwise our ours out over own per perhaps
+please put rather really same see seem seems several shall she should shouldn since some somehow
+someone something sometimes still such than that the their them themselves then there therefore
+these they thing things this those though three through thus together too toward two under until
+unless upon use used uses using usually very via want was wasn way ways well were weren what
+whatever when whenever where whereas wherever whether which while who whole whose why will with
+within without won would wouldn yes yet you your yours
+"""
+STOP_WORDS = frozenset(_CLOSED_CLASS.split())
+
+
+@dataclass(frozen=True)
+class VocabularyRule:
+    """Which words of a collection make its vocabulary.
+
+    A word must occur in at least `min_documents` documents and in at most `max_share` of them;
+    of those the `max_words` that occur in most documents are kept (ties: alphabetical).
+    """
+
+    min_documents: int = 2
+    max_share: float = 0.5
+    max_words: int = 20_000
+    stop_words: frozenset[str] = STOP_WORDS
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in order, in lower case, three letters or more."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) -> tuple[str, ...]:
+    """The words that `rule` keeps, in alphabetical order."""
+    spread: Counter[str] = Counter()
+    for document in documents:
+        spread.update(set(document))
+    most = max(rule.max_share * len(documents), rule.min_documents)
+    fitting = [
+        word
+        for word, count in spread.items()
+        if rule.min_documents <= count <= most and word not in rule.stop_words
+    ]
+    fitting.sort(key=lambda word: (-spread[word], word))
+    return tuple(sorted(fitting[: rule.max_words]))
+
+
+def corpus_from_texts(
+    texts: Iterable[str], rule: VocabularyRule, *, source: str, min_words: int = 1
+) -> Corpus:
+    """Count the words of each text; texts left with fewer than `min_words` are left out."""
+    documents = [words_of(text) for text in texts]
+    vocabulary = choose_vocabulary(documents, rule)
+    number = {word: index for index, word in enumerate(vocabulary)}
+    coded = [[number[word] for word in document if word in number] for document in documents]
+    kept = [document for document in coded if len(document) >= min_words]
+    owner = np.repeat(np.arange(len(kept)), [len(document) for document in kept])
+    words = np.array([word for document in kept for word in document], dtype=np.int64)
+    return Corpus.from_pairs(
+        owner,
+        words,
+        np.ones(len(words), dtype=np.int64),
+        (len(kept), len(vocabulary)),
+        source=source,
+        vocabulary=vocabulary,
+    )
