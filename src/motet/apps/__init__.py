@@ -1,0 +1,110 @@
+"""The training applications, one per file, and how a name or a file becomes one.
+
+Nothing is imported until an application is asked for: listing the names costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
+
+from motet.domain.errors import BadInput, UnknownName
+
+if TYPE_CHECKING:
+    from motet.apps.estimator import Estimator
+
+APPLICATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "kmeans": "motet.apps.kmeans:KMeans",
+        "lasso": "motet.apps.lasso:Lasso",
+        "lda": "motet.apps.lda:LDA",
+        "linear_regression": "motet.apps.linear_regression:LinearRegression",
+        "linear_svm": "motet.apps.linear_svm:LinearSVM",
+        "logistic_regression": "motet.apps.logistic_regression:LogisticRegression",
+        "mlr": "motet.apps.mlr:MLR",
+        "nmf": "motet.apps.nmf:NMF",
+    }
+)
+"""Every application that comes with Motet: name -> "module:Class"."""
+
+
+def load_application(name: str) -> type[Estimator]:
+    """The class behind a name of `APPLICATIONS`, a file (`./mine.py`, or `./mine.py:Class` where it
+    defines several) or `package.module:Class`.
+
+    Raises UnknownName for a name nobody knows, BadInput for a file or module that holds none.
+    """
+    place, _, class_name = APPLICATIONS.get(name, name).partition(":")
+    if place.endswith(".py"):
+        return _application_in(_module_from_file(Path(place)), class_name, name)
+    if not class_name:
+        raise UnknownName("application", name, APPLICATIONS)
+    return _application_in(_module_named(place, name), class_name, name)
+
+
+def load_model(path: str | Path) -> Estimator:
+    """A fitted model that any application's `save` wrote. Raises BadInput."""
+    from motet.apps.estimator import read_model
+
+    header, _ = read_model(path)
+    return load_application(header["application"]).load(path)
+
+
+def _module_named(module: str, asked: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise BadInput(f"{asked}: there is no module {error.name!r} on Python's path") from None
+
+
+def _module_from_file(path: Path) -> ModuleType:
+    """Run a user's file under a module name that hides no other module."""
+    name = f"motet_user_{path.stem}"
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file; an application is a name, ./file.py or module:Class")
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise BadInput(f"{path}: {type(error).__name__} while loading it: {error}") from error
+    return module
+
+
+def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Estimator]:
+    own = _applications_of(module)
+    if class_name:
+        if class_name not in own:
+            raise UnknownName(f"application in {module.__name__}", class_name, own)
+        return own[class_name]
+    if len(own) != 1:
+        found = ", ".join(sorted(own)) or "none"
+        raise BadInput(
+            f"{asked}: holds {len(own)} applications ({found}); "
+            f"define one class that extends motet.apps.estimator.Estimator, or write {asked}:Class"
+        )
+    return next(iter(own.values()))
+
+
+def _applications_of(module: ModuleType) -> dict[str, type[Estimator]]:
+    from motet.apps.estimator import Estimator
+
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, Estimator)
+        and value.__module__ == module.__name__
+        and not value.__abstractmethods__
+    }

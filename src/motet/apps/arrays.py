@@ -1,0 +1,116 @@
+"""From what Python users hold (arrays, sparse matrices, DataFrames) to the data set kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.domain.errors import BadInput
+
+Array = NDArray[Any]
+
+_SOURCE = "X"
+
+
+def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
+    """`X` (and `y`) as the data set kind that an application reads.
+
+    "labelled", "unlabelled": rows are instances. "ratings": rows are users, columns items; a
+    sparse matrix's stored entries are the ratings, of a dense one all. "corpus": rows are
+    documents, columns words, values counts. A Motet data set is taken as it is. Raises BadInput.
+    """
+    if isinstance(X, Dataset):
+        return X
+    if kind == "ratings":
+        return ratings_of(X)
+    if kind == "corpus":
+        return corpus_of(X)
+    return labelled_of(X, y if kind == "labelled" else None)
+
+
+def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
+    """Rows of numbers; `y` of words becomes class numbers in alphabetical order."""
+    features = finite_matrix(X)
+    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+    target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
+    return LabelledMatrix(features, target, names, class_names, source=_SOURCE)
+
+
+def ratings_of(X: Any) -> Ratings:
+    """A user x item matrix as ratings; every row is a user, every column an item."""
+    matrix = finite_matrix(X)
+    users, items, values = _entries(matrix)
+    user_count, item_count = matrix.shape
+    return Ratings(
+        users=users.astype(np.int32),
+        items=items.astype(np.int32),
+        values=values,
+        user_ids=np.arange(user_count, dtype=np.int64),
+        item_ids=np.arange(item_count, dtype=np.int64),
+        source=_SOURCE,
+    )
+
+
+def corpus_of(X: Any) -> Corpus:
+    """A document x word matrix of counts as a corpus."""
+    matrix = finite_matrix(X)
+    documents, words, counts = _entries(matrix)
+    if ((counts < 0) | (counts != np.floor(counts))).any():
+        raise BadInput(f"{_SOURCE}: word counts must be whole numbers of at least 0")
+    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+    return Corpus.from_pairs(
+        documents.astype(np.int64),
+        words.astype(np.int64),
+        counts.astype(np.int64),
+        (int(matrix.shape[0]), int(matrix.shape[1])),
+        source=_SOURCE,
+        vocabulary=names,
+    )
+
+
+def finite_matrix(X: Any) -> Any:
+    """`X` as a float64 matrix, C-contiguous or CSR with sorted, unique columns. Raises BadInput."""
+    matrix: Any
+    if hasattr(X, "tocsr"):
+        from scipy.sparse import csr_matrix
+
+        matrix = csr_matrix(X, dtype=np.float64)
+        matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        try:
+            values = matrix = np.ascontiguousarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{_SOURCE}: not a matrix of numbers ({error})") from None
+    if matrix.ndim != 2:
+        raise BadInput(f"{_SOURCE}: {matrix.ndim} dimensions; it must have 2 (rows, columns)")
+    if not np.isfinite(values).all():
+        raise BadInput(f"{_SOURCE}: holds NaN or infinite values; fill or remove them first")
+    return matrix
+
+
+def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
+    """Row, column and value of every entry of a dense matrix, every stored one of a sparse one."""
+    if isinstance(matrix, np.ndarray):
+        rows, columns = np.indices(matrix.shape)
+        return rows.ravel(), columns.ravel(), matrix.ravel()
+    coordinates = matrix.tocoo()
+    return coordinates.row, coordinates.col, coordinates.data
+
+
+def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    target = np.asarray(y)
+    if target.ndim != 1 or len(target) != row_count:
+        raise BadInput(
+            f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
+        )
+    if target.dtype.kind in "OUS":
+        names, codes = np.unique(target.astype(str), return_inverse=True)
+        return codes.astype(np.float64), tuple(map(str, names))
+    target = target.astype(np.float64)
+    if not np.isfinite(target).all():
+        raise BadInput("y: holds NaN or infinite values; remove those rows first")
+    return target, None

@@ -1,0 +1,204 @@
+"""An application as a scikit-learn estimator: `fit` on arrays, `save`, `load`, `clone`, `Pipeline`.
+
+`fit` runs the same mini-batch loop and the same kernels in this process that a cluster runs on
+many machines; with one seed both give the same model. The constructor's arguments are the
+hyper-parameters and are stored unchanged; `prepare` checks them, before any machine is taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.arrays import as_dataset
+from motet.domain.errors import BadInput
+from motet.runtime.application import Application
+from motet.runtime.local import LocalTraining
+from motet.runtime.options import StopRule
+
+Array = NDArray[Any]
+EstimatorType = Literal["classifier", "regressor", "clusterer"]
+
+_HEADER = "motet"
+_FORMAT_VERSION = 1
+
+
+class Estimator(Application):
+    """Base class of the applications in `motet.apps`, and of your own (docs/applications.md).
+
+    A subclass's `__init__` stores its arguments under their own names, `epochs` and `random_state`
+    among them. Fitted attributes end in `_`; they hold arrays, numbers, strings or tuples of them.
+    """
+
+    estimator_type: ClassVar[EstimatorType | None] = None
+    """What scikit-learn should take it for; None: a transformer."""
+    epochs: int
+    random_state: int | None
+    tol: float = 0.0
+    """`fit` stops early when the loss improves by less than this, relatively (0: never)."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train in this process on arrays, SciPy sparse matrices, DataFrames or a Motet data set.
+
+        Afterwards `loss_curve_: (epochs,)` holds the loss after each epoch. Raises BadInput.
+        """
+        self.check_number("epochs", at_least=1, whole=True)
+        seed = seed_of(self.random_state)
+        training = LocalTraining(
+            self, self.prepare(as_dataset(self.dataset_kind, X, y), seed), seed
+        )
+        losses: list[float] = []
+        for report in training.epochs(self.epochs):
+            losses.append(report.loss)
+            if self.tol > 0 and StopRule("improvement", self.tol).met(losses):
+                break
+        self.adopt(training.model.values, training.final_rows())
+        self.loss_curve_ = np.array(losses)
+        return self
+
+    def warm_up(self) -> None:
+        """Compile the kernels on tiny data, so that no mini-batch pays for it."""
+
+    # -- on disk -----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as npz (no pickle in it): one array per fitted attribute."""
+        self.check_fitted()
+        header = {
+            "format": _FORMAT_VERSION,
+            "application": self.name,
+            "parameters": {name: _plain(value) for name, value in self.get_params().items()},
+        }
+        with Path(path).open("wb") as file:
+            arrays = {_HEADER: np.array(json.dumps(header)), **self.get_state()}
+            np.savez(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The model that `save` wrote. Raises BadInput for a file that holds something else."""
+        header, state = read_model(path)
+        if header["application"] != cls.name:
+            raise BadInput(
+                f"{path}: holds a model of {header['application']!r}, not of {cls.name!r}; "
+                "load it with that application's class or with motet.apps.load_model"
+            )
+        model = cls(**header["parameters"])
+        for name, value in state.items():
+            setattr(model, name, value.item() if value.ndim == 0 else value)
+        return model
+
+    def get_state(self) -> dict[str, Array]:
+        """Every fitted attribute that is not None, as an array without Python objects."""
+        fitted = {key: value for key, value in super().get_state().items() if value.dtype != object}
+        return dict(sorted(fitted.items()))
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def check_fitted(self) -> None:
+        """Raise BadInput unless the model has been fitted or loaded."""
+        if not self.__sklearn_is_fitted__():
+            raise BadInput(f"this {type(self).__name__} is not fitted; call fit or load first")
+
+    def check_number(
+        self,
+        name: str,
+        *,
+        at_least: float | None = None,
+        above: float | None = None,
+        at_most: float = float("inf"),
+        whole: bool = False,
+    ) -> None:
+        """Raise BadInput unless the hyper-parameter `name` is a number within its limits."""
+        value = getattr(self, name)
+        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        low_enough = is_number and np.isfinite(value) and value <= at_most
+        if (
+            low_enough
+            and (at_least is None or value >= at_least)
+            and (above is None or value > above)
+        ):
+            return
+        limits = [f"at least {at_least:g}"] if at_least is not None else []
+        limits += [f"above {above:g}"] if above is not None else []
+        limits += [f"at most {at_most:g}"] if np.isfinite(at_most) else []
+        kind = "a whole number" if whole else "a number"
+        raise BadInput(
+            f"{self.name}: {name}={value!r} must be {kind} {' and '.join(limits)}".rstrip()
+        )
+
+    # -- what scikit-learn asks for --------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(key.endswith("_") and not key.startswith("_") for key in vars(self))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn import utils
+
+        kind = self.estimator_type
+        return utils.Tags(
+            estimator_type=kind,
+            target_tags=utils.TargetTags(required=self.dataset_kind == "labelled"),
+            transformer_tags=None
+            if kind in ("classifier", "regressor")
+            else utils.TransformerTags(),
+            classifier_tags=utils.ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=utils.RegressorTags() if kind == "regressor" else None,
+            input_tags=utils.InputTags(sparse=True),
+        )
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of a saved model. Raises BadInput."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header: dict[str, Any] = json.loads(str(arrays.pop(_HEADER)))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file") from None
+    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{path}: not a model that Motet saved ({error})") from None
+    if header.get("format") != _FORMAT_VERSION:
+        raise BadInput(
+            f"{path}: model format {header.get('format')}, this Motet reads {_FORMAT_VERSION}; "
+            "install the version that wrote it"
+        )
+    return header, arrays
+
+
+def seed_of(random_state: int | None) -> int:
+    """A seed of 0 or more; None draws a fresh one. Raises BadInput."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(1 << 31))
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise BadInput(
+            f"random_state={random_state!r} must be None or a whole number of at least 0"
+        )
+    return int(random_state)
+
+
+def check_columns(found: int, expected: int, what: Iterable[str] = ("features",)) -> None:
+    """Raise BadInput when data to predict on is not as wide as the training data was."""
+    if found != expected:
+        raise BadInput(f"{found} {' '.join(what)} in X, but the model was fitted with {expected}")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
