@@ -17,9 +17,7 @@ def plans(draw: st.DrawFn) -> tuple[KeyPlan, Ownership]:
     partition = Partition(
         key_count, draw(st.integers(1, key_count)), draw(st.sampled_from(["range", "hash"]))
     )
-    keys = draw(
-        st.none() | st.lists(st.integers(0, key_count - 1), unique=True, min_size=1, max_size=40)
-    )
+    keys = draw(st.none() | st.lists(st.integers(0, key_count - 1), unique=True, max_size=40))
     owners = draw(
         st.lists(st.integers(0, 3), min_size=partition.block_count, max_size=partition.block_count)
     )

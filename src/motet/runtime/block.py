@@ -108,12 +108,15 @@ class Accumulator:
             else:
                 np.add(self._sum, delta, out=self._sum)
             self._is_zero = False
-        if self._statistics:
-            pairs = zip(self._statistics, contribution.statistics, strict=True)
-            self._statistics = tuple(a + b for a, b in pairs)
-        else:
-            self._statistics = contribution.statistics
+        self._statistics = _added(self._statistics, contribution.statistics)
         self._next_rank += 1
+
+
+def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    """Element by element; a worker without instances in the mini-batch reports nothing."""
+    if not one or not other:
+        return one or other
+    return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
 class Block:

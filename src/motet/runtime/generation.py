@@ -113,7 +113,8 @@ class Generation:
         )
 
     def _send_data(self, rows: Rows) -> None:
-        owners = Ownership.even(self._plan.schedule.block_count, self._plan.roles.workers)
+        # A small mini-batch is a stretch of neighbouring blocks: dealt, it spreads over all workers.
+        owners = Ownership.dealt(self._plan.schedule.block_count, self._plan.roles.workers)
         calls = []
         for block, part in deal_blocks(rows, self._plan.schedule).items():
             described, arrays = encode_rows(part)

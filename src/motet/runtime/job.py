@@ -247,7 +247,7 @@ class Job:
             bytes_pulled=sum(report.pulled_bytes for report in ordered),
             bytes_pushed=sum(report.pushed_bytes for report in ordered),
             instances=len(self._rows),
-            batch_s=tuple(batch_us / 1e6),
+            batch_s=tuple((batch_us / 1e6).tolist()),
         )
 
     # -- failures --------------------------------------------------------------------------------

@@ -30,6 +30,12 @@ class Ownership:
         shares = np.arange(block_count) * len(executors) // block_count
         return cls(1, np.asarray(executors, dtype=np.int32)[shares])
 
+    @classmethod
+    def dealt(cls, block_count: int, executors: Sequence[int]) -> Self:
+        """Neighbouring blocks apart: block i to executor i mod n, as cards are dealt."""
+        owners = np.asarray(executors, dtype=np.int32)[np.arange(block_count) % len(executors)]
+        return cls(1, owners)
+
     def blocks_of(self, executor: int) -> list[int]:
         """The blocks that an executor owns, ascending."""
         return [int(block) for block in np.flatnonzero(self.owners == executor)]

@@ -118,7 +118,7 @@ class KeyPlan:
         order = np.argsort(blocks, kind="stable")
         rows = self.partition.row_of(keys).astype(np.uint32)
         used, starts = np.unique(blocks[order], return_index=True)
-        for block, positions in zip(used, np.split(order, starts[1:]), strict=True):
+        for block, positions in zip(used, np.split(order, starts)[1:], strict=True):
             self._positions[int(block)] = positions
             self._rows[int(block)] = rows[positions]
         if cover_all:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 
+_FEWEST_BLOCKS = 16
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -29,10 +31,14 @@ class Schedule:
 
     @classmethod
     def of(cls, instance_count: int, batch_size: int, block_count: int, seed: int) -> Schedule:
-        """A schedule whose mini-batches hold `batch_size` instances (0: all) over all workers."""
+        """A schedule whose mini-batches hold `batch_size` instances (0: all) over all workers.
+
+        At most `block_count` data blocks; fewer when a mini-batch could not draw from all of them.
+        """
         size = min(batch_size, instance_count) if batch_size > 0 else instance_count
         batches = math.ceil(instance_count / size)
-        return cls(instance_count, batches, min(block_count, instance_count), seed)
+        blocks = min(block_count, instance_count, max(size, _FEWEST_BLOCKS))
+        return cls(instance_count, batches, blocks, seed)
 
     def deal(self) -> Indices:
         """The seeded order: entry p is the instance at position p. `(instance_count,)`."""
