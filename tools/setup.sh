@@ -10,7 +10,7 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
 find_python() {
-    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
         if new_enough "$candidate"; then echo "$candidate"; return; fi
     done
     fail "needs Python 3.11 or newer; found: $(python3 --version 2>&1 || true). Name one: make PYTHON=/path/to/python3.12"
@@ -24,7 +24,7 @@ create_environment() {
 }
 
 if [ ! -x .venv/bin/python ]; then create_environment; fi
-echo "setup: installing into .venv (about 200 MB the first time, a few minutes at most)" >&2
+echo "setup: installing into .venv (the first time takes a minute or a few, and 1 GB of disk)" >&2
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
     --constraint constraints.txt --editable ".[$extras]" ||
     fail "pip could not install; it says why above. Behind a proxy or without a network, set pip's own variables (PIP_INDEX_URL, PIP_FIND_LINKS) and run make again"
