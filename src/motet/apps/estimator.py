@@ -11,7 +11,6 @@ import inspect
 import json
 import os
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -40,6 +39,8 @@ class Estimator(Application):
 
     estimator_type: ClassVar[EstimatorType | None] = None
     """What scikit-learn should take it for; None: a transformer."""
+    fitted_attribute: ClassVar[str] = "coef_"
+    """An attribute that `adopt` sets and `prepare` does not: where it is, the model is fitted."""
     epochs: int
     random_state: int | None
     tol: float = 0.0
@@ -138,7 +139,7 @@ class Estimator(Application):
     # -- what scikit-learn asks for --------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(key.endswith("_") and not key.startswith("_") for key in vars(self))
+        return self.fitted_attribute in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn import utils
@@ -194,10 +195,10 @@ def seed_of(random_state: int | None) -> int:
     return int(random_state)
 
 
-def check_columns(found: int, expected: int, what: Iterable[str] = ("features",)) -> None:
-    """Raise BadInput when data to predict on is not as wide as the training data was."""
+def check_columns(found: int, expected: int, what: str = "features") -> None:
+    """Raise BadInput unless data to predict on has as many `what` as the training data had."""
     if found != expected:
-        raise BadInput(f"{found} {' '.join(what)} in X, but the model was fitted with {expected}")
+        raise BadInput(f"X has {found} {what}, but the model was fitted with {expected}")
 
 
 def _plain(value: Any) -> Any:

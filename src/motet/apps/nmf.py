@@ -1,0 +1,336 @@
+"""NMF: non-negative matrix factorisation of ratings by stochastic gradient descent.
+
+A rating d of item i by user u is explained by l . r with l, r >= 0. The factors l of a user travel
+with the user, an instance of the training data; the item factors r are the model (seed 000, ch. 2).
+Per rating the objective is (l . r - d)^2 / 2 + l2 (|l|^2 + |r|^2) / 2.
+
+Users of a mini-batch see the item factors of its start and change their own at once; the items'
+gradients are summed over the mini-batch, and `apply` steps and clips at 0. So the result does not
+depend on which worker holds a user, and factors never become negative. Everything is float64: sums
+in another order then differ by 1e-15, and the kernel is no slower than with float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.apps.arrays import as_dataset
+from motet.apps.estimator import Estimator, check_columns
+from motet.apps.keyed_random import uniform_rows
+from motet.datasets.kinds import Ratings
+from motet.domain.errors import BadInput
+from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.rows import Ragged, Rows
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_USER_STREAM, _ITEM_STREAM = 1, 2
+_FOLD_IN_SWEEPS = 100
+
+
+class NMF(Estimator):
+    """Non-negative factors of users and items from ratings.
+
+    `rank`: factors per user and item. `l2`: regularisation per rating. `learning_rate`: step size
+    of the first epoch, `decay`: its factor from epoch to epoch. `batch_size`: users per mini-batch
+    over all workers.
+
+    Loss: root mean squared error (RMSE) of the training ratings. Fitted: `components_: (rank,
+    items)` and `user_factors_: (users, rank)`, in the order of `item_ids_` and `user_ids_`.
+    """
+
+    name = "nmf"
+    dataset_kind = "ratings"
+    state_columns = ("factors",)
+    fitted_attribute = "components_"
+    default_epochs = 60
+
+    components_: Floats
+    user_factors_: Floats
+
+    def __init__(
+        self,
+        rank: int = 16,
+        l2: float = 0.1,
+        learning_rate: float = 0.01,
+        decay: float = 0.97,
+        batch_size: int = 96,
+        epochs: int = default_epochs,
+        random_state: int | None = 0,
+    ) -> None:
+        self.rank = rank
+        self.l2 = l2
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.random_state = random_state
+
+    # -- data and model ----------------------------------------------------------------------------
+
+    def prepare(self, dataset: Ratings, seed: int) -> Rows:
+        """One instance per user: `items` and `ratings` (ragged), `factors: (users, rank)`."""
+        self._check_parameters()
+        _check_ratings(dataset)
+        self.user_ids_ = dataset.user_ids
+        self.item_ids_ = dataset.item_ids
+        self.mean_rating_ = float(dataset.values.mean())
+        self.rating_range_ = np.array([dataset.values.min(), dataset.values.max()])
+        offsets, items, ratings = _by_user(dataset)
+        users = np.arange(len(offsets) - 1)
+        return Rows(
+            users,
+            {
+                "items": Ragged(offsets, items),
+                "ratings": Ragged(offsets, ratings),
+                "factors": self._first_factors(seed, _USER_STREAM, users),
+            },
+        )
+
+    def model_table(self) -> ModelTable:
+        """One key per item, its factors as value."""
+        return ModelTable(len(self.item_ids_), (self.rank,), np.dtype(np.float64))
+
+    def initial_model(self, rows: Rows, seed: int) -> Floats:
+        """Factors for which a prediction is the mean rating, give or take."""
+        del rows
+        return self._first_factors(seed, _ITEM_STREAM, np.arange(len(self.item_ids_)))
+
+    # -- one mini-batch ----------------------------------------------------------------------------
+
+    def make_batch(self, rows: Rows) -> Batch:
+        """Pulls the items that these users rated; keeps the ratings' positions among them."""
+        keys, positions = np.unique(rows.ragged("items").values, return_inverse=True)
+        return Batch(rows, keys.astype(np.int64), extras=positions.astype(np.int32))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        """Steps of the users' own factors, and the gradient of the items'."""
+        ratings = batch.rows.ragged("ratings")
+        gradient = np.zeros_like(model)
+        _descend(
+            ratings.offsets,
+            batch.extras,
+            ratings.values,
+            batch.rows["factors"],
+            model,
+            gradient,
+            self._rate(step.epoch),
+            self.l2,
+        )
+        return Update(gradient)
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        """One gradient step, then the projection onto r >= 0."""
+        values -= self._rate(step.epoch) * delta
+        np.maximum(values, 0.0, out=values)
+
+    # -- evaluation --------------------------------------------------------------------------------
+
+    def evaluate(self, rows: Rows, model: Array) -> Floats:
+        """The sum of squared errors and the number of ratings."""
+        items, ratings = rows.ragged("items"), rows.ragged("ratings").values
+        error = _squared_error(items.offsets, items.values, ratings, rows["factors"], model)
+        return np.array([error, len(ratings)])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        """`train_rmse`, which is also the loss."""
+        del model, rows_count
+        rmse = float(np.sqrt(sums[0] / sums[1]))
+        return Evaluation(rmse, {"train_rmse": rmse})
+
+    def test_metrics(self, dataset: Any) -> dict[str, float]:
+        """`test_rmse`; predictions as by `predict`, within the range of the training ratings."""
+        return {"test_rmse": -self.score(dataset)}
+
+    # -- the fitted estimator ----------------------------------------------------------------------
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        """Keep the factors of both sides."""
+        self.components_ = np.ascontiguousarray(model.T)
+        self.user_factors_ = np.array(rows["factors"])
+
+    def predict(self, pairs: Any) -> Floats:
+        """Ratings for `pairs: (n, 2)` of user and item ids.
+
+        Within the range of the training ratings; the training mean where the user or the item was
+        never seen.
+        """
+        self.check_fitted()
+        users, items = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+        return self._rate_pairs(_find(users, self.user_ids_), _find(items, self.item_ids_))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the RMSE of `X`: ratings by user and item id, or a matrix shaped as in training."""
+        del y
+        self.check_fitted()
+        ratings = self._ratings_of(X)
+        if ratings is not X:
+            check_columns(ratings.shape[0], len(self.user_ids_), "users")
+            ratings = replace(ratings, user_ids=self.user_ids_)
+        users = _lookup(ratings.users, ratings.user_ids, self.user_ids_)
+        items = _lookup(ratings.items, ratings.item_ids, self.item_ids_)
+        return -float(np.sqrt(np.mean((self._rate_pairs(users, items) - ratings.values) ** 2)))
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """`fit`, then the users' factors `(users, rank)`."""
+        return self.fit(X, y).user_factors_
+
+    def transform(self, X: Any) -> Floats:
+        """Factors `(users, rank)` of any users, from their ratings `X` of the learned items."""
+        self.check_fitted()
+        ratings = self._ratings_of(X)
+        offsets, items, values = _by_user(ratings)
+        known = _lookup(items, ratings.item_ids, self.item_ids_)
+        return _fold_in(offsets, known, values, self.components_.T.copy(), self.l2)
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """The full user x item matrix that factors `X: (users, rank)` stand for."""
+        self.check_fitted()
+        matrix: Floats = np.asarray(X, dtype=np.float64) @ self.components_
+        return matrix
+
+    def warm_up(self) -> None:
+        """Compile the kernels of training."""
+        tiny = Ratings.from_ids(np.arange(2), np.arange(2), np.ones(2), source="warm-up")
+        type(self)(rank=2, epochs=1, random_state=0).fit(tiny)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        self.check_number("rank", at_least=1, whole=True)
+        self.check_number("l2", at_least=0)
+        self.check_number("learning_rate", above=0)
+        self.check_number("decay", above=0, at_most=1)
+        self.check_number("batch_size", at_least=0, whole=True)
+
+    def _first_factors(self, seed: int, stream: int, ids: NDArray[np.int64]) -> Floats:
+        """Within 0.5 and 1.5 times the value for which l . r is the mean rating."""
+        spread = 0.5 + uniform_rows(seed, stream, ids, self.rank)
+        return float(np.sqrt(self.mean_rating_ / self.rank)) * spread
+
+    def _rate(self, epoch: int) -> float:
+        return float(self.learning_rate * self.decay**epoch)
+
+    def _ratings_of(self, X: Any) -> Ratings:
+        """`X` as ratings; the columns of a matrix are the learned items, in order."""
+        if isinstance(X, Ratings):
+            return X
+        ratings: Ratings = as_dataset(self.dataset_kind, X)
+        check_columns(ratings.shape[1], len(self.item_ids_), "items")
+        return replace(ratings, item_ids=self.item_ids_)
+
+    def _rate_pairs(self, users: Indices, items: Indices) -> Floats:
+        """Predictions for positions in the fitted factors, -1: never seen."""
+        products = np.einsum("nk,kn->n", self.user_factors_[users], self.components_[:, items])
+        known = (users >= 0) & (items >= 0)
+        lowest, highest = self.rating_range_
+        return np.where(known, np.clip(products, lowest, highest), self.mean_rating_)
+
+
+def _check_ratings(dataset: Ratings) -> None:
+    if not dataset.rating_count:
+        raise BadInput(f"{dataset.source}: holds no ratings; nmf needs at least one")
+    lowest = dataset.values.min()
+    if lowest < 0:
+        raise BadInput(
+            f"{dataset.source}: rating {lowest:g}; nmf explains ratings of at least 0, "
+            "add a constant to all of them"
+        )
+
+
+def _by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
+    """Offsets of the users' ratings, their items and values, sorted by user and item."""
+    order = np.lexsort((ratings.items, ratings.users))
+    counts = np.bincount(ratings.users, minlength=ratings.shape[0])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return offsets, ratings.items[order], ratings.values[order]
+
+
+def _find(ids: Indices, known_ids: Indices) -> Indices:
+    """Position of each id in the ascending `known_ids`, -1 where it is not there."""
+    nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
+    return np.where(known_ids[nearest] == ids, nearest, -1)
+
+
+def _lookup(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> Indices:
+    """Positions in `ids` (-1: none) as positions in `known_ids` (-1: not there)."""
+    return np.where(positions >= 0, _find(ids, known_ids)[positions], -1)
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def _descend(
+    offsets: Indices,
+    items: NDArray[np.int32],
+    ratings: Floats,
+    factors: Floats,
+    item_factors: Floats,
+    gradient: Floats,
+    rate: float,
+    l2: float,
+) -> None:
+    """One pass over the users' ratings; `factors` change at once, item gradients are summed."""
+    rank = factors.shape[1]
+    own = np.empty(rank)
+    for user in range(len(offsets) - 1):
+        own[:] = factors[user]
+        for entry in range(offsets[user], offsets[user + 1]):
+            item = items[entry]
+            error = -ratings[entry]
+            for k in range(rank):
+                error += own[k] * item_factors[item, k]
+            for k in range(rank):
+                user_value, item_value = own[k], item_factors[item, k]
+                gradient[item, k] += error * user_value + l2 * item_value
+                own[k] = max(user_value - rate * (error * item_value + l2 * user_value), 0.0)
+        factors[user] = own
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def _squared_error(
+    offsets: Indices,
+    items: NDArray[np.int32],
+    ratings: Floats,
+    factors: Floats,
+    item_factors: Floats,
+) -> float:
+    total = 0.0
+    for user in range(len(offsets) - 1):
+        for entry in range(offsets[user], offsets[user + 1]):
+            error = -ratings[entry]
+            for k in range(factors.shape[1]):
+                error += factors[user, k] * item_factors[items[entry], k]
+            total += error * error
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _fold_in(
+    offsets: Indices, items: Indices, ratings: Floats, item_factors: Floats, l2: float
+) -> Floats:
+    """The best factors >= 0 of each user alone: coordinate descent on the normal equations."""
+    user_count, rank = len(offsets) - 1, item_factors.shape[1]
+    factors = np.zeros((user_count, rank))
+    for user in range(user_count):
+        gram, target = np.zeros((rank, rank)), np.zeros(rank)
+        for entry in range(offsets[user], offsets[user + 1]):
+            if items[entry] >= 0:
+                values = item_factors[items[entry]]
+                gram += np.outer(values, values)
+                target += ratings[entry] * values
+                for k in range(rank):
+                    gram[k, k] += l2
+        for _ in range(_FOLD_IN_SWEEPS):
+            for k in range(rank):
+                rest = target[k] - gram[k] @ factors[user] + gram[k, k] * factors[user, k]
+                factors[user, k] = max(rest, 0.0) / max(gram[k, k], 1e-300)
+    return factors
