@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Application
+from motet.runtime.application import Application, Evaluation
 from motet.runtime.checkpoint import Checkpoint, merged_state
 from motet.runtime.cluster import ExecutorHandle, Roles
 from motet.runtime.executor import CONTROLLER, Assignment, Outcome
@@ -62,6 +62,20 @@ class Generation:
         self._model_owners = Ownership.even(plan.table.block_count, plan.roles.servers)
         client = int.from_bytes(os.urandom(4), "little") << 32
         self._client = TableClient(plan.table, self._model_owners, self._peers, number, client)
+
+    @property
+    def batch_count(self) -> int:
+        """Mini-batches of an epoch."""
+        return self._plan.schedule.batch_count
+
+    @property
+    def instance_count(self) -> int:
+        """Instances of the data set."""
+        return self._plan.schedule.instance_count
+
+    def summarise(self, model: Array, sums: Array) -> Evaluation:
+        """Loss and metrics from all workers' evaluation sums."""
+        return self._plan.app.summarise(model, sums, self.instance_count)
 
     def set_up(self, rows: Rows, start: Checkpoint) -> None:
         """Give every executor its part, its data blocks and its model blocks."""
@@ -113,7 +127,7 @@ class Generation:
         )
 
     def _send_data(self, rows: Rows) -> None:
-        # A small mini-batch is a stretch of neighbouring blocks: dealt, it spreads over all workers.
+        # A small mini-batch is a stretch of neighbouring blocks: dealt, it uses every worker.
         owners = Ownership.dealt(self._plan.schedule.block_count, self._plan.roles.workers)
         calls = []
         for block, part in deal_blocks(rows, self._plan.schedule).items():

@@ -14,57 +14,24 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.domain.errors import BadInput, ConnectionLost, Interrupted, JobFailed, Unreachable
+from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Roles
-from motet.runtime.controller import (
-    BatchProgress,
-    Cancelled,
-    Controller,
-    ExecutorEnded,
-    WorkerReport,
-)
+from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
+from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.generation import Generation, JobPlan
 from motet.runtime.local import DATA_BLOCKS
-from motet.runtime.options import (
-    EpochReport,
-    Recovery,
-    TrainObserver,
-    TrainOptions,
-    TrainResult,
-)
+from motet.runtime.options import Recovery, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
 from motet.runtime.table import MODEL_TABLE, TableSpec
-
-Array = NDArray[Any]
-
-
-class _ExecutorGone(Exception):
-    """The present generation cannot go on."""
-
-    def __init__(self, cause: str) -> None:
-        super().__init__(cause)
-        self.cause = cause
-
-
-@dataclass
-class _Progress:
-    """Where training stands: what a restart would need."""
-
-    checkpoint: Checkpoint
-    reports: list[EpochReport] = field(default_factory=list)
-    recoveries: list[Recovery] = field(default_factory=list)
-    resumed_from_epoch: int | None = None
 
 
 class Job:
@@ -79,16 +46,7 @@ class Job:
         observer: TrainObserver | None = None,
     ) -> None:
         """`rows`: as made by `app.prepare`. Raises BadInput for options that cannot work."""
-        if options.consistency != "bsp" and app.needs_bsp:
-            raise BadInput(
-                f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
-                "use consistency=bsp"
-            )
-        if options.machines > cluster.machine_count:
-            raise BadInput(
-                f"machines={options.machines}: the cluster has {cluster.machine_count}; "
-                "lower --machines"
-            )
+        _check(app, options, cluster)
         self._app = app
         self._rows = rows
         self._options = options
@@ -105,182 +63,58 @@ class Job:
 
     def run(self) -> TrainResult:
         """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""
-        began = time.perf_counter()
+        began_s = time.perf_counter()
         scratch = tempfile.mkdtemp(prefix="motet-")
+        path = self._options.checkpoint_dir or Path(scratch)
+        folder = CheckpointFolder(path, self._fingerprint())
         try:
-            folder = CheckpointFolder(
-                self._options.checkpoint_dir or Path(scratch), self._fingerprint()
-            )
             progress = self._first_progress(folder)
             self._launch(self._plan.roles.executors)
             final = self._train_through_failures(progress, folder)
-            return self._finish(final, progress, time.perf_counter() - began)
+            return self._finish(final, progress, time.perf_counter() - began_s)
         finally:
             self._close()
             shutil.rmtree(scratch, ignore_errors=True)
 
     # -- generations -----------------------------------------------------------------------------
 
-    def _train_through_failures(self, progress: _Progress, folder: CheckpointFolder) -> Checkpoint:
+    def _train_through_failures(self, progress: Progress, folder: CheckpointFolder) -> Checkpoint:
         number = 0
-        while True:
+        while progress.checkpoint.epoch_count < self._options.epochs:
             try:
                 return self._train_generation(number, progress, folder)
-            except (_ExecutorGone, ExecutorLost, Unreachable) as lost:
+            except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 self._recover(str(lost), progress)
                 number += 1
+        return progress.checkpoint
 
     def _train_generation(
-        self, number: int, progress: _Progress, folder: CheckpointFolder
+        self, number: int, progress: Progress, folder: CheckpointFolder
     ) -> Checkpoint:
-        start = progress.checkpoint
-        if start.epoch_count >= self._options.epochs:
-            return start
-        generation = Generation(
-            number, self._plan, self._handles, self._controller.endpoint, self._secret
-        )
+        listening = self._controller.endpoint
+        generation = Generation(number, self._plan, self._handles, listening, self._secret)
         try:
             self._observer.preparing("distributing data and model")
-            generation.set_up(self._rows, start)
+            generation.set_up(self._rows, progress.checkpoint)
             self._observer.started(len(self._rows), self._plan.table.model.nbytes)
-            generation.start(self._on_end(number))
-            return self._follow(generation, progress, folder)
+            events = self._controller.events
+            generation.start(lambda who, how: events.put(ExecutorEnded(number, who, how)))
+            return EpochLoop(
+                generation, self._controller, self._options, progress, folder, self._observer
+            ).run()
         finally:
             generation.close()
 
-    def _follow(
-        self, generation: Generation, progress: _Progress, folder: CheckpointFolder
-    ) -> Checkpoint:
-        """The controller's loop: answer every epoch until the last one."""
-        arrived: dict[int, list[WorkerReport]] = {}
-        epoch_began = time.perf_counter()
-        while True:
-            event = self._next_event()
-            if isinstance(event, WorkerReport) and event.generation == generation.number:
-                reports = arrived.setdefault(event.epoch, [])
-                reports.append(event)
-                meets = self._is_rendezvous(event.epoch)
-                if not meets:
-                    event.answer("continue")
-                if len(reports) < self._options.workers:
-                    continue
-                del arrived[event.epoch]
-                now = time.perf_counter()
-                final = self._end_epoch(generation, reports, now - epoch_began, progress, folder)
-                if final is not None:
-                    return final
-                if meets:
-                    for report in reports:
-                        report.answer("continue")
-                epoch_began = time.perf_counter()
-            elif isinstance(event, BatchProgress) and event.generation == generation.number:
-                self._observer.batch_done(event.epoch, event.batch, self._plan.schedule.batch_count)
-            elif isinstance(event, ExecutorEnded) and event.generation == generation.number:
-                self._judge(event)
-
-    def _end_epoch(
-        self,
-        generation: Generation,
-        reports: list[WorkerReport],
-        wall_s: float,
-        progress: _Progress,
-        folder: CheckpointFolder,
-    ) -> Checkpoint | None:
-        """Evaluate, report, checkpoint; returns the final state when training is over."""
-        epoch = reports[0].epoch
-        model = generation.read_model(epoch + 1)
-        report = self._epoch_report(reports, model, wall_s)
-        progress.reports.append(report)
-        self._observer.epoch_done(report)
-        is_last = self._is_last(epoch, progress)
-        if not is_last and not self._is_checkpoint(epoch):
-            return None
-        state = generation.read_state()
-        checkpoint = Checkpoint(epoch + 1, model, state, tuple(progress.reports))
-        if self._is_checkpoint(epoch) or self._options.checkpoint_dir is not None:
-            folder.write(checkpoint)
-        progress.checkpoint = checkpoint
-        if not is_last:
-            return None
-        for worker in reports:
-            worker.answer("stop")
-        return checkpoint
-
-    def _is_rendezvous(self, epoch: int) -> bool:
-        options = self._options
-        return (
-            options.consistency == "bsp"
-            or options.until is not None
-            or epoch + 1 >= options.epochs
-            or self._is_checkpoint(epoch)
-        )
-
-    def _is_checkpoint(self, epoch: int) -> bool:
-        return (epoch + 1) % self._options.checkpoint_every == 0
-
-    def _is_last(self, epoch: int, progress: _Progress) -> bool:
-        until = self._options.until
-        if epoch + 1 >= self._options.epochs:
-            return True
-        return until is not None and until.met([report.loss for report in progress.reports])
-
-    def _epoch_report(
-        self, reports: list[WorkerReport], model: Array, wall_s: float
-    ) -> EpochReport:
-        ordered = sorted(reports, key=lambda report: report.rank)
-        sums = np.sum([report.sums for report in ordered], axis=0)
-        evaluation = self._app.summarise(model, sums, len(self._rows))
-        if not np.isfinite(evaluation.loss):
-            raise JobFailed(
-                f"the loss became {evaluation.loss} in epoch {reports[0].epoch}: training "
-                "diverged; lower the learning rate (--set learning_rate=...)"
-            )
-        batch_us = np.max([report.batch_us for report in ordered], axis=0)
-        return EpochReport(
-            epoch=reports[0].epoch,
-            loss=evaluation.loss,
-            metrics=dict(evaluation.metrics),
-            wall_s=wall_s,
-            comp_s=float(np.mean([report.comp_us for report in ordered])) / 1e6,
-            comm_s=float(np.mean([report.comm_us for report in ordered])) / 1e6,
-            wait_s=float(np.mean([report.wait_us for report in ordered])) / 1e6,
-            bytes_pulled=sum(report.pulled_bytes for report in ordered),
-            bytes_pushed=sum(report.pushed_bytes for report in ordered),
-            instances=len(self._rows),
-            batch_s=tuple((batch_us / 1e6).tolist()),
-        )
-
-    # -- failures --------------------------------------------------------------------------------
-
-    def _next_event(self) -> object:
-        event = self._controller.events.get()
-        if isinstance(event, Cancelled):
-            raise Interrupted("the job was cancelled")
-        return event
-
-    def _on_end(self, generation: int) -> Any:
-        events = self._controller.events
-        return lambda number, outcome: events.put(ExecutorEnded(generation, number, outcome))
-
-    def _judge(self, event: ExecutorEnded) -> None:
-        if event.outcome is None:
-            raise _ExecutorGone(f"executor {event.number} died")
-        if event.outcome.kind == "failed":
-            raise JobFailed(f"executor {event.number}: {event.outcome.detail}")
-        if event.outcome.kind == "aborted":
-            raise _ExecutorGone(f"executor {event.number} was cut off: {event.outcome.detail}")
-
-    def _recover(self, cause: str, progress: _Progress) -> None:
-        """Replace what is dead, stop what lives, go back to the last checkpoint."""
+    def _recover(self, cause: str, progress: Progress) -> None:
+        """Go back to the last checkpoint: stop what lives, replace what is dead."""
         lost_at = progress.reports[-1].epoch + 1 if progress.reports else 0
-        start = progress.checkpoint
-        progress.reports[:] = start.reports
-        recovery = Recovery(lost_at, start.epoch_count, cause)
-        progress.recoveries.append(recovery)
-        if len(progress.recoveries) > self._options.max_recoveries:
+        recovery = Recovery(lost_at, progress.checkpoint.epoch_count, cause)
+        if len(progress.recoveries) == self._options.max_recoveries:
             raise JobFailed(
                 f"gave up after {self._options.max_recoveries} recoveries; the last cause: {cause}"
             )
+        progress.reports[:] = progress.checkpoint.reports
+        progress.recoveries.append(recovery)
         self._observer.recovering(recovery)
         dead = [number for number, handle in self._handles.items() if not _answers(handle)]
         for number in dead:
@@ -295,17 +129,17 @@ class Job:
             name = f"{self._app.name}-{os.getpid()}"
             self._handles |= self._cluster.launch(name, machines, self._secret, self._app)
 
-    def _first_progress(self, folder: CheckpointFolder) -> _Progress:
+    def _first_progress(self, folder: CheckpointFolder) -> Progress:
         found = folder.latest() if self._options.resume else None
         if found is not None:
-            return _Progress(found, list(found.reports), resumed_from_epoch=found.epoch_count)
+            return Progress(found, list(found.reports), resumed_from_epoch=found.epoch_count)
         model = self._app.initial_model(self._rows, self._options.seed)
-        state = self._rows.select(self._app.state_columns)
-        return _Progress(Checkpoint(0, np.asarray(model), state))
+        return Progress(
+            Checkpoint(0, np.asarray(model), self._rows.select(self._app.state_columns))
+        )
 
-    def _finish(self, final: Checkpoint, progress: _Progress, wall_s: float) -> TrainResult:
-        order = np.argsort(self._rows.ids)
-        rows = self._rows.take(order).with_columns(final.state.columns)
+    def _finish(self, final: Checkpoint, progress: Progress, wall_s: float) -> TrainResult:
+        rows = self._rows.take(np.argsort(self._rows.ids)).with_columns(final.state.columns)
         self._app.adopt(final.model, rows)
         return TrainResult(
             self._app,
@@ -334,6 +168,19 @@ class Job:
         }
 
 
+def _check(app: Application, options: TrainOptions, cluster: Cluster) -> None:
+    if options.consistency != "bsp" and app.needs_bsp:
+        raise BadInput(
+            f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
+            "use consistency=bsp"
+        )
+    if options.machines > cluster.machine_count:
+        raise BadInput(
+            f"machines={options.machines}: the cluster has {cluster.machine_count}; "
+            "lower --machines"
+        )
+
+
 def _plan(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
     batch_size = app.batch_size
     if options.worker_batch_size is not None:
@@ -350,15 +197,14 @@ def _plan(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
 def _answers(handle: ExecutorHandle) -> bool:
     try:
         handle.abort()
-    except (ExecutorLost, ConnectionLost):
+    except (ExecutorLost, Unreachable):
         return False
     return True
 
 
 def _digest(final: Checkpoint) -> str:
     digest = hashlib.sha256()
-    model = np.ascontiguousarray(final.model)
-    for name, array in [("model", model), *final.state.arrays()]:
+    for name, array in [("model", final.model), *final.state.arrays()]:
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -90,7 +90,11 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """One finished epoch; times are means over workers, bytes are sums."""
+    """One finished epoch.
+
+    `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
+    `wait_s`: means over workers; bytes: sums; `batch_s`: the slowest worker's, per mini-batch.
+    """
 
     epoch: int
     loss: float
