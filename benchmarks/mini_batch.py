@@ -1,0 +1,94 @@
+"""The empty mini-batch: what the loop itself costs (no compute, a model of 4 KB).
+
+Executors are real processes (without Ray, which has no part in the mini-batch loop).
+Target: at most 3 ms median with 4 workers and 1 server on 2 cores.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from support.figures import Figure, parser, report
+from support.process_cluster import ProcessCluster
+
+from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.job import Job
+from motet.runtime.options import TrainOptions
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+KEYS = 512
+
+
+class Empty(Application):
+    """Pulls and pushes 4 KB and computes nothing."""
+
+    name: ClassVar[str] = "empty"
+    batch_size = 100
+
+    def prepare(self, dataset: Any, seed: int) -> Rows:
+        return Rows(np.arange(100_000), {"x": np.zeros(100_000)})
+
+    def model_table(self) -> ModelTable:
+        return ModelTable(KEYS, (1,), np.dtype(np.float64))
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        return np.zeros((KEYS, 1))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        return Update(np.zeros((KEYS, 1)))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        values += delta
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        return np.zeros(1)
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        return Evaluation(0.0)
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        self.model_ = model
+
+
+def measure(workers: int, servers: int, epochs: int) -> tuple[float, float]:
+    """Median and 95th percentile of a mini-batch in milliseconds, over all but the first epoch."""
+    app = Empty()
+    options = TrainOptions(
+        machines=workers + servers,
+        workers=workers,
+        servers=servers,
+        epochs=epochs,
+        checkpoint_every=1000,
+    )
+    with ProcessCluster(options.machines) as cluster:
+        result = Job(app, app.prepare(None, 0), options, cluster).run()
+    times_ms = np.concatenate([each.batch_s for each in result.epochs[1:]]) * 1e3
+    return float(np.median(times_ms)), float(np.percentile(times_ms, 95))
+
+
+def main() -> None:
+    """Measure several shapes; only 4 workers and 1 server has a target."""
+    arguments = parser(main.__doc__ or "").parse_args()
+    epochs = 2 if arguments.quick else 4
+    figures = []
+    for workers, servers in [(1, 1), (2, 1), (4, 1), (4, 2)]:
+        median_ms, tail_ms = measure(workers, servers, epochs)
+        has_target = (workers, servers) == (4, 1)
+        figures.append(
+            Figure(
+                f"empty mini-batch, {workers} workers, {servers} servers",
+                f"{median_ms:.2f} ms",
+                f"p95 {tail_ms:.2f} ms",
+                median_ms if has_target else None,
+                3.0 if has_target else None,
+                at_least=False,
+            )
+        )
+    report("mini_batch", "Empty mini-batch (4 KB model, BSP), median", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Measured figures beside their targets: printed as a table, written as JSON, drawn as bars."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measurement. `ratio`: against the peer of the same run; `target`: its bound.
+
+    `at_least`: whether the ratio must reach the target (else it must not exceed it).
+    """
+
+    name: str
+    measured: str
+    peer: str = ""
+    ratio: float | None = None
+    target: float | None = None
+    at_least: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """"ok", "MISS", or nothing when there is no target."""
+        if self.ratio is None or self.target is None:
+            return ""
+        met = self.ratio >= self.target if self.at_least else self.ratio <= self.target
+        return "ok" if met else "MISS"
+
+
+def report(name: str, title: str, figures: list[Figure], plot: bool = True) -> None:
+    """Print the figures and write `results/NAME.json` and `results/NAME.png`."""
+    print(f"\n{title}")
+    print(f"{'':44} {'measured':>16} {'peer':>16} {'ratio':>8} {'target':>9}")
+    for figure in figures:
+        ratio = "" if figure.ratio is None else f"{figure.ratio:.3g}"
+        sign = ">=" if figure.at_least else "<="
+        target = "" if figure.target is None else f"{sign} {figure.target:g}"
+        print(
+            f"{figure.name:44} {figure.measured:>16} {figure.peer:>16} {ratio:>8} {target:>9} "
+            f"{figure.verdict}"
+        )
+    RESULTS.mkdir(exist_ok=True)
+    document = {
+        "title": title,
+        "machine": {"processor": platform.processor(), "python": platform.python_version()},
+        "figures": [asdict(figure) | {"verdict": figure.verdict} for figure in figures],
+    }
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(document, indent=1))
+    if plot:
+        _draw(title, figures, path.with_suffix(".png"))
+    print(f"written: {path}")
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """An argument parser with what every benchmark understands."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--quick", action="store_true", help="fewer repetitions")
+    return made
+
+
+def _draw(title: str, figures: list[Figure], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = [f for f in figures if f.ratio is not None and f.target]
+    if not rows:
+        return
+    scores = [
+        (f.ratio or 0) / (f.target or 1) if f.at_least else (f.target or 1) / (f.ratio or 1)
+        for f in rows
+    ]
+    colours = ["#2a9d8f" if score >= 1 else "#e76f51" for score in scores]
+    figure, axes = pyplot.subplots(figsize=(8, 0.35 * len(rows) + 1.2), layout="constrained")
+    axes.barh([f.name for f in rows], scores, color=colours)
+    axes.axvline(1, color="#264653", linewidth=1)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("measured / target (right of the line: met)")
+    axes.set_title(title, loc="left", fontsize=10)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
