@@ -1,0 +1,103 @@
+"""From what happened to an exit code and one line on stderr.
+
+0 ok, 1 the job failed, 2 usage or bad input, 3 not found, 4 authentication failed,
+5 server unreachable, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from motet.domain.errors import MotetError
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def exit_code_of(command: Callable[[], object]) -> int:
+    """Run `command`; whatever it raises becomes a line on stderr and an exit code."""
+    try:
+        outcome = command()
+        sys.stdout.flush()
+    except click.ClickException as error:
+        return _report(_usage_message(error), USAGE)
+    except click.Abort:
+        return INTERRUPTED
+    except MotetError as error:
+        return _report(str(error), error.exit_code)
+    except MemoryError as error:
+        return _report(_memory_message(error), USAGE)
+    except BrokenPipeError:
+        return _reader_is_gone()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except Exception as error:
+        return _report(_unexpected_message(error), FAILED)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _report(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    click.echo(f"motet: error: {line}", err=True)
+    return code
+
+
+def _usage_message(error: click.ClickException) -> str:
+    message = _without_ending(error)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{message}{'' if message[-1] == '?' else ';'} see '{error.ctx.command_path} --help'"
+    return message
+
+
+def _without_ending(error: click.ClickException) -> str:
+    """The message as a clause: near names after a semicolon instead of in brackets."""
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        return f"no such option {error.option_name}; did you mean {error.possibilities[0]}?"
+    message = error.format_message().rstrip(".")
+    return message[:1].lower() + message[1:]
+
+
+def _memory_message(error: MemoryError) -> str:
+    return f"not enough memory ({error or 'out of memory'}); use a smaller model or smaller data"
+
+
+def _unexpected_message(error: Exception) -> str:
+    path = _save_traceback(error)
+    return f"unexpected {type(error).__name__}: {error}; the details are in {path}"
+
+
+def _save_traceback(error: Exception) -> Path:
+    """A new file in the user's log folder, or in the temporary one if that cannot be written."""
+    text = "".join(traceback.format_exception(error))
+    for folder in (_log_folder, _temporary_folder):
+        try:
+            handle, name = tempfile.mkstemp(prefix="motet-error-", suffix=".log", dir=folder())
+        except OSError:
+            continue
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        return Path(name)
+    return Path(os.devnull)
+
+
+def _log_folder() -> Path:
+    from platformdirs import user_log_path
+
+    return user_log_path("motet", appauthor=False, ensure_exists=True)
+
+
+def _temporary_folder() -> Path:
+    """Not the scratch folder of the run, which is removed at its end."""
+    return Path("/var/tmp")
+
+
+def _reader_is_gone() -> int:
+    """`motet ... | head`: end quietly, also when the interpreter flushes stdout at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,46 @@
+"""Options under headings, so that a long `--help` reads like a page and not like a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+OTHER = "Help"
+
+
+class DescribedArgument(click.Argument):
+    """A positional argument that the help explains."""
+
+    def __init__(self, *args: Any, describe: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = "Argument"
+        self._describe = describe
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Its name and what it means."""
+        return self.make_metavar(ctx), self._describe
+
+
+class SectionOption(click.Option):
+    """An option that is listed under the heading `section`."""
+
+    def __init__(self, *args: Any, section: str = OTHER, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists its options section by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click's, once per section, in the order in which sections first occur."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                title = getattr(parameter, "section", OTHER)
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

@@ -1,0 +1,108 @@
+"""`motet train`: check, start a cluster, train while showing progress, write the results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from motet.interfaces.cli.run_log import RunLog, nowhere
+from motet.interfaces.cli.train_screen import LineProgress, LiveTrain, is_live_terminal, live
+from motet.interfaces.cli.training import TrainFlags, Training, check
+from motet.report.loss_plot import LossCurve
+from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.run_files import RunFolder
+from motet.report.run_record import RunRecord
+from motet.report.train_document import TrainDocument, to_json
+from motet.report.train_summary import train_summary
+from motet.runtime.job import Job
+from motet.runtime.options import TrainResult
+from motet.runtime.ray_cluster import RayCluster
+
+COLOUR = job_colour(0)
+
+
+def run(flags: TrainFlags) -> None:
+    """Train as the flags say and print the result. Raises MotetError."""
+    started_at = datetime.now(UTC)
+    folder = None if flags.out is None else RunFolder(flags.out)
+    with _progress(flags, folder) as progress:
+        training = check(flags, folder, progress)
+        result = _train(flags, training, progress)
+        progress.preparing("evaluating")
+        document = _document(flags, training, result)
+        if folder is not None:
+            progress.preparing(f"writing {folder.path}")
+            _write(folder, training, result, document, started_at)
+    if flags.as_json:
+        sys.stdout.write(to_json(document.as_dict()))
+    else:
+        Console(highlight=False).print(train_summary(document, flags.out, COLOUR))
+
+
+@contextmanager
+def _progress(flags: TrainFlags, folder: RunFolder | None) -> Iterator[LineProgress]:
+    """Progress on stderr: live on a terminal, lines elsewhere or with -v, nothing with -q."""
+    console = Console(stderr=True, highlight=False)
+    is_live = is_live_terminal(sys.stderr) and not (flags.quiet or flags.verbose)
+    with RunLog(
+        None if folder is None else folder.log_file,
+        echo=nowhere if flags.quiet or is_live else _to_stderr,
+        echo_remark=nowhere if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
+    ) as log:
+        progress = LineProgress(log, flags.verbose)
+        if not is_live:
+            yield progress
+            return
+        with live(LiveTrain(progress, f"{flags.app} on {Path(flags.data).name}", COLOUR), console):
+            yield progress
+
+
+def _to_stderr(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _train(flags: TrainFlags, training: Training, progress: LineProgress) -> TrainResult:
+    progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
+    with _cluster(flags.address, training.options.machines) as cluster:
+        job = Job(training.app, training.rows, training.options, cluster, progress)
+        return job.run()
+
+
+def _cluster(address: str | None, machines: int) -> AbstractContextManager[RayCluster]:
+    if address is None:
+        return RayCluster.embedded(machines=machines)
+    return RayCluster.join(address, machines=machines)
+
+
+def _document(flags: TrainFlags, training: Training, result: TrainResult) -> TrainDocument:
+    test = training.test
+    return TrainDocument.of(
+        result,
+        data=flags.data,
+        workers=training.options.workers,
+        servers=training.options.servers,
+        test_metrics={} if test is None else training.app.test_metrics(test),
+    )
+
+
+def _write(
+    folder: RunFolder,
+    training: Training,
+    result: TrainResult,
+    document: TrainDocument,
+    started_at: datetime,
+) -> None:
+    dataset = training.dataset
+    record = RunRecord.of(sys.argv, started_at, training.app, training.options, dataset)
+    title = f"{document.app} on {Path(document.data).name}"
+    subtitle = f"{dataset.describe()}; {document.workers} workers, {document.servers} servers"
+    folder.write_losses(result.epochs)
+    folder.write_model(training.app)
+    folder.write_json("run.json", record.joined_to(document))
+    folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR)])

@@ -1,0 +1,123 @@
+"""What `motet train` shows while it works: live on a terminal, a few plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from motet.interfaces.cli import drawing
+from motet.interfaces.cli.job_progress import JobProgress
+from motet.interfaces.cli.run_log import RunLog
+from motet.report.palette import QUIET_STYLE
+from motet.report.quantities import bytes_text, duration_text, number_text, rate_text
+from motet.runtime.options import EpochReport, Recovery
+
+PLAIN_LINES = 10
+REFRESH_PER_S = 8
+BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 20, 16, 10
+
+
+class LineProgress(JobProgress):
+    """Logs each start-up step and about ten of the epochs (all of them when verbose)."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        is_verbose: bool = False,
+        now_s: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__(now_s=now_s)
+        self._log = log
+        self._is_verbose = is_verbose
+
+    def remark(self, text: str) -> None:
+        """Tell the user something about the data or the run."""
+        self._log.remark(text)
+
+    def preparing(self, what: str) -> None:
+        """One line."""
+        super().preparing(what)
+        self._log.line(what)
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """One line."""
+        super().started(instance_count, model_bytes)
+        self._log.line(f"training: {instance_count:,} instances, model {bytes_text(model_bytes)}")
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """Every tenth of the epochs, and the last one."""
+        super().epoch_done(report)
+        every = 1 if self._is_verbose else max(1, self.epochs // PLAIN_LINES)
+        if (report.epoch + 1) % every == 0 or report.epoch + 1 == self.epochs:
+            self._log.line(epoch_line(self, report))
+
+    def recovering(self, recovery: Recovery) -> None:
+        """One line."""
+        super().recovering(recovery)
+        self._log.line(
+            f"recovering at epoch {recovery.at_epoch + 1} from the checkpoint after epoch "
+            f"{recovery.resumed_from_epoch}: {recovery.cause}"
+        )
+
+
+def epoch_line(progress: JobProgress, report: EpochReport) -> str:
+    """`epoch 12/40  loss 0.2873  41.2 k instances/s  comm 12 %  ETA 0:34`."""
+    return (
+        f"epoch {report.epoch + 1}/{progress.epochs}  loss {number_text(report.loss)}  "
+        f"{rate_text(report.instances_per_s)} instances/s  comm {progress.comm_share:.0%}  "
+        f"ETA {duration_text(progress.remaining_s)}"
+    )
+
+
+class LiveTrain:
+    """Draws a job's progress whenever rich asks for it."""
+
+    def __init__(self, progress: JobProgress, title: str, colour: str) -> None:
+        self._progress, self._title, self._colour = progress, title, colour
+
+    def __rich__(self) -> RenderableType:
+        """A heading and a line of figures."""
+        job = self._progress
+        if not job.is_training or job.stage.startswith("recovering"):
+            return Group(self._heading(), Spinner("dots", Text(job.stage), style=self._colour))
+        return Group(self._heading(), self._figures())
+
+    def _heading(self) -> Text:
+        job = self._progress
+        heading = Text.assemble(("● ", self._colour), (self._title, "bold"))
+        if job.is_training:
+            size = f"{job.instance_count:,} instances, model {bytes_text(job.model_bytes)}"
+            heading.append(f"  {size}", style=QUIET_STYLE)
+        return heading
+
+    def _figures(self) -> Text:
+        job, colour = self._progress, self._colour
+        loss = number_text(job.losses[-1]) if job.losses else "-"
+        return Text("   ").join(
+            [
+                drawing.labelled("  epoch", f"{job.epoch}/{job.epochs}"),
+                drawing.epoch_bar(job.share, BAR_WIDTH, colour),
+                drawing.labelled("loss", f"{loss} ") + drawing.loss_spark(job, SPARK_WIDTH, colour),
+                Text(f"{rate_text(job.instances_per_s)} instances/s"),
+                drawing.comp_comm(job.comm_share, SPLIT_WIDTH, colour),
+                drawing.labelled("ETA", duration_text(job.remaining_s)),
+            ]
+        )
+
+
+def is_live_terminal(stream: TextIO) -> bool:
+    """Whether lines on this stream may be redrawn."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def live(renderable: RenderableType, console: Console) -> AbstractContextManager[object]:
+    """Redraw `renderable` until the context ends, then remove it."""
+    return Live(renderable, console=console, refresh_per_second=REFRESH_PER_S, transient=True)

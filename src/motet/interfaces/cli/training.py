@@ -1,0 +1,138 @@
+"""From flags to a job that can start: everything that can be wrong with the input is found here."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from motet.apps import load_application
+from motet.apps.estimator import Estimator
+from motet.datasets import Dataset, Ratings, open_dataset
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.cluster_shape import ClusterShape
+from motet.interfaces.cli.memory_check import require_memory
+from motet.interfaces.cli.settings import Settings, read_settings
+from motet.interfaces.cli.train_screen import LineProgress
+from motet.report.run_files import RunFolder
+from motet.runtime.options import StopRule, TrainOptions
+from motet.runtime.rows import Rows
+
+
+@dataclass(frozen=True)
+class TrainFlags:
+    """The flags of `motet train`, as click read them."""
+
+    app: str
+    data: str
+    format_name: str | None = None
+    test: str | None = None
+    exclude: str | None = None
+    target: str | None = None
+    drop: Sequence[str] = ()
+    na: str | None = None
+    machines: int | None = None
+    workers: int | None = None
+    servers: int | None = None
+    address: str | None = None
+    port: int = 0
+    epochs: int | None = None
+    until: str | None = None
+    settings: Sequence[str] = ()
+    seed: int = 0
+    checkpoint_every: int | None = None
+    resume: bool = False
+    out: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Training:
+    """A checked request: the application with its parameters, its options, its data."""
+
+    app: Estimator
+    options: TrainOptions
+    dataset: Dataset
+    test: Dataset | None
+    rows: Rows
+
+
+def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
+    """Read and check everything; cheap checks come before the data is read. Raises BadInput."""
+    settings = read_settings(load_application(flags.app), flags.settings)
+    options = _options(flags, settings, folder)
+    progress.epochs = options.epochs
+    _require_free_port(flags.port)
+    progress.preparing(f"reading {flags.data}")
+    dataset, test = _datasets(flags)
+    for data in (dataset, *([] if test is None else [test])):
+        for note in data.notes:
+            progress.remark(f"{data.source}: {note}")
+    app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
+    rows = app.prepare(dataset, options.seed)
+    require_memory(app.model_table(), options.workers, flags.address is None, options.servers)
+    return Training(app, options, dataset, test, rows)
+
+
+def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) -> TrainOptions:
+    shape = ClusterShape.of(flags.machines, flags.workers, flags.servers)
+    if flags.resume and folder is None:
+        raise BadInput("--resume needs --out DIR, the folder of the run to continue")
+    return TrainOptions(
+        machines=shape.machines,
+        workers=shape.workers,
+        servers=shape.servers,
+        epochs=settings.app.default_epochs if flags.epochs is None else flags.epochs,
+        seed=_seed(flags.seed),
+        consistency=settings.consistency,
+        staleness=settings.staleness,
+        worker_batch_size=settings.worker_batch_size,
+        until=None if flags.until is None else StopRule.parse(flags.until),
+        checkpoint_every=flags.checkpoint_every or settings.checkpoint_every,
+        checkpoint_dir=None if folder is None else folder.checkpoint_folder,
+        resume=flags.resume,
+        port=flags.port,
+    )
+
+
+def _seed(seed: int) -> int:
+    if seed < 0:
+        raise BadInput(f"--seed {seed}: must be 0 or more")
+    return seed
+
+
+def _datasets(flags: TrainFlags) -> tuple[Dataset, Dataset | None]:
+    """Training and held-out data, the latter numbered like the former."""
+    dataset = _open(flags, flags.data)
+    if flags.exclude is not None:
+        dataset = _without(dataset, _open(flags, flags.exclude))
+    if flags.test is None:
+        return dataset, None
+    return dataset, _open(flags, flags.test).reindexed_like(dataset)
+
+
+def _open(flags: TrainFlags, source: str) -> Dataset:
+    return open_dataset(
+        source, format=flags.format_name, target=flags.target, drop=flags.drop, na=flags.na
+    )
+
+
+def _without(dataset: Dataset, held_out: Dataset) -> Dataset:
+    if not isinstance(dataset, Ratings) or not isinstance(held_out, Ratings):
+        raise BadInput(f"--exclude: works for ratings; {dataset.source} holds {dataset.kind}")
+    return dataset.without(held_out)
+
+
+def _require_free_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise BadInput(
+                f"--port {port}: cannot listen there ({error.strerror}); "
+                "choose another port, or leave --port out for any free one"
+            ) from error

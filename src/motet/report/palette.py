@@ -1,0 +1,27 @@
+"""One set of colours for terminals and figures: a job has the same colour wherever it is shown.
+
+Mid-luminance hues, so that they read on black and on white, told apart also without red or green.
+"""
+
+from __future__ import annotations
+
+JOB_COLOURS = (
+    "#3f8efc",
+    "#f28e2b",
+    "#1fa187",
+    "#c45baa",
+    "#8a7ff0",
+    "#b8952e",
+    "#e15759",
+    "#5aa5a8",
+)
+INK = "#24292f"
+QUIET_INK = "#6e7781"
+GRID = "#e4e8ec"
+REFERENCE = "#6e7781"
+QUIET_STYLE = "bright_black"
+
+
+def job_colour(position: int) -> str:
+    """The colour of the job at `position` in its list; repeats after the palette's end."""
+    return JOB_COLOURS[position % len(JOB_COLOURS)]

@@ -1,0 +1,47 @@
+"""Numbers for people: bytes, durations, rates and losses in a few characters."""
+
+from __future__ import annotations
+
+import math
+
+
+def bytes_text(count: float) -> str:
+    """Bytes with a decimal unit: `950 B`, `12.3 MB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 999.5:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 99.95 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"
+
+
+def duration_text(seconds: float) -> str:
+    """`0.8 s`, `42 s`, `3:07`, `1:02:45`; an unknown duration (NaN, infinite) is `-`."""
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def rate_text(per_second: float) -> str:
+    """Things per second: `940`, `35.2 k`, `4.10 M`."""
+    if per_second < 9_995:
+        return f"{per_second:,.0f}"
+    if per_second < 999_500:
+        return f"{per_second / 1e3:.1f} k"
+    return f"{per_second / 1e6:.2f} M"
+
+
+def number_text(value: float) -> str:
+    """A loss or metric with four or five significant digits; whole numbers without a fraction."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e7:
+        return f"{int(value):,}"
+    if 1e-3 <= abs(value) < 1e4:
+        return f"{value:.{max(0, 4 - max(0, math.floor(math.log10(abs(value)))))}f}"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"

@@ -1,0 +1,96 @@
+"""The folder of a training run: loss.csv, loss.png, model.npz, run.json, log.txt.
+
+Every file is written beside its final name and then renamed: a folder never holds half a file.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from motet.apps.estimator import Estimator
+from motet.domain.errors import BadInput
+from motet.report.loss_plot import LossCurve, save_loss_plot
+from motet.report.train_document import to_json
+from motet.runtime.options import EpochReport
+
+LOSS_COLUMNS = (
+    "wall_s",
+    "comp_s",
+    "comm_s",
+    "wait_s",
+    "bytes_pulled",
+    "bytes_pushed",
+    "instances_per_s",
+)
+
+
+class RunFolder:
+    """`--out DIR`, checked for being writable when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the folder if it is missing. Raises BadInput when files cannot be made in it."""
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=path).close()
+        except OSError as error:
+            raise BadInput(
+                f"--out {path}: cannot write there ({error.strerror}); "
+                "name a folder that you may write to"
+            ) from error
+
+    @property
+    def log_file(self) -> Path:
+        """The run's log."""
+        return self.path / "log.txt"
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """Where checkpoints are kept for `--resume`."""
+        return self.path / "checkpoints"
+
+    def write_losses(self, reports: Sequence[EpochReport]) -> None:
+        """`loss.csv`: a row per epoch with its loss, the application's metrics, times and bytes."""
+        metrics = sorted({name for report in reports for name in report.metrics})
+        with_header: list[list[object]] = [["epoch", "loss", *metrics, *LOSS_COLUMNS]]
+        with_header += [_loss_row(report, metrics) for report in reports]
+        self._write("loss.csv", lambda path: _write_csv(path, with_header))
+
+    def write_plot(self, curves: Sequence[LossCurve], name: str = "loss.png") -> None:
+        """`loss.png`."""
+        self._write(name, lambda path: save_loss_plot(curves, path))
+
+    def write_model(self, app: Estimator) -> None:
+        """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
+        self._write("model.npz", app.save)
+
+    def write_json(self, name: str, document: object) -> None:
+        """A JSON file."""
+        self.write_text(name, to_json(document))
+
+    def write_text(self, name: str, text: str) -> None:
+        """A text file in UTF-8."""
+        self._write(name, lambda path: path.write_text(text, encoding="utf-8"))
+
+    def _write(self, name: str, write: Callable[[Path], object]) -> None:
+        # The suffix stays last: numpy and matplotlib choose or extend names by it.
+        partial = self.path / f".partial-{os.getpid()}-{name}"
+        try:
+            write(partial)
+            partial.replace(self.path / name)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:
+    values = [report.metrics.get(name, "") for name in metrics]
+    return [report.epoch, report.loss, *values, *(getattr(report, name) for name in LOSS_COLUMNS)]
+
+
+def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)

@@ -1,0 +1,95 @@
+"""The JSON document of a training run: what `motet train --json` prints."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from motet.runtime.options import Recovery, TrainResult
+
+
+@dataclass(frozen=True)
+class TrainDocument:
+    """The contract's fields, in its order; `comp_s` and `comm_s` are means over the workers."""
+
+    app: str
+    data: str
+    epochs: int
+    loss: list[float]
+    final_loss: float
+    metrics: dict[str, float]
+    workers: int
+    servers: int
+    wall_s: float
+    epoch_s: list[float]
+    comp_s: float
+    comm_s: float
+    bytes_pulled: int
+    bytes_pushed: int
+    reconfigurations: list[dict[str, Any]]
+    recoveries: list[Recovery]
+    model_sha256: str
+
+    @classmethod
+    def of(
+        cls,
+        result: TrainResult,
+        data: str,
+        workers: int,
+        servers: int,
+        test_metrics: Mapping[str, float] | None = None,
+    ) -> TrainDocument:
+        """From a finished run and the metrics on held-out data."""
+        reports = result.epochs
+        return cls(
+            app=result.app.name,
+            data=data,
+            epochs=len(reports),
+            loss=result.losses,
+            final_loss=result.losses[-1] if reports else math.nan,
+            metrics={**(reports[-1].metrics if reports else {}), **(test_metrics or {})},
+            workers=workers,
+            servers=servers,
+            wall_s=result.wall_s,
+            epoch_s=[report.wall_s for report in reports],
+            comp_s=sum(report.comp_s for report in reports),
+            comm_s=sum(report.comm_s for report in reports),
+            bytes_pulled=sum(report.bytes_pulled for report in reports),
+            bytes_pushed=sum(report.bytes_pushed for report in reports),
+            reconfigurations=[],
+            recoveries=list(result.recoveries),
+            model_sha256=result.model_sha256,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold: numbers that are not finite become None."""
+        document = _plain(asdict(self))
+        assert isinstance(document, dict)
+        return document
+
+
+def to_json(document: object) -> str:
+    """One strictly valid JSON document, indented, with a newline at its end."""
+    return json.dumps(_plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    return _plain_number(value)
+
+
+def _plain_number(value: object) -> object:
+    """NumPy scalars become Python numbers; paths and the like become text."""
+    item = getattr(value, "item", None)
+    number = item() if callable(item) else value
+    if isinstance(number, float):
+        return number if math.isfinite(number) else None
+    return number if isinstance(number, int | str) else str(number)

@@ -1,0 +1,76 @@
+"""Real processes for tests: each in a session of its own, its descendants found by a marker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+MARKER = "MOTET_TEST_MARKER"
+
+
+class MarkedProcess:
+    """A process whose descendants, wherever they went, are known by an environment variable."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._mark = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            arguments,
+            env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # A shell without job control starts background processes with SIGINT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    def first_line(self) -> str:
+        """The next line of its stdout, without the newline."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
+
+    def descendants(self) -> dict[int, str]:
+        """Process ids and command lines of all living processes with this marker."""
+        mark = f"{MARKER}={self._mark}".encode()
+        return {
+            int(folder.name): _read(folder / "cmdline").replace(b"\0", b" ").decode()
+            for folder in Path("/proc").iterdir()
+            if folder.name.isdigit() and mark in _read(folder / "environ")
+        }
+
+    def kill_descendants(self) -> None:
+        """End what is known to be left."""
+        for process_id in self.descendants():
+            os.kill(process_id, signal.SIGKILL)
+
+    def wait_until(self, is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+        """Poll until the claim holds. Raises TimeoutError."""
+        deadline = time.monotonic() + timeout_s
+        while not is_true():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not within {timeout_s} s; alive: {self.descendants()}")
+            time.sleep(0.01)
+
+    def end(self, number: signal.Signals, timeout_s: float = 30.0) -> tuple[int, str, str]:
+        """Send a signal; returns exit code, stdout and stderr."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=timeout_s)
+        return self.process.returncode, out, err
+
+
+def motet_command(*arguments: str) -> list[str]:
+    """`motet ...` of the environment that runs the tests."""
+    return [sys.executable, "-m", "motet.interfaces.cli", *arguments]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
