@@ -40,8 +40,8 @@ format: $(INSTALLED) ## Mend what can be mended by machine
 docs: $(INSTALLED) ## Build the documentation into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-readme: $(INSTALLED) ## Run every block of the README
-	$(BIN)/python tools/run_blocks.py README.md
+readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
+	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/python.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done

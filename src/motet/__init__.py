@@ -13,6 +13,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "BadInput": "motet.domain.errors",
     "KMeans": "motet.apps.kmeans",
     "LDA": "motet.apps.lda",
     "Lasso": "motet.apps.lasso",

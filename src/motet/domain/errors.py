@@ -1,4 +1,4 @@
-"""The one error tree of Motet; the command line turns `exit_code` into its exit status.
+"""The one error tree of Motet; the command line turns `exit_code` into its exit status::
 
     MotetError                 1    anything Motet itself can explain to its user
     ├── BadInput               2    a file, field, flag or value that cannot be accepted
@@ -10,8 +10,9 @@
     │   └── ConnectionLost     5    somebody answered, then the connection broke
     └── Interrupted          130    the user pressed Ctrl-C
 
-A message says what, where (`file:line`), the value, the limit, and how to mend it:
-"ratings.csv:17: rating is nan; ratings must be finite numbers".
+A message says what, where (`file:line`), the value, the limit, and how to mend it::
+
+    ratings.csv:17: rating is nan; ratings must be finite numbers
 """
 
 from __future__ import annotations
