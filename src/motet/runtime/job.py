@@ -157,9 +157,10 @@ class Job:
 
     def _fingerprint(self) -> Mapping[str, Any]:
         model = self._plan.table.model
+        parameters = self._app.get_params()
         return {
             "app": self._app.name,
-            "parameters": {k: repr(v) for k, v in self._app.get_params().items()},
+            "parameters": {k: repr(v) for k, v in parameters.items() if k != "epochs"},
             "seed": self._options.seed,
             "instances": len(self._rows),
             "batches": self._plan.schedule.batch_count,
