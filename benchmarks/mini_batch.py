@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from support.figures import Figure, parser, report
-from support.process_cluster import ProcessCluster
 
 from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.job import Job
 from motet.runtime.options import TrainOptions
 from motet.runtime.rows import Rows
+from support.figures import Figure, parser, report
+from support.process_cluster import ProcessCluster
 
 Array = NDArray[Any]
 KEYS = 512

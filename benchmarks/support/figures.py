@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """"ok", "MISS", or nothing when there is no target."""
+        """ "ok", "MISS", or nothing when there is no target."""
         if self.ratio is None or self.target is None:
             return ""
         met = self.ratio >= self.target if self.at_least else self.ratio <= self.target

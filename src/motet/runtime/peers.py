@@ -26,11 +26,14 @@ class ExecutorPeers:
         secret: bytes,
         arena: Arena,
         retry_for_s: float = RETRY_FOR_S,
+        shared_memory: bool = True,
     ) -> None:
+        """`shared_memory`: use it with peers on this host (False: TCP with everybody)."""
         self._endpoints = endpoints
         self._secret = secret
         self._arena = arena
         self._retry_for_s = retry_for_s
+        self._shared_memory = shared_memory
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._is_closed = False
@@ -51,6 +54,7 @@ class ExecutorPeers:
                     self._secret,
                     arena=self._arena,
                     retry_for_s=self._retry_for_s,
+                    shared_memory=self._shared_memory,
                 )
             return self._connections[executor]
 
