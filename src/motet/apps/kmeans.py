@@ -1,0 +1,208 @@
+"""K-means by Lloyd's algorithm on the whole data set: an epoch is one iteration.
+
+A key is a centre, its row the centre's position. Workers push, for every centre, the sum and the
+number of the instances nearest to it; the owner moves the centre to their mean. A centre without
+instances stays where it is. The loss is the inertia: the sum of squared distances to the nearest
+centre.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.coordinates import feature_columns, features_of
+from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.matrix_input import features_for, finite_features
+from motet.apps.whole_batch import require_whole_batch
+from motet.datasets.kinds import LabelledMatrix
+from motet.domain.errors import BadInput
+from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+Start = Literal["k-means++", "first"]
+
+
+class KMeans(Estimator):
+    """Lloyd's K-means. Fitted: `cluster_centers_: (n_clusters, features)`, `labels_`, `inertia_`.
+
+    `init`: "k-means++" (seeded) or "first", the first `n_clusters` rows.
+    """
+
+    name: ClassVar[str] = "kmeans"
+    dataset_kind: ClassVar[str] = "unlabelled"
+    estimator_type: ClassVar[EstimatorType | None] = "clusterer"
+    needs_bsp: ClassVar[bool] = True
+    default_epochs: ClassVar[int] = 30
+    fitted_attribute: ClassVar[str] = "cluster_centers_"
+
+    cluster_centers_: Array
+    labels_: Array
+    inertia_: float
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        init: Start = "k-means++",
+        epochs: int = default_epochs,
+        tol: float = 1e-6,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.epochs = epochs
+        self.tol = tol
+        self.random_state = random_state
+
+    # -- data and model ----------------------------------------------------------------------------
+
+    def prepare(self, dataset: LabelledMatrix, seed: int) -> Rows:
+        """Rows with features."""
+        del seed
+        self.check_number("n_clusters", at_least=1, at_most=dataset.row_count, whole=True)
+        if self.init not in ("k-means++", "first"):
+            raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
+        features = finite_features(dataset)
+        self.n_features_in_ = dataset.feature_count
+        return Rows(np.arange(dataset.row_count), feature_columns(features))
+
+    def model_table(self) -> ModelTable:
+        """Centres; a delta has a count behind the sums."""
+        return ModelTable(
+            self.n_clusters,
+            (self.n_features_in_,),
+            np.dtype(np.float64),
+            delta_shape=(self.n_features_in_ + 1,),
+        )
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        """Rows of the data set."""
+        features = features_of(rows, self.n_features_in_)
+        if self.init == "first":
+            chosen = np.arange(self.n_clusters)
+        else:
+            chosen = spread_rows(features, self.n_clusters, np.random.default_rng([seed, 0x63]))
+        return _dense(features[chosen])
+
+    # -- one iteration -----------------------------------------------------------------------------
+
+    def make_batch(self, rows: Rows) -> Batch:
+        """All keys; the features as a matrix."""
+        return Batch(rows, extras=features_of(rows, self.n_features_in_))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        """Sums and counts of the instances nearest to every centre."""
+        require_whole_batch(step, self.name)
+        nearest, _ = nearest_centres(batch.extras, model)
+        counts = np.bincount(nearest, minlength=len(model))
+        members = _membership(nearest, len(model))
+        return Update(np.column_stack([_dense(members @ batch.extras), counts]))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        """Move every centre that has instances to their mean."""
+        del step
+        counts = delta[:, -1:]
+        np.divide(delta[:, :-1], counts, out=values, where=counts > 0)
+
+    # -- evaluation --------------------------------------------------------------------------------
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        """Sum of squared distances to the nearest centre."""
+        _, squares = nearest_centres(features_of(rows, self.n_features_in_), model)
+        return np.array([squares.sum()])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        """inertia (the loss)."""
+        del model, rows_count
+        return Evaluation(float(sums[0]), {"inertia": float(sums[0])})
+
+    # -- the fitted estimator ----------------------------------------------------------------------
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        """Centres, and the rows' clusters."""
+        self.cluster_centers_ = np.array(model)
+        features = features_of(rows, self.n_features_in_)
+        self.labels_, squares = nearest_centres(features, self.cluster_centers_)
+        self.inertia_ = float(squares.sum())
+
+    def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
+        """test_inertia."""
+        return {"test_inertia": -self.score(dataset)}
+
+    def predict(self, X: Any) -> Array:
+        """The nearest centre of every row."""
+        return self._nearest(X)[0]
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Train, and the cluster of every row."""
+        return self.fit(X, y).labels_
+
+    def transform(self, X: Any) -> Array:
+        """Distances to all centres, `(rows, n_clusters)`."""
+        squares = squared_distances(features_for(self, X), self.cluster_centers_)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the inertia."""
+        del y
+        return -float(self._nearest(X)[1].sum())
+
+    def _nearest(self, X: Any) -> tuple[Array, Array]:
+        return nearest_centres(features_for(self, X), self.cluster_centers_)
+
+
+def squared_distances(features: Any, centres: Array) -> Array:
+    """Of every row to every centre, `(rows, centres)`; rounding may leave them slightly below 0."""
+    row_norms = _row_norms(features)[:, None]
+    return np.asarray(row_norms - 2 * (features @ centres.T) + (centres**2).sum(axis=1))
+
+
+def nearest_centres(features: Any, centres: Array) -> tuple[Array, Array]:
+    """The nearest centre of every row, and the squared distance to it."""
+    squares = squared_distances(features, centres)
+    nearest = squares.argmin(axis=1)
+    return nearest, np.maximum(squares[np.arange(len(nearest)), nearest], 0.0)
+
+
+def spread_rows(features: Any, count: int, rng: np.random.Generator) -> Array:
+    """k-means++ (Arthur and Vassilvitskii 2007): rows drawn by squared distance to those drawn."""
+    row_count = features.shape[0]
+    chosen = [int(rng.integers(row_count))]
+    nearest = np.full(row_count, np.inf)
+    while len(chosen) < count:
+        squares = squared_distances(features, _dense(features[chosen[-1:]]))[:, 0]
+        nearest = np.minimum(nearest, np.maximum(squares, 0.0))
+        nearest[chosen] = 0.0
+        total = nearest.sum()
+        weights = nearest / total if total > 0 else _not_yet(chosen, row_count)
+        chosen.append(int(rng.choice(row_count, p=weights)))
+    return np.array(chosen)
+
+
+def _not_yet(chosen: list[int], row_count: int) -> Array:
+    weights = np.ones(row_count)
+    weights[chosen] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+def _row_norms(features: Any) -> Array:
+    if isinstance(features, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", features, features))
+    return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+
+
+def _membership(nearest: Array, centre_count: int) -> Any:
+    """A sparse `(centres, rows)` matrix with a 1 where a row belongs to a centre."""
+    from scipy.sparse import csc_matrix
+
+    count = len(nearest)
+    entries = (np.ones(count), nearest, np.arange(count + 1))
+    return csc_matrix(entries, shape=(centre_count, count))
+
+
+def _dense(matrix: Any) -> Array:
+    return np.array(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())

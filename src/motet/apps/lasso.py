@@ -1,0 +1,228 @@
+"""Lasso: sparse linear regression without an intercept.
+
+Minimises ||y - X w||^2 / 2n + l1 * ||w||_1. Two ways to the same optimum:
+
+    gram    coordinate descent on the all-reduced Gram matrix (`gram_descent.py`); needs columns^2
+    memory fista   accelerated proximal gradient with restart on the whole data set
+    (`proximal.py`)
+
+(spec 01; Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal
+SGD stalls three digits short.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps import gram_descent, proximal
+from motet.apps.coordinates import (
+    Coordinates,
+    feature_columns,
+    features_of,
+    gram_norm,
+    mean_squares,
+    standardise,
+)
+from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.matrix_input import features_for, finite_features, varying_target
+from motet.apps.whole_batch import require_whole_batch
+from motet.datasets.kinds import LabelledMatrix
+from motet.domain.errors import BadInput
+from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+Solver = Literal["auto", "gram", "fista"]
+
+# Up to here a Gram matrix takes 32 MB, and a sweep is far cheaper than a pass over the data.
+_GRAM_COLUMNS = 2048
+
+
+@dataclass(frozen=True)
+class _TargetUnits:
+    """y' = (y - shift) / scale."""
+
+    shift: float
+    scale: float
+
+
+class Lasso(Estimator):
+    """Sparse linear regression. Fitted: `coef_: (features,)`, `intercept_`, `l1_`.
+
+    `l1`: the penalty (lambda); None: `l1_ratio_of_max` times the smallest one that makes all
+    coefficients 0. `standardize`: train on columns and target of mean 0 and standard deviation 1
+    (sparse data: of mean square 1); `l1` and the objective are then in those units, while `coef_`
+    and `intercept_` are for the data as given.
+    """
+
+    name: ClassVar[str] = "lasso"
+    dataset_kind: ClassVar[str] = "labelled"
+    estimator_type: ClassVar[EstimatorType | None] = "regressor"
+    statistics: ClassVar[tuple[str, ...]] = ("restarts",)
+    needs_bsp: ClassVar[bool] = True
+    default_epochs: ClassVar[int] = 300
+    fitted_attribute: ClassVar[str] = "coef_"
+
+    coef_: Array
+    intercept_: float
+    l1_: float
+    n_features_in_: int
+    _uses_gram: bool
+    _step_size: float
+    _coordinates: Coordinates
+    _target_units: _TargetUnits
+
+    def __init__(
+        self,
+        l1: float | None = None,
+        l1_ratio_of_max: float = 0.1,
+        standardize: bool = False,
+        solver: Solver = "auto",
+        epochs: int = default_epochs,
+        tol: float = 1e-10,
+        random_state: int | None = 0,
+    ) -> None:
+        self.l1 = l1
+        self.l1_ratio_of_max = l1_ratio_of_max
+        self.standardize = standardize
+        self.solver = solver
+        self.epochs = epochs
+        self.tol = tol
+        self.random_state = random_state
+
+    # -- data and model ----------------------------------------------------------------------------
+
+    def prepare(self, dataset: LabelledMatrix, seed: int) -> Rows:
+        """Rows with features and `target` in trained units."""
+        del seed
+        self._check_parameters()
+        self.n_features_in_ = dataset.feature_count
+        features, target = self._in_trained_units(finite_features(dataset), varying_target(dataset))
+        largest = float(np.abs(features.T @ target).max()) / len(target)
+        self.l1_ = self.l1_ratio_of_max * largest if self.l1 is None else float(self.l1)
+        self._uses_gram = self.solver == "gram" or (
+            self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
+        )
+        if not self._uses_gram:
+            self._step_size = 1 / max(gram_norm(features, with_intercept=False), 1e-300)
+        return Rows(np.arange(len(target)), {**feature_columns(features), "target": target})
+
+    def model_table(self) -> ModelTable:
+        """One key per coefficient."""
+        columns = self.n_features_in_
+        if self._uses_gram:
+            width = gram_descent.row_width(columns)
+            return ModelTable(columns, (width,), np.dtype(np.float64))
+        return ModelTable(columns, (proximal.ROW_WIDTH,), np.dtype(np.float64), delta_shape=())
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        """All coefficients 0."""
+        del rows, seed
+        if self._uses_gram:
+            return gram_descent.initial_rows(self.n_features_in_)
+        return proximal.initial_rows(np.zeros(self.n_features_in_))
+
+    def warm_up(self) -> None:
+        """Compile coordinate descent."""
+        gram_descent.descend(gram_descent.initial_rows(2), 1.0, 1)
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def make_batch(self, rows: Rows) -> Batch:
+        """All keys; the features as a matrix."""
+        return Batch(rows, extras=features_of(rows, self.n_features_in_))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        """The instances' part of the Gram matrix or of the gradient."""
+        require_whole_batch(step, self.name)
+        features, target = batch.extras, batch.rows["target"]
+        if self._uses_gram:
+            delta = gram_descent.compute(features, target, model, self.l1_, step)
+            return Update(delta, (0.0,))
+        restart = proximal.wants_restart(model)
+        point, _ = proximal.extrapolate(model, restart)
+        gradient = features.T @ (features @ point - target)
+        return Update(gradient, (float(restart * len(target)),))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        """Step the block's rows."""
+        if self._uses_gram:
+            gram_descent.apply(values, delta, step)
+            return
+        restart = step.statistics[0] > 0
+        gradient = delta / step.instances
+        proximal.proximal_step(values, gradient, restart, self._step_size, self.l1_)
+
+    # -- evaluation --------------------------------------------------------------------------------
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        """Sum of squared errors."""
+        features = features_of(rows, self.n_features_in_)
+        errors = features @ self._weights(model) - rows["target"]
+        return np.array([errors @ errors])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        """objective (the loss), nonzeros."""
+        weights = self._weights(model)
+        objective = float(sums[0]) / (2 * rows_count) + self.l1_ * float(np.abs(weights).sum())
+        nonzeros = float(np.count_nonzero(weights))
+        return Evaluation(objective, {"objective": objective, "nonzeros": nonzeros})
+
+    # -- the fitted estimator ----------------------------------------------------------------------
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        """Coefficients for the data as given."""
+        del rows
+        weights, intercept = self._coordinates.original(self._weights(model), np.zeros(()))
+        self.coef_ = weights * self._target_units.scale
+        self.intercept_ = float(intercept * self._target_units.scale + self._target_units.shift)
+
+    def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
+        """test_rmse."""
+        errors = self.predict(dataset) - dataset.require_target()
+        return {"test_rmse": float(np.sqrt(np.mean(errors**2)))}
+
+    def predict(self, X: Any) -> Array:
+        """Expected target of every row."""
+        return np.asarray(features_for(self, X) @ self.coef_ + self.intercept_)
+
+    def score(self, X: Any, y: Any) -> float:
+        """R^2."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X)))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.l1 is None:
+            self.check_number("l1_ratio_of_max", above=0)
+        else:
+            self.check_number("l1", at_least=0)
+        if self.solver not in ("auto", "gram", "fista"):
+            raise BadInput(f"lasso: solver={self.solver!r} must be auto, gram or fista")
+
+    def _in_trained_units(self, features: Any, target: Array) -> tuple[Any, Array]:
+        columns = features.shape[1]
+        self._coordinates = Coordinates(np.zeros(columns), np.ones(columns))
+        self._target_units = _TargetUnits(0.0, 1.0)
+        if not self.standardize:
+            return features, target
+        features, self._coordinates = standardise(features, _root_or_one)
+        shift = float(target.mean()) if isinstance(features, np.ndarray) else 0.0
+        scale = float(np.sqrt(mean_squares((target - shift)[:, None])[0]))
+        self._target_units = _TargetUnits(shift, scale)
+        return features, (target - shift) / scale
+
+    def _weights(self, model: Array) -> Array:
+        if self._uses_gram:
+            return gram_descent.coefficients(model)
+        return proximal.coefficients(model)
+
+
+def _root_or_one(mean_squares: Array) -> Array:
+    return np.asarray(np.where(mean_squares > 0, np.sqrt(mean_squares), 1.0))

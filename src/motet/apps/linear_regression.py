@@ -1,0 +1,78 @@
+"""Linear regression: least squares, with an optional l2 penalty (ridge).
+
+Minimises mean (x . w + b - y)^2 / 2 + l2 / 2 * ||w||^2. In scikit-learn's words:
+`LinearRegression` for l2 = 0, else `Ridge(alpha=rows * l2)`. Method: `linear_model.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.estimator import EstimatorType
+from motet.apps.linear_model import LinearModel, Solver
+from motet.apps.matrix_input import varying_target
+from motet.datasets.kinds import LabelledMatrix
+
+Array = NDArray[Any]
+
+
+class LinearRegression(LinearModel):
+    """Least squares. Fitted: `coef_: (features,)`, `intercept_`."""
+
+    name: ClassVar[str] = "linear_regression"
+    estimator_type: ClassVar[EstimatorType | None] = "regressor"
+    curvature: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        l2: float = 0.0,
+        solver: Solver = "auto",
+        epochs: int = LinearModel.default_epochs,
+        tol: float = 1e-9,
+        random_state: int | None = 0,
+    ) -> None:
+        self.l2 = l2
+        self.solver = solver
+        self.epochs = epochs
+        self.tol = tol
+        self.random_state = random_state
+
+    def learn_target(self, dataset: LabelledMatrix) -> Array:
+        """The target; it must vary."""
+        return varying_target(dataset)
+
+    def losses(self, predictions: Array, target: Array) -> Array:
+        """Half the squared error."""
+        return np.asarray((predictions - target) ** 2 / 2)
+
+    def slopes(self, predictions: Array, target: Array) -> Array:
+        """The error."""
+        return predictions - target
+
+    def curvatures(self, predictions: Array, target: Array) -> Array:
+        """1."""
+        del target
+        return np.ones_like(predictions)
+
+    def tallies(self, predictions: Array, target: Array) -> Array:
+        """Nothing: the root mean squared error follows from the loss."""
+        del predictions, target
+        return np.empty(0)
+
+    def metrics(self, mean_loss: float, tallies: Array, rows_count: int) -> dict[str, float]:
+        """rmse."""
+        del tallies, rows_count
+        return {"rmse": float(np.sqrt(2 * mean_loss))}
+
+    def predict(self, X: Any) -> Array:
+        """Expected target of every row."""
+        return self.linear_predictions(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """R^2."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X)))

@@ -1,0 +1,268 @@
+"""Multinomial logistic regression (softmax) by variance-reduced mini-batch SGD.
+
+Minimises mean log-loss + l2 / 2 * ||W||^2; the intercept is not penalised. Every instance
+remembers its last residual p - onehot(label), `(classes,)`, which travels with it; servers
+remember the mean of all remembered gradients. A mini-batch then moves W by
+
+    step_size * (mean over the batch of x (residual - remembered residual) + mean gradient + l2 W)
+
+(SAGA, Defazio et al. 2014, in mini-batches). Its noise vanishes at the optimum, so there is no
+schedule to tune: the step size follows from the data's curvature and is halved when an epoch's
+loss rises.
+
+A key is a feature, its row [w: classes | mean gradient: classes | penalty]. The last key but one
+is the intercept (penalty 0). The last is the pace: one row with the present step size and the
+losses seen; the workers, who pull it, report the step size to all blocks as a statistic.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.class_labels import class_numbers, learn_classes
+from motet.apps.coordinates import (
+    Coordinates,
+    Features,
+    feature_columns,
+    features_of,
+    gram_norm,
+    mean_squares,
+    standardise,
+)
+from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.matrix_input import features_for, finite_features
+from motet.apps.softmax_kernels import (
+    loss_and_hits,
+    renew_residuals,
+    sparse_gradient,
+    variance_reduced_step,
+)
+from motet.datasets.kinds import LabelledMatrix
+from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+
+_PACE = -1.0
+_TOWERING = 10.0
+
+
+class MLR(Estimator):
+    """Classifier. Fitted: `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`."""
+
+    name: ClassVar[str] = "mlr"
+    dataset_kind: ClassVar[str] = "labelled"
+    estimator_type: ClassVar[EstimatorType | None] = "classifier"
+    statistics: ClassVar[tuple[str, ...]] = ("step_size",)
+    state_columns: ClassVar[tuple[str, ...]] = ("residual",)
+    default_epochs: ClassVar[int] = 20
+
+    classes_: Array
+    coef_: Array
+    intercept_: Array
+    n_features_in_: int
+    _coordinates: Coordinates
+    _penalty: Array
+    _first_step_size: float
+
+    def __init__(
+        self,
+        l2: float = 1e-4,
+        learning_rate: float | None = None,
+        batch_size: int = 100,
+        epochs: int = 20,
+        tol: float = 0.0,
+        random_state: int | None = 0,
+    ) -> None:
+        """`learning_rate`: the first step size, in trained coordinates; None: from the data."""
+        self.l2 = l2
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.tol = tol
+        self.random_state = random_state
+
+    # -- data and model ----------------------------------------------------------------------------
+
+    def prepare(self, dataset: LabelledMatrix, seed: int) -> Rows:
+        """Rows with features, `label` and the remembered `residual`."""
+        del seed
+        self._check_parameters()
+        self.classes_, labels = learn_classes(dataset)
+        features, self._coordinates = standardise(finite_features(dataset), tame)
+        self._penalty = self.l2 / self._coordinates.scale**2
+        self._first_step_size = self.learning_rate or self._stable_step_size(features)
+        self.n_features_in_ = dataset.feature_count
+        residual = np.zeros((len(labels), len(self.classes_)))
+        columns = {**feature_columns(features), "label": labels, "residual": residual}
+        return Rows(np.arange(len(labels)), columns)
+
+    def model_table(self) -> ModelTable:
+        """Features, intercept, pace."""
+        classes = len(self.classes_)
+        return ModelTable(
+            self.n_features_in_ + 2,
+            (2 * classes + 1,),
+            np.dtype(np.float64),
+            delta_shape=(classes,),
+        )
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        """Zero weights; the pace starts at the stable step size."""
+        del rows, seed
+        model = np.zeros(self.model_table().shape)
+        model[:-2, -1] = self._penalty
+        model[-1, [0, 3, -1]] = self._first_step_size, np.inf, _PACE
+        return model
+
+    def warm_up(self) -> None:
+        """Compile all kernels."""
+        tiny = MLR(batch_size=2, epochs=1)
+        x, y = np.eye(4), np.arange(4) % 2
+        tiny.fit(x, y)
+        from scipy.sparse import csr_matrix
+
+        tiny.fit(csr_matrix(x), y)
+        received = np.zeros((1, 2))
+        received.flags.writeable = False
+        variance_reduced_step(np.zeros((1, 5)), received, 1.0, 1, 1.0, 1)
+
+    # -- one mini-batch ----------------------------------------------------------------------------
+
+    def make_batch(self, rows: Rows) -> Batch:
+        """Sparse rows pull only the features that occur in them, if that is at most half of all."""
+        if "x" in rows.columns:
+            return Batch(rows)
+        columns = rows.ragged("columns").values
+        occurring = np.unique(columns).astype(np.int64)
+        if 2 * len(occurring) > self.n_features_in_:
+            return Batch(rows, extras=columns)
+        keys = np.append(occurring, [self.n_features_in_, self.n_features_in_ + 1])
+        return Batch(rows, keys, extras=np.searchsorted(occurring, columns).astype(np.int32))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        """The batch's changes of gradient, and for the pace its loss and its instances."""
+        del step
+        rows, classes = batch.rows, len(self.classes_)
+        delta = np.zeros((len(model), classes))
+        if "x" in rows.columns:
+            loss = _dense_gradient(rows, model, delta)
+        else:
+            entries = rows.ragged("entries")
+            loss = sparse_gradient(
+                entries.offsets,
+                batch.extras,
+                entries.values,
+                rows["label"],
+                rows["residual"],
+                model,
+                delta,
+            )
+        delta[-1, :2] = loss, len(rows)
+        return Update(delta, (float(model[-1, 0]) * len(rows),))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        """One variance-reduced step of the block's rows."""
+        step_size = step.statistics[0] / (step.instances * step.share)
+        variance_reduced_step(
+            values, delta, step_size, step.instances, step.share, step.instance_count
+        )
+
+    # -- evaluation --------------------------------------------------------------------------------
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        """Sum of log-losses, number of right answers."""
+        weights, intercept = self._weights(model)
+        logits = features_of(rows, self.n_features_in_) @ weights + intercept
+        return np.array(loss_and_hits(logits, rows["label"]), dtype=np.float64)
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        """objective (the loss), log_loss, accuracy."""
+        log_loss, accuracy = (float(value) for value in sums / rows_count)
+        weights, _ = self._weights(model)
+        objective = log_loss + float(self._penalty @ (weights**2).sum(axis=1)) / 2
+        metrics = {"objective": objective, "log_loss": log_loss, "accuracy": accuracy}
+        return Evaluation(objective, metrics)
+
+    # -- the fitted estimator ----------------------------------------------------------------------
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        """Weights in the original coordinates."""
+        del rows
+        weights, self.intercept_ = self._coordinates.original(*self._weights(model))
+        self.coef_ = np.ascontiguousarray(weights.T)
+
+    def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
+        """test_log_loss, test_accuracy."""
+        labels = class_numbers(dataset, self.classes_)
+        sums = np.array(loss_and_hits(self.decision_function(dataset), labels)) / len(labels)
+        return {"test_log_loss": float(sums[0]), "test_accuracy": float(sums[1])}
+
+    def decision_function(self, X: Any) -> Array:
+        """Logits, `(rows, classes)`."""
+        return np.asarray(features_for(self, X) @ self.coef_.T + self.intercept_)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities, `(rows, classes)`, in the order of `classes_`."""
+        from scipy.special import softmax
+
+        return np.asarray(softmax(self.decision_function(X), axis=1))
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest class of every row."""
+        return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        self.check_number("l2", at_least=0)
+        self.check_number("batch_size", at_least=0, whole=True)
+        if self.learning_rate is not None:
+            self.check_number("learning_rate", above=0)
+
+    def _weights(self, model: Array) -> tuple[Array, Array]:
+        """Weights `(features, classes)` and intercept `(classes,)` in trained coordinates."""
+        classes = len(self.classes_)
+        return model[:-2, :classes], model[-2, :classes]
+
+    def _stable_step_size(self, features: Features) -> float:
+        """1 / (1 / classes * L): softmax's curvature at uniform probabilities, and that of X'X / n.
+
+        The part of X'X / n that a mini-batch of B instances sees beyond the mean is at most the
+        mean squared row norm / B.
+        """
+        spread = mean_squares(features).sum() + 1
+        batch_size = self.batch_size or features.shape[0]
+        curvature = (gram_norm(features) + spread / batch_size) / len(self.classes_)
+        return float(1 / (curvature + self._penalty.max(initial=0.0)))
+
+
+def tame(mean_squares: Array) -> Array:
+    """Divisors that shrink columns which tower above the typical one, and leave all others alone.
+
+    Full standardisation would blow up columns that hardly ever vary (a border pixel) and cost more
+    epochs than it saves.
+    """
+    varying = mean_squares[mean_squares > 0]
+    if not len(varying):
+        return np.ones_like(mean_squares)
+    heights = mean_squares / (_TOWERING * np.median(varying))
+    return np.asarray(np.sqrt(np.maximum(heights, 1.0)))
+
+
+def _dense_gradient(rows: Rows, model: Array, delta: Array) -> float:
+    """Add the rows' changes of gradient to `delta: (keys, classes)`; returns the sum of losses."""
+    classes = delta.shape[1]
+    changes = rows["x"] @ model[:-2, :classes]
+    changes += model[-2, :classes]
+    loss = renew_residuals(changes, rows["label"], rows["residual"])
+    np.matmul(rows["x"].T, changes, out=delta[:-2])
+    delta[-2] = changes.sum(axis=0)
+    return float(loss)

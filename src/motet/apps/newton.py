@@ -1,0 +1,86 @@
+"""Damped Newton on the all-reduced Hessian: for as long as columns^2 is small.
+
+A key is a coefficient j, its row [w_j, value, damping, g_j, H_j]: the objective's value, gradient
+and Hessian at w, as summed over all workers, and how much the next step is damped. In every epoch
+all workers solve (H + damping diag(H)) step = g from the same table and evaluate their instances
+at w - step. The owners take the step if it has lowered the objective and else damp more
+(Levenberg 1944, Marquardt 1963): monotone, and quadratic at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_W, _VALUE, _DAMPING, _GRADIENT, _HESSIAN = range(5)
+_LEAST_DAMPING, _FIRST_RETRY, _FACTOR = 1e-10, 1e-3, 10.0
+# A step that promises less than this part of the objective is below its rounding.
+_NEGLIGIBLE = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Sums over instances at a point: objective, gradient `(keys,)`, Hessian `(keys, keys)`."""
+
+    value: float
+    gradient: Array
+    hessian: Array
+
+
+def row_width(key_count: int) -> int:
+    """Numbers per key."""
+    return _HESSIAN + key_count
+
+
+def delta_width(key_count: int) -> int:
+    """Numbers per key of a delta: the point, its gradient, its Hessian."""
+    return 2 + key_count
+
+
+def initial_rows(key_count: int) -> Array:
+    """Zero coefficients about which nothing is known yet."""
+    rows = np.zeros((key_count, row_width(key_count)))
+    rows[:, _VALUE] = np.inf
+    rows[:, _DAMPING] = _LEAST_DAMPING
+    return rows
+
+
+def coefficients(rows: Array) -> Array:
+    """The present coefficients w, `(keys,)`."""
+    return rows[:, _W]
+
+
+def candidate(rows: Array) -> Array | None:
+    """The point to try next, `(keys,)`; None when no step can improve w. Needs all keys' rows."""
+    value, damping = rows[0, _VALUE], rows[0, _DAMPING]
+    if not np.isfinite(value):
+        return rows[:, _W].copy()
+    hessian = rows[:, _HESSIAN:].copy()
+    diagonal = hessian.diagonal()
+    np.fill_diagonal(hessian, np.where(diagonal > 0, diagonal * (1 + damping), 1.0))
+    step = np.linalg.solve(hessian, rows[:, _GRADIENT])
+    if rows[:, _GRADIENT] @ step <= _NEGLIGIBLE * abs(value):
+        return None
+    return np.asarray(rows[:, _W] - step)
+
+
+def delta_of(point: Array, expansion: Expansion, instances: int) -> Array:
+    """A worker's delta for its instances' expansion at `point`."""
+    return np.column_stack([instances * point, expansion.gradient, expansion.hessian])
+
+
+def accept_or_damp(rows: Array, delta: Array, value: float, instances: int) -> None:
+    """Move a block's rows to the tried point if its objective `value` is lower, else damp more."""
+    damping = rows[:, _DAMPING]
+    if value < rows[0, _VALUE]:
+        rows[:, _W] = delta[:, 0] / instances
+        rows[:, _GRADIENT:] = delta[:, 1:] / instances
+        rows[:, _VALUE] = value
+        rows[:, _DAMPING] = np.maximum(damping / _FACTOR, _LEAST_DAMPING)
+    else:
+        rows[:, _DAMPING] = np.maximum(damping * _FACTOR, _FIRST_RETRY)
