@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 MARKER = "MOTET_TEST_MARKER"
@@ -64,9 +65,30 @@ class MarkedProcess:
         return self.process.returncode, out, err
 
 
-def motet_command(*arguments: str) -> list[str]:
-    """`motet ...` of the environment that runs the tests."""
-    return [sys.executable, "-m", "motet.interfaces.cli", *arguments]
+@dataclass(frozen=True)
+class Ended:
+    """What a finished command left: its exit code and output, and processes if it left any."""
+
+    code: int
+    out: str
+    err: str
+    left_running: dict[int, str]
+
+
+def motet_process(*arguments: str | Path) -> MarkedProcess:
+    """Start `motet ...` of the environment that runs the tests."""
+    return MarkedProcess([sys.executable, "-m", "motet.interfaces.cli", *map(str, arguments)])
+
+
+def run_motet(*arguments: str | Path, timeout_s: float = 110.0) -> Ended:
+    """Run `motet ...` to its end."""
+    running = motet_process(*arguments)
+    try:
+        out, err = running.process.communicate(timeout=timeout_s)
+    finally:
+        left_running = running.descendants()
+        running.kill_descendants()
+    return Ended(running.process.returncode, out, err, left_running)
 
 
 def _read(path: Path) -> bytes:

@@ -58,15 +58,15 @@ class RunFolder:
         metrics = sorted({name for report in reports for name in report.metrics})
         with_header: list[list[object]] = [["epoch", "loss", *metrics, *LOSS_COLUMNS]]
         with_header += [_loss_row(report, metrics) for report in reports]
-        self._write("loss.csv", lambda path: _write_csv(path, with_header))
+        self.write("loss.csv", lambda path: _write_csv(path, with_header))
 
     def write_plot(self, curves: Sequence[LossCurve], name: str = "loss.png") -> None:
         """`loss.png`."""
-        self._write(name, lambda path: save_loss_plot(curves, path))
+        self.write(name, lambda path: save_loss_plot(curves, path))
 
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
-        self._write("model.npz", app.save)
+        self.write("model.npz", app.save)
 
     def write_json(self, name: str, document: object) -> None:
         """A JSON file."""
@@ -74,9 +74,10 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """A text file in UTF-8."""
-        self._write(name, lambda path: path.write_text(text, encoding="utf-8"))
+        self.write(name, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def _write(self, name: str, write: Callable[[Path], object]) -> None:
+    def write(self, name: str, write: Callable[[Path], object]) -> None:
+        """A file that `write` makes at the path it is given."""
         # The suffix stays last: numpy and matplotlib choose or extend names by it.
         partial = self.path / f".partial-{os.getpid()}-{name}"
         try:

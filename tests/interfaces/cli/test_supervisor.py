@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from marked_process import MarkedProcess
 
 BUSY = {

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.interfaces.cli import drawing
+from motet.interfaces.cli.demo_jobs import DemoJob
 from motet.interfaces.cli.job_progress import JobProgress
 from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import duration_text, number_text, rate_text
@@ -26,11 +27,9 @@ SPLIT_WIDTH = 10
 
 @dataclass(frozen=True)
 class JobView:
-    """One job as the screen shows it. `noun`: what an instance is ("images")."""
+    """One job as the screen shows it."""
 
-    name: str
-    title: str
-    noun: str
+    job: DemoJob
     colour: str
     progress: JobProgress
     roles: Roles
@@ -45,7 +44,7 @@ class DemoScreen:
         machines: int,
         now_s: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._jobs, self._machines = jobs, machines
+        self.jobs, self._machines = jobs, machines
         self._now_s, self._began_s = now_s, now_s()
         self.stage = ""
 
@@ -64,7 +63,7 @@ class DemoScreen:
         heading.add_column(justify="right", style=QUIET_STYLE)
         title = Text.assemble(
             (" motet demo ", "bold reverse"),
-            f"  {len(self._jobs)} models learn at the same time on {self._machines} machines",
+            f"  {len(self.jobs)} models learn at the same time on {self._machines} machines",
         )
         heading.add_row(title, duration_text(self._now_s() - self._began_s))
         return _Width(heading, width)
@@ -74,7 +73,7 @@ class DemoScreen:
         grid.add_column(ratio=1)
         grid.add_column(ratio=1)
         inner = width // 2 - 4
-        panels = [job_panel(job, inner) for job in self._jobs]
+        panels = [job_panel(view, inner) for view in self.jobs]
         for left in range(0, len(panels), 2):
             grid.add_row(*panels[left : left + 2])
         return _Width(grid, width)
@@ -82,28 +81,29 @@ class DemoScreen:
     def _map(self) -> RenderableType:
         grid = Table.grid(padding=(0, 1))
         for machine in range(self._machines):
-            chips = [_chip(job, machine) for job in self._jobs]
+            chips = [_chip(view, machine) for view in self.jobs]
             grid.add_row(Text(f" machine {machine + 1} ", style=QUIET_STYLE), *chips)
         return grid
 
 
-def job_panel(job: JobView, width: int) -> Panel:
+def job_panel(view: JobView, width: int) -> Panel:
     """A job's loss curve, epochs, speed and division of time, `width` characters inside."""
-    progress = job.progress
-    title = Text.assemble((f" {job.name} ", f"bold {job.colour}"), (f"{job.title} ", "default"))
+    title = Text.assemble(
+        (f" {view.job.app} ", f"bold {view.colour}"), (f"{view.job.title} ", "default")
+    )
     return Panel(
-        Group(_curve(job, width), _epochs(job, width), _speed(job, width)),
+        Group(_curve(view, width), _epochs(view, width), _speed(view, width)),
         title=title,
         title_align="left",
-        border_style=job.colour if progress.is_training else QUIET_STYLE,
+        border_style=view.colour if view.progress.is_training else QUIET_STYLE,
         padding=(0, 1),
     )
 
 
-def _curve(job: JobView, width: int) -> Text:
+def _curve(view: JobView, width: int) -> Text:
     """The curve, with the newest loss beside its end."""
-    progress = job.progress
-    curve = drawing.loss_curve(progress, width - LOSS_WIDTH - 1, CURVE_LINES, job.colour)
+    progress = view.progress
+    curve = drawing.loss_curve(progress, width - LOSS_WIDTH - 1, CURVE_LINES, view.colour)
     loss = number_text(progress.losses[-1]) if progress.losses else ""
     label = "loss" if progress.losses else ""
     labels = [Text("")] * (CURVE_LINES - 2) + [
@@ -116,13 +116,13 @@ def _curve(job: JobView, width: int) -> Text:
     )
 
 
-def _epochs(job: JobView, width: int) -> Text:
-    progress = job.progress
+def _epochs(view: JobView, width: int) -> Text:
+    progress = view.progress
     if not progress.is_training:
         return Text(progress.stage, style=QUIET_STYLE)
     count = f"epoch {progress.epoch}/{progress.epochs} "
     ending = f" {_state(progress):>6}"
-    bar = drawing.epoch_bar(progress.share, max(4, width - len(count) - len(ending)), job.colour)
+    bar = drawing.epoch_bar(progress.share, max(4, width - len(count) - len(ending)), view.colour)
     return Text(count, style=QUIET_STYLE) + bar + Text(ending)
 
 
@@ -132,23 +132,23 @@ def _state(progress: JobProgress) -> str:
     return f"{progress.share:.0%}"
 
 
-def _speed(job: JobView, width: int) -> Text:
-    progress = job.progress
+def _speed(view: JobView, width: int) -> Text:
+    progress = view.progress
     if not progress.reports:
         return Text("")
-    speed = Text(f"{rate_text(progress.instances_per_s)} {job.noun}/s ")
+    speed = Text(f"{rate_text(progress.instances_per_s)} {view.job.noun}/s ")
     bar_width = min(SPLIT_WIDTH, max(4, width - len(speed) - len("comp  comm")))
-    split = drawing.comp_comm(progress.comm_share, bar_width, job.colour)
+    split = drawing.comp_comm(progress.comm_share, bar_width, view.colour)
     return speed + Text(" " * (width - len(speed) - len(split))) + split
 
 
-def _chip(job: JobView, machine: int) -> Text:
+def _chip(view: JobView, machine: int) -> Text:
     """What a job has on a machine: a worker, a server, both or nothing."""
-    roles = [("W", job.roles.workers), ("S", job.roles.servers)]
+    roles = [("W", view.roles.workers), ("S", view.roles.servers)]
     held = "+".join(letter for letter, machines in roles if machine in machines)
     if not held:
-        return Text(f" {job.name:<5}  ·  ", style=QUIET_STYLE)
-    return Text(f" {job.name:<5} {held:<3} ", style=f"{job.colour} reverse")
+        return Text(f" {view.job.app:<5}  ·  ", style=QUIET_STYLE)
+    return Text(f" {view.job.app:<5} {held:<3} ", style=f"{view.colour} reverse")
 
 
 class _Width:

@@ -32,10 +32,11 @@ class JobProgress(TrainObserver):
         self.stage = what
 
     def started(self, instance_count: int, model_bytes: int) -> None:
-        """Training begins."""
+        """Training begins, or goes on after a recovery."""
         self.stage = "training"
         self.instance_count, self.model_bytes = instance_count, model_bytes
-        self._started_s = self._now_s()
+        if self._started_s is None:
+            self._started_s = self._now_s()
 
     def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
         """Advance inside an epoch."""

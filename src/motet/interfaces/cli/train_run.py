@@ -12,7 +12,13 @@ import click
 from rich.console import Console
 
 from motet.interfaces.cli.run_log import RunLog, nowhere
-from motet.interfaces.cli.train_screen import LineProgress, LiveTrain, is_live_terminal, live
+from motet.interfaces.cli.train_screen import (
+    PLAIN_LINES,
+    LineProgress,
+    LiveTrain,
+    is_live_terminal,
+    live,
+)
 from motet.interfaces.cli.training import TrainFlags, Training, check
 from motet.report.loss_plot import LossCurve
 from motet.report.palette import QUIET_STYLE, job_colour
@@ -55,7 +61,7 @@ def _progress(flags: TrainFlags, folder: RunFolder | None) -> Iterator[LineProgr
         echo=nowhere if flags.quiet or is_live else _to_stderr,
         echo_remark=nowhere if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
     ) as log:
-        progress = LineProgress(log, flags.verbose)
+        progress = LineProgress(log, sys.maxsize if flags.verbose else PLAIN_LINES)
         if not is_live:
             yield progress
             return

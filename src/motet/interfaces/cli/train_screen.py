@@ -22,21 +22,21 @@ from motet.runtime.options import EpochReport, Recovery
 
 PLAIN_LINES = 10
 REFRESH_PER_S = 8
-BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 20, 16, 10
+BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 40, 16, 10
 
 
 class LineProgress(JobProgress):
-    """Logs each start-up step and about ten of the epochs (all of them when verbose)."""
+    """Logs each start-up step and about `lines` of the epochs."""
 
     def __init__(
         self,
         log: RunLog,
-        is_verbose: bool = False,
+        lines: int = PLAIN_LINES,
         now_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(now_s=now_s)
         self._log = log
-        self._is_verbose = is_verbose
+        self._lines = lines
 
     def remark(self, text: str) -> None:
         """Tell the user something about the data or the run."""
@@ -53,9 +53,9 @@ class LineProgress(JobProgress):
         self._log.line(f"training: {instance_count:,} instances, model {bytes_text(model_bytes)}")
 
     def epoch_done(self, report: EpochReport) -> None:
-        """Every tenth of the epochs, and the last one."""
+        """At even distances, and the last one."""
         super().epoch_done(report)
-        every = 1 if self._is_verbose else max(1, self.epochs // PLAIN_LINES)
+        every = max(1, self.epochs // self._lines)
         if (report.epoch + 1) % every == 0 or report.epoch + 1 == self.epochs:
             self._log.line(epoch_line(self, report))
 
@@ -84,11 +84,11 @@ class LiveTrain:
         self._progress, self._title, self._colour = progress, title, colour
 
     def __rich__(self) -> RenderableType:
-        """A heading and a line of figures."""
+        """A heading, how far, how fast."""
         job = self._progress
         if not job.is_training or job.stage.startswith("recovering"):
             return Group(self._heading(), Spinner("dots", Text(job.stage), style=self._colour))
-        return Group(self._heading(), self._figures())
+        return Group(self._heading(), self._position(), self._figures())
 
     def _heading(self) -> Text:
         job = self._progress
@@ -98,17 +98,25 @@ class LiveTrain:
             heading.append(f"  {size}", style=QUIET_STYLE)
         return heading
 
+    def _position(self) -> Text:
+        job = self._progress
+        return Text("   ").join(
+            [
+                drawing.labelled("  epoch", f"{job.epoch}/{job.epochs}"),
+                drawing.epoch_bar(job.share, BAR_WIDTH, self._colour),
+                drawing.labelled("ETA", duration_text(job.remaining_s)),
+            ]
+        )
+
     def _figures(self) -> Text:
         job, colour = self._progress, self._colour
         loss = number_text(job.losses[-1]) if job.losses else "-"
         return Text("   ").join(
             [
-                drawing.labelled("  epoch", f"{job.epoch}/{job.epochs}"),
-                drawing.epoch_bar(job.share, BAR_WIDTH, colour),
-                drawing.labelled("loss", f"{loss} ") + drawing.loss_spark(job, SPARK_WIDTH, colour),
+                drawing.labelled("  loss", f"{loss} ")
+                + drawing.loss_spark(job, SPARK_WIDTH, colour),
                 Text(f"{rate_text(job.instances_per_s)} instances/s"),
                 drawing.comp_comm(job.comm_share, SPLIT_WIDTH, colour),
-                drawing.labelled("ETA", duration_text(job.remaining_s)),
             ]
         )
 

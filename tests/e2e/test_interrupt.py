@@ -1,0 +1,72 @@
+"""Ctrl-C and SIGTERM at any moment of a training run: exit code 130, nothing left running."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from marked_process import MarkedProcess, motet_process
+
+MOMENTS = ["reading", "starting Ray", "executors", "training", "epoch 3/"]
+LONGEST_DELAY_S = 2.0
+
+
+def train_forever() -> MarkedProcess:
+    return motet_process(
+        "train", "mlr", "--data", "digits", "--epochs", "1000000", "-v", "--workers", "2"
+    )
+
+
+def wait_for_line(running: MarkedProcess, part: str) -> None:
+    assert running.process.stderr is not None
+    for line in running.process.stderr:
+        if part in line:
+            return
+    raise AssertionError(f"ended before it said {part!r}")
+
+
+def assert_ends_clean(running: MarkedProcess, number: signal.Signals) -> None:
+    code, out, err = running.end(number)
+
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert running.descendants() == {}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_ends_a_run_at_once_with_everything_it_started(moment: str) -> None:
+    running = train_forever()
+    wait_for_line(running, moment)
+    time.sleep(random.uniform(0, LONGEST_DELAY_S))
+
+    assert_ends_clean(running, signal.SIGINT)
+
+
+@pytest.mark.cluster
+def test_sigterm_ends_a_run_like_ctrl_c() -> None:
+    running = train_forever()
+    wait_for_line(running, "epoch 3/")
+
+    assert_ends_clean(running, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.4])
+def test_ctrl_c_during_the_imports_says_no_traceback(delay_s: float) -> None:
+    running = train_forever()
+    running.wait_until(lambda: _handles_interrupts(running.process.pid))
+    time.sleep(delay_s)
+
+    assert_ends_clean(running, signal.SIGINT)
+
+
+def _handles_interrupts(process_id: int) -> bool:
+    """Whether the process has got as far as installing its own handler (SigCgt in proc(5))."""
+    status = Path(f"/proc/{process_id}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    is_caught = int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+    return bool(is_caught)

@@ -1,0 +1,25 @@
+"""A finished run in a few lines."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from motet.report.train_document import TrainDocument
+from motet.report.train_summary import train_summary
+from sample_result import lasso_result
+
+
+def test_the_summary_names_result_times_bytes_and_files() -> None:
+    document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(train_summary(document, Path("runs/1"), "blue"))
+
+    lines = console.export_text().splitlines()
+
+    assert lines[0] == "● lasso on diabetes: 3 epochs in 1.5 s with 1 worker and 2 servers"
+    assert [line.split()[0] for line in lines[1:]] == ["loss", "metrics", "time", "model", "files"]
+    assert "objective" in lines[2]
+    assert "runs/1" in lines[5]
