@@ -17,10 +17,10 @@ _WANTED: tuple[tuple[Need, type[Dataset]], ...] = (
 )
 
 
-def kind_needed(need: str | None) -> type[Dataset]:
-    """The class that fulfils a need; `Dataset` itself where anything will do."""
+def kind_needed(need: str | None) -> type[Dataset] | None:
+    """The class that fulfils a need; None where anything will do. Raises `UnknownName`."""
     if need is None:
-        return Dataset
+        return None
     for name, kind in _WANTED:
         if name == need:
             return kind
@@ -29,12 +29,15 @@ def kind_needed(need: str | None) -> type[Dataset]:
 
 def require(dataset: Dataset, need: str | None) -> Dataset:
     """The data set itself, once it is what was needed; raises `BadInput` where it is not."""
-    wanted = kind_needed(need)
-    if not isinstance(dataset, wanted):
-        raise BadInput(
-            f"{dataset.source}: holds a {dataset.kind}, a {wanted.kind} is needed; "
-            "give data of that kind"
-        )
+    require_kind(dataset.source, type(dataset), need)
     if need == "labelled" and isinstance(dataset, LabelledMatrix):
         dataset.require_target()
     return dataset
+
+
+def require_kind(source: str, kind: type[Dataset], need: str | None) -> None:
+    """Raise `BadInput` where that kind of data does not fulfil the need."""
+    wanted = kind_needed(need)
+    if wanted is not None and not issubclass(kind, wanted):
+        problem = f"{source}: holds {kind.described}, but {wanted.described} is needed"
+        raise BadInput(f"{problem}; give data of that kind")

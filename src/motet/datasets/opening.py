@@ -2,17 +2,107 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal
 
 from motet.datasets.builtin import catalogue
-from motet.datasets.kinds import Dataset
-from motet.datasets.needs import require
+from motet.datasets.files import InputFile
+from motet.datasets.formats.format import Format, Request
+from motet.datasets.formats.recognition import format_called, recognise
+from motet.datasets.kinds import Dataset, Ratings
+from motet.datasets.needs import kind_needed, require, require_kind
 from motet.domain.errors import BadInput
 
 Role = Literal["train", "test"]
+Words = str | Iterable[str] | None
+PathOrName = str | os.PathLike[str]
 
 
-def open_dataset(path_or_name: str, *, kind: str | None = None, role: Role = "train") -> Dataset:
-    if catalogue.is_known(path_or_name):
-        return require(catalogue.load(path_or_name, role), kind)
-    raise BadInput(f"{path_or_name}: no such file")
+def open_dataset(
+    path_or_name: PathOrName,
+    *,
+    kind: str | None = None,
+    format: str | None = None,
+    target: str | int | None = None,
+    drop: Words = None,
+    na: Words = None,
+    exclude: PathOrName | None = None,
+    labels: PathOrName | None = None,
+    role: Role = "train",
+) -> Dataset:
+    """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
+
+    `kind`: what is needed, as `Application.dataset_kind` says it: "labelled", "unlabelled",
+    "ratings" or "corpus"; it decides where a file could be read in several ways. `format`: the
+    name of a file format, recognised otherwise. `target`, `drop`, `na`: for tables, a column's
+    name or index (negative from the end), columns to leave out ("0-4,missing"), and texts that
+    stand for a missing value. `exclude`: ratings in this file are left out. `labels`: the labels
+    of idx images that do not lie beside them. `role`: generators draw other data for "test".
+
+    A name wins over a file of the same name; `./digits` is the file. Raises `BadInput` with one
+    line that says what is wrong, in which file and line, and how to mend it.
+    """
+    source = os.fspath(path_or_name)
+    request = Request(
+        kind=kind_needed(kind),
+        target=None if target is None else str(target),
+        drop=_words(drop),
+        na=_words(na),
+        labels=None if labels is None else InputFile(Path(labels)),
+    )
+    try:
+        dataset = _load(source, format, request, kind, role)
+    except MemoryError:
+        raise BadInput(f"{source}: does not fit into memory; give less data") from None
+    if exclude is not None:
+        dataset = _without(dataset, os.fspath(exclude), format)
+    return require(dataset, kind)
+
+
+def _load(
+    source: str, format_name: str | None, request: Request, need: str | None, role: Role
+) -> Dataset:
+    if catalogue.is_known(source):
+        require_kind(source, catalogue.kind_of(source), need)
+        return catalogue.load(source, role)
+    file = InputFile(Path(source))
+    if not file.path.exists():
+        raise _missing(source)
+    return _format(file, format_name, request.kind).read(file, request)
+
+
+def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Format:
+    if name is None:
+        return recognise(file, kind)
+    chosen = format_called(name)
+    if kind is not None and not chosen.can_become(kind):
+        problem = f"--format {name} is {chosen.kinds[0].described}, not {kind.described}"
+        raise file.complaint(problem, "give data for this application")
+    return chosen
+
+
+def _missing(source: str) -> BadInput:
+    known = catalogue.known_names()
+    close = get_close_matches(source.partition(":")[0], known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"names known: {', '.join(known)}"
+    return BadInput(f"{source}: no such file, nor a bundled data set; check the path ({hint})")
+
+
+def _without(dataset: Dataset, held_out: str, format_name: str | None) -> Dataset:
+    other = open_dataset(held_out, kind="ratings", format=format_name)
+    if not isinstance(dataset, Ratings) or not isinstance(other, Ratings):
+        problem = f"--exclude {held_out}: {dataset.source} holds {dataset.described}"
+        raise BadInput(f"{problem}; only ratings can be excluded")
+    rest = dataset.without(other)
+    if not rest.rating_count:
+        raise BadInput(f"--exclude {held_out}: no rating of {dataset.source} is left; exclude less")
+    return rest
+
+
+def _words(given: Words) -> tuple[str, ...]:
+    """One text or several as a tuple; of several texts, empty ones do not count."""
+    texts = (given,) if isinstance(given, str) else tuple(given or ())
+    return tuple(text for text in texts if text)

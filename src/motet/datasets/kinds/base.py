@@ -7,11 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.errors import BadInput
+
+D = TypeVar("D", bound="Dataset")
 Selection = slice | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
 
 
@@ -24,6 +27,8 @@ class Dataset(ABC):
     """
 
     kind: ClassVar[str]
+    described: ClassVar[str] = "data"
+    """The kind in words, as error messages say it."""
 
     source: str = field(kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -35,6 +40,13 @@ class Dataset(ABC):
     @abstractmethod
     def rows(self, selection: Selection) -> Self:
         """The chosen rows, ratings or documents only, in the chosen order."""
+
+    @abstractmethod
+    def reindexed_like(self, train: Dataset) -> Dataset:
+        """This data numbered like the training data, so that its model can be applied.
+
+        Raises `BadInput` where the two do not go together.
+        """
 
     @abstractmethod
     def describe(self) -> str:
@@ -56,3 +68,13 @@ class Dataset(ABC):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
+
+
+def of_same_kind(test: D, train: Dataset) -> D:
+    """The training data, typed like the test data; raises `BadInput` when it is another kind."""
+    if not isinstance(train, type(test)):
+        raise BadInput(
+            f"{test.source}: holds {test.described}, training data {train.source} "
+            f"{train.described}; give both of the same kind"
+        )
+    return train

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection
+from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +23,7 @@ class Corpus(Dataset):
     """
 
     kind: ClassVar[str] = "corpus"
+    described: ClassVar[str] = "a corpus"
 
     offsets: NDArray[np.int64]
     words: NDArray[np.int32]
@@ -107,13 +108,14 @@ class Corpus(Dataset):
         pairs = np.arange(offsets[-1]) + np.repeat(self.offsets[documents] - offsets[:-1], lengths)
         return replace(self, offsets=offsets, words=self.words[pairs], counts=self.counts[pairs])
 
-    def reindexed_like(self, train: Corpus) -> Corpus:
+    def reindexed_like(self, train: Dataset) -> Corpus:
         """This corpus with the word numbers of `train` (by name where both know the names).
 
         Words that training never saw are left out and counted in a note: a topic model has no
         probability for them, and per-token figures are over the words that are left.
         """
-        new_word = self._word_positions_in(train)[self.words]
+        like = of_same_kind(self, train)
+        new_word = self._word_positions_in(like)[self.words]
         known = new_word >= 0
         document = np.repeat(np.arange(self.document_count), np.diff(self.offsets))[known]
         lost = int(self.counts[~known].sum())
@@ -122,9 +124,9 @@ class Corpus(Dataset):
             document,
             new_word[known],
             self.counts[known].astype(np.int64),
-            (self.document_count, train.vocabulary_size),
+            (self.document_count, like.vocabulary_size),
             source=self.source,
-            vocabulary=train.vocabulary,
+            vocabulary=like.vocabulary,
             notes=(*self.notes, note) if lost else self.notes,
         )
 

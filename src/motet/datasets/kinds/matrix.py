@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection
+from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
 from motet.domain.errors import BadInput
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class LabelledMatrix(Dataset):
     """
 
     kind: ClassVar[str] = "matrix"
+    described: ClassVar[str] = "a matrix of numbers"
 
     features: Features
     target: NDArray[np.float64] | None = None
@@ -77,7 +78,7 @@ class LabelledMatrix(Dataset):
         target = None if self.target is None else self.target[selection]
         return replace(self, features=self.features[selection], target=target)
 
-    def reindexed_like(self, train: LabelledMatrix) -> LabelledMatrix:
+    def reindexed_like(self, train: Dataset) -> LabelledMatrix:
         """This data with the columns and classes of `train`, so that its model can be applied.
 
         Sparse data may have fewer columns (they get empty ones) or more (columns that training
@@ -85,7 +86,8 @@ class LabelledMatrix(Dataset):
         Dense data must agree. Columns named alike are brought into the order of `train`.
         Raises `BadInput` when the two cannot be brought together.
         """
-        return _same_classes(_same_columns(self, train), train)
+        like = of_same_kind(self, train)
+        return _same_classes(_same_columns(self, like), like)
 
 
 def _stored(features: csr_matrix[np.float64]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection
+from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +22,7 @@ class Ratings(Dataset):
     """
 
     kind: ClassVar[str] = "ratings"
+    described: ClassVar[str] = "ratings"
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -118,17 +119,20 @@ class Ratings(Dataset):
         """(ratings,) one number for each (user, item) pair."""
         return self.users.astype(np.int64) * len(self.item_ids) + self.items
 
-    def reindexed_like(self, train: Ratings) -> Ratings:
+    def reindexed_like(self, train: Dataset) -> Ratings:
         """These ratings with the user and item positions of `train`.
 
         Ratings of users or items that training never saw stay, with position -1, and a note
         counts them: dropping them would make a test error look better than it is, so a model
         has to answer for them with what it knows (the training mean).
         """
-        users = _positions(self.user_ids, train.user_ids)[self.users]
-        items = _positions(self.item_ids, train.item_ids)[self.items]
+        like = of_same_kind(self, train)
         moved = replace(
-            self, users=users, items=items, user_ids=train.user_ids, item_ids=train.item_ids
+            self,
+            users=_positions(self.user_ids, like.user_ids)[self.users],
+            items=_positions(self.item_ids, like.item_ids)[self.items],
+            user_ids=like.user_ids,
+            item_ids=like.item_ids,
         )
         if not moved.unknown_count:
             return moved

@@ -1,0 +1,148 @@
+"""Bytes and lines of input files: decompressed on the way, every failure told in one line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from motet.domain.errors import BadInput
+
+HEAD_BYTES = 65_536
+_BLOCK_BYTES = 16 << 20
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that a reader reads, possibly compressed (gzip, bzip2, xz: told by its first bytes).
+
+    Its methods raise `BadInput` for a file that is missing, unreadable, empty or damaged.
+    """
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def plain_name(self) -> str:
+        """The file's name in lower case, without a suffix that says how it is compressed."""
+        return _without_compression(self.path.name.lower())
+
+    def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:
+        """The error "file:line: problem; remedy"; lines count from 1."""
+        place = f"{self.path}" if line is None else f"{self.path}:{line}"
+        return BadInput(f"{place}: {problem}; {remedy}")
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The decompressed bytes as a stream."""
+        with self._explained(), self.path.open("rb") as raw:
+            magic = raw.read(6)
+            raw.seek(0)
+            if not magic:
+                raise self.complaint("the file is empty", "give a file with data")
+            with _decompressed(raw, magic) as stream:
+                yield stream
+
+    def read(self, byte_count: int = -1) -> bytes:
+        """The first decompressed bytes, or all of them."""
+        with self.opened() as stream:
+            return stream.read(byte_count)
+
+    @cached_property
+    def head(self) -> Head:
+        """The beginning of the file, read once, for recognising its format."""
+        return Head.of(self.plain_name, self.read(HEAD_BYTES))
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content in pieces of some megabytes that end where a line ends."""
+        with self.opened() as stream:
+            rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
+            while piece := stream.read(_BLOCK_BYTES):
+                end = piece.rfind(b"\n") + 1
+                if end:
+                    yield rest + piece[:end]
+                    rest = piece[end:]
+                else:
+                    rest += piece
+            if rest:
+                yield rest
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line with its number from 1, without its end; for explaining what is wrong."""
+        number = 0
+        for block in self.blocks():
+            for line in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
+                number += 1
+                yield number, line.decode("utf-8", "replace").rstrip("\r")
+
+    def beside(self, name: str) -> InputFile | None:
+        """The file of that plain name in the same folder, compressed or not, where there is one."""
+        for suffix in ("", *_COMPRESSED_SUFFIXES):
+            path = self.path.with_name(name + suffix)
+            if path.is_file():
+                return InputFile(path)
+        return None
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise self.complaint("no such file", "check the path") from None
+        except IsADirectoryError:
+            raise self.complaint("is a folder", "give a file in it") from None
+        except PermissionError:
+            raise self.complaint("may not be read", "change its permissions") from None
+        except EOFError:
+            problem = "the compressed file ends too early"
+            raise self.complaint(problem, "it was cut short: fetch it again") from None
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            problem = f"cannot be read ({error})"
+            raise self.complaint(problem, "the file is damaged: fetch it again") from None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file. `lines`: its first whole lines that are not blank."""
+
+    name: str
+    start: bytes
+    is_text: bool
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, start: bytes) -> Head:
+        """`name`: the plain name in lower case; `start`: up to `HEAD_BYTES` of content."""
+        is_text = b"\0" not in start
+        lines = start.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").splitlines()
+        if len(start) == HEAD_BYTES and len(lines) > 1:
+            lines.pop()
+        filled = tuple(line for line in lines if line.strip())
+        return cls(name, start, is_text, filled if is_text else ())
+
+
+def _decompressed(raw: BinaryIO, magic: bytes) -> BinaryIO:
+    if magic.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if magic.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if magic == b"\xfd7zXZ\x00":
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    return raw
+
+
+def _without_compression(name: str) -> str:
+    for suffix in _COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name

@@ -1,0 +1,185 @@
+"""NumPy and SciPy files: `.npz` with arrays or a sparse matrix, `.npy` with one array.
+
+In an `.npz`, `X` holds the instances and `y` the target (also: `features`/`data`, `target`/
+`labels`). A SciPy sparse matrix (`scipy.sparse.save_npz`) is a matrix, or the ratings of row
+users for column items (stored zeros are ratings), or the word counts of row documents.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.files import Head, InputFile
+from motet.datasets.formats.columns import choose_columns
+from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, Request
+from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.domain.errors import BadInput
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_FEATURES = ("X", "x", "features", "data", "x_train")
+_TARGETS = ("y", "Y", "target", "labels", "y_train")
+_DAMAGED = "the file is damaged: write it again"
+
+
+def sniff_npz(head: Head) -> Guess:
+    """A zip archive, or a name that says so."""
+    if head.start.startswith(b"PK\x03\x04"):
+        return Guess(CERTAIN, "is a zip archive")
+    return Guess(NAMED * head.name.endswith(".npz"), "is no zip archive")
+
+
+def sniff_npy(head: Head) -> Guess:
+    """NumPy's magic string, or a name that says so."""
+    if head.start.startswith(b"\x93NUMPY"):
+        return Guess(CERTAIN, "starts with NumPy's magic string")
+    return Guess(NAMED * head.name.endswith(".npy"), "lacks NumPy's magic string")
+
+
+def read_npy(file: InputFile, request: Request) -> LabelledMatrix:
+    """A two-dimensional array of numbers; `--target` takes one of its columns."""
+    with file.opened() as stream:
+        try:
+            array = np.load(stream, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise file.complaint(f"no readable NumPy array ({error})", _DAMAGED) from None
+    return _labelled(file, request, _numbers(file, "the array", array, 2), None)
+
+
+def read_npz(file: InputFile, request: Request) -> Dataset:
+    """What the archive holds, as the kind of data that is wanted."""
+    arrays = _load(file)
+    if "format" in arrays:
+        return _from_sparse(file, request)
+    features = _pick(arrays, _FEATURES)
+    if features is None and len(arrays) == 1:
+        features = next(iter(arrays))
+    if features is None:
+        problem = f"holds {', '.join(arrays) or 'nothing'}, no X"
+        raise file.complaint(problem, "save it with np.savez(file, X=features, y=target)")
+    target = _pick(arrays, _TARGETS)
+    labels = None if target is None else _numbers(file, target, arrays[target], 1)
+    return _labelled(file, request, _numbers(file, features, arrays[features], 2), labels)
+
+
+def _load(file: InputFile) -> dict[str, NDArray[Any]]:
+    with file.opened() as stream:
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except (ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+            raise file.complaint(f"no readable NumPy archive ({error})", _DAMAGED) from None
+
+
+def _pick(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in arrays), None)
+
+
+def _numbers(
+    file: InputFile, name: str, array: NDArray[Any], dimensions: int
+) -> NDArray[np.float64]:
+    """The array as float64 once it holds finite numbers in that many dimensions."""
+    if array.dtype.kind not in "biuf":
+        raise file.complaint(f"{name} holds {array.dtype}, no numbers", "save numbers")
+    if array.ndim != dimensions:
+        wanted = "(rows, columns)" if dimensions == 2 else "(rows,)"
+        raise file.complaint(f"{name} has shape {array.shape}", f"its shape must be {wanted}")
+    if not array.size:
+        raise file.complaint(f"{name} is empty, shape {array.shape}", "give a file with data")
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    _require_finite(file, name, values)
+    return values
+
+
+def _require_finite(file: InputFile, name: str, values: NDArray[np.float64]) -> None:
+    if not np.isfinite(values).all():
+        place = tuple(int(index) for index in np.argwhere(~np.isfinite(values))[0])
+        problem = f"{name}{list(place)} is {values[place]}"
+        raise file.complaint(problem, "all numbers must be finite")
+
+
+def _labelled(
+    file: InputFile,
+    request: Request,
+    features: NDArray[np.float64],
+    target: NDArray[np.float64] | None,
+) -> LabelledMatrix:
+    if target is not None and len(target) != len(features):
+        problem = f"{len(features):,} rows of features, {len(target):,} targets"
+        raise file.complaint(problem, "save one target for each row")
+    if request.target is not None or request.drop:
+        width = features.shape[1]
+        columns = choose_columns(file, None, width, request.target, request.drop)
+        target = target if columns.target is None else features[:, columns.target].copy()
+        features = np.ascontiguousarray(features[:, columns.features])
+    return LabelledMatrix(features, target, source=str(file))
+
+
+def _from_sparse(file: InputFile, request: Request) -> Dataset:
+    from scipy.sparse import csr_matrix, load_npz
+
+    with file.opened() as stream:
+        try:
+            matrix = csr_matrix(load_npz(stream), dtype=np.float64)
+            matrix.check_format(full_check=True)
+        except (ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
+            raise file.complaint(f"no readable sparse matrix ({error})", _DAMAGED) from None
+    if not matrix.shape[0] or not matrix.shape[1]:
+        raise file.complaint(f"is empty, shape {matrix.shape}", "give a file with data")
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    _require_finite(file, "data", matrix.data)
+    if request.kind is Ratings:
+        return _ratings(file, matrix)
+    return _corpus(file, matrix) if request.kind is Corpus else _matrix(file, matrix)
+
+
+def _matrix(file: InputFile, matrix: csr_matrix[np.float64]) -> LabelledMatrix:
+    return LabelledMatrix(matrix, source=str(file))
+
+
+def _ratings(file: InputFile, matrix: csr_matrix[np.float64]) -> Ratings:
+    users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    items = matrix.indices.astype(np.int64)
+    return Ratings.from_ids(users, items, matrix.data, source=str(file))
+
+
+def _corpus(file: InputFile, matrix: csr_matrix[np.float64]) -> Corpus:
+    wrong = (matrix.data < 0) | (matrix.data != np.floor(matrix.data))
+    if wrong.any():
+        raise _count_complaint(file, matrix, int(np.argmax(wrong)))
+    return Corpus.from_pairs(
+        np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)),
+        matrix.indices.astype(np.int64),
+        matrix.data.astype(np.int64),
+        (int(matrix.shape[0]), int(matrix.shape[1])),
+        source=str(file),
+    )
+
+
+def _count_complaint(file: InputFile, matrix: csr_matrix[np.float64], at: int) -> BadInput:
+    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+    problem = f"row {row}, column {matrix.indices[at]} holds {matrix.data[at]:g}"
+    return file.complaint(problem, "counts must be whole numbers from 0")
+
+
+NPZ = Format(
+    name="npz",
+    summary="NumPy arrays X and y, or a SciPy sparse matrix",
+    kinds=(LabelledMatrix, Ratings, Corpus),
+    sniff=sniff_npz,
+    read=read_npz,
+)
+NPY = Format(
+    name="npy",
+    summary="one NumPy array (--target takes a column)",
+    kinds=(LabelledMatrix,),
+    sniff=sniff_npy,
+    read=read_npy,
+)

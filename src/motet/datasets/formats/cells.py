@@ -1,0 +1,145 @@
+"""Columns of a separated file as arrays: numbers (nan where a value is missing) or classes."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.formats.layout import Layout
+from motet.datasets.formats.numbers import is_number
+from motet.domain.errors import BadInput
+
+_LOOK_AHEAD_LINES = 100
+_BLANK_LINE = re.compile(rb"^[ \t]+\r?\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """Some columns of a file. `values`: (rows, columns) float64, finite or nan (missing)."""
+
+    layout: Layout
+    columns: tuple[int, ...]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def read(cls, layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> NumberTable:
+        """Parse the columns; raises `BadInput` for text, infinity, or lines of another width."""
+        parse = _Parser.of(layout, columns, na)
+        blocks = [parse(block) for block in layout.data_blocks()]
+        table = cls(layout, columns, np.concatenate(blocks) if len(blocks) > 1 else blocks[0])
+        is_infinite = np.isinf(table.values)
+        if is_infinite.any():
+            raise table.complaint_about_first(is_infinite, "infinite", "numbers must be finite")
+        return table
+
+    def complaint_about_first(
+        self, is_wrong: NDArray[np.bool_], problem: str, remedy: str
+    ) -> BadInput:
+        """The error for the first cell (line by line) that is marked in (rows, columns)."""
+        row, position = np.argwhere(is_wrong)[0]
+        column = self.columns[position]
+        number, cells = next(islice(self.layout.data_lines(), int(row), None))
+        name = self.layout.column_name(column)
+        return self.layout.file.complaint(f"{name} is {cells[column]!r}: {problem}", remedy, number)
+
+
+def holds_words(layout: Layout, column: int, na: tuple[str, ...]) -> bool:
+    """Whether the column's first cells are all words: neither numbers nor missing."""
+    first = islice(layout.data_lines(), _LOOK_AHEAD_LINES)
+    return all(len(cells) > column and not _is_value(cells[column], na) for _, cells in first)
+
+
+def read_classes(
+    layout: Layout, column: int, na: tuple[str, ...]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """A column of words as class numbers (rows,), and the classes in alphabetical order."""
+    words = [_words(layout, column, block) for block in layout.data_blocks()]
+    names, codes = np.unique(np.concatenate(words), return_inverse=True)
+    for wrong in [name for name in names if _is_value(name, na)][:1]:
+        row = int(np.argmax(codes == np.searchsorted(names, wrong)))
+        raise layout.file.complaint(
+            f"{layout.column_name(column)} is {str(wrong)!r} among words",
+            "write every class as a word, or every one as a number",
+            layout.line_number(row),
+        )
+    return codes.astype(np.float64), tuple(map(str, names))
+
+
+def _is_value(cell: str, na: tuple[str, ...]) -> bool:
+    return is_number(cell) or cell == "" or cell in na
+
+
+def _words(layout: Layout, column: int, block: bytes) -> NDArray[np.str_]:
+    separator = layout.separator
+    lines = block.decode("utf-8", "replace").split("\n")
+    cells = [separator.split(line)[column] for line in lines if line.strip()]
+    return np.array(cells)
+
+
+def _first_text(layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> BadInput | None:
+    for number, cells in layout.data_lines():
+        for column in columns:
+            if not _is_value(cells[column], na):
+                problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
+                remedy = (
+                    f"correct it, leave the column out with --drop {column}, or give "
+                    f"--na {cells[column]!r} if it stands for a missing value"
+                )
+                return layout.file.complaint(problem, remedy, number)
+    return None
+
+
+@dataclass(frozen=True)
+class _Parser:
+    """Parses blocks of lines; where that fails, again with nan for what means "missing"."""
+
+    layout: Layout
+    columns: tuple[int, ...]
+    na: tuple[str, ...]
+    missing: re.Pattern[bytes]
+
+    @classmethod
+    def of(cls, layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> _Parser:
+        return cls(layout, columns, na, _missing_cells(layout.separator.delimiter, na))
+
+    def __call__(self, block: bytes) -> NDArray[np.float64]:
+        """(rows, columns) float64."""
+        block = self.layout.separator.as_single_character(block)
+        try:
+            return self._parse(block)
+        except ValueError:
+            filled = _BLANK_LINE.sub(b"", self.missing.sub(b"nan", block))
+        try:
+            return self._parse(filled)
+        except ValueError as error:
+            fault = _first_text(self.layout, self.columns, self.na)
+            unknown = self.layout.file.complaint(str(error), "give a table of numbers")
+            raise fault or unknown from None
+
+    def _parse(self, block: bytes) -> NDArray[np.float64]:
+        return np.loadtxt(
+            io.BytesIO(block),
+            np.float64,
+            comments=None,
+            delimiter=self.layout.separator.delimiter,
+            usecols=self.columns,
+            quotechar='"',
+            ndmin=2,
+        )
+
+
+def _missing_cells(delimiter: str | None, na: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Matches cells that are empty (but no blank line) or hold one of the tokens."""
+    tokens = b"|".join(re.escape(token.encode()) for token in na)
+    if delimiter is None:
+        return re.compile(rb"(?<!\S)(?:%b)(?!\S)" % tokens if na else rb"(?!)")
+    mark = re.escape(delimiter.encode())
+    end = rb"(?=%b|\r?$)" % mark
+    empty = rb'(?<=%b) *(?:"")?%b|^ *(?:"")?(?=%b)' % (mark, end, mark)
+    token = rb'(?:(?<=%b)|^) *"?(?:%b)"? *%b' % (mark, tokens, end)
+    return re.compile(empty + b"|" + token if na else empty, re.MULTILINE)

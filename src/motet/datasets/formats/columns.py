@@ -1,0 +1,89 @@
+"""Which column is the target and which are left out: `--target`, `--drop`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from motet.datasets.files import InputFile
+from motet.domain.errors import BadInput, UnknownName
+
+MISSING = "missing"
+_RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Positions from 0. `drops_missing`: features with missing values are to be left out."""
+
+    features: tuple[int, ...]
+    target: int | None
+    drops_missing: bool
+
+
+def choose_columns(
+    file: InputFile,
+    names: tuple[str, ...] | None,
+    column_count: int,
+    target: str | None,
+    drop: tuple[str, ...],
+) -> Columns:
+    """Columns by name or index (negative ones count from the end, `0-4` is a range).
+
+    Raises `UnknownName` for a name that the header lacks, `BadInput` for an index outside the
+    table, a dropped target, or when no feature is left.
+    """
+    table = _Table(file, names, column_count)
+    wanted = None if target is None else table.index(target.strip(), "--target")
+    parts = [part for text in drop for part in table.drop_parts(text)]
+    dropped = {column for part in parts if part != MISSING for column in table.indices(part)}
+    if wanted in dropped:
+        raise BadInput(f"{file}: column {target!r} is both --target and --drop; give it once")
+    features = tuple(
+        column for column in range(column_count) if column not in dropped and column != wanted
+    )
+    if not features:
+        raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
+    return Columns(features, wanted, MISSING in parts)
+
+
+@dataclass(frozen=True)
+class _Table:
+    file: InputFile
+    names: tuple[str, ...] | None
+    column_count: int
+
+    def drop_parts(self, text: str) -> list[str]:
+        """`0-4,missing` in parts; a column whose name holds a comma is one part."""
+        if text in (self.names or ()):
+            return [text]
+        return [part.strip() for part in text.split(",") if part.strip()]
+
+    def indices(self, part: str) -> range:
+        """The columns that one part of `--drop` means."""
+        bounds = _RANGE.fullmatch(part)
+        if bounds is None or part in (self.names or ()):
+            column = self.index(part, "--drop")
+            return range(column, column + 1)
+        first, last = (self.index(text, "--drop") for text in bounds.groups())
+        if first > last:
+            raise BadInput(f"{self.file}: --drop {part} runs backwards; write {last}-{first}")
+        return range(first, last + 1)
+
+    def index(self, text: str, flag: str) -> int:
+        """Position from 0 of a column given by name or index."""
+        if text in (self.names or ()):
+            return (self.names or ()).index(text)
+        if not re.fullmatch(r"-?\d+", text):
+            if self.names is None:
+                raise BadInput(
+                    f"{self.file}: {flag} {text!r}: the file has no header; "
+                    f"give an index, 0..{self.column_count - 1} or -1 for the last"
+                )
+            raise UnknownName(f"column of {self.file}", text, self.names)
+        if not -self.column_count <= int(text) < self.column_count:
+            raise BadInput(
+                f"{self.file}: {flag} {text}: the table has {self.column_count} columns; "
+                f"give 0..{self.column_count - 1}, or -1 for the last"
+            )
+        return int(text) % self.column_count

@@ -1,0 +1,99 @@
+"""Tables of numbers: CSV, TSV and the like, with or without a header line.
+
+`--target` names the column to predict; when it holds words, they become class numbers in
+alphabetical order. Missing values (empty cells, nan, the tokens of `--na`) are refused unless
+`--drop missing` leaves their columns out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.datasets.files import Head, InputFile
+from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
+from motet.datasets.formats.columns import Columns, choose_columns
+from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, Request, share_of
+from motet.datasets.formats.layout import Layout, layout_of
+from motet.datasets.formats.numbers import is_number
+from motet.datasets.formats.separator import Separator
+from motet.datasets.kinds import LabelledMatrix
+
+_SUFFIXES = (".csv", ".tsv")
+_MISSING_REMEDY = "fill it in, or leave columns with missing values out with --drop missing"
+
+
+def sniff(head: Head) -> Guess:
+    """Most lines have as many cells as the first, and half of the cells are numbers."""
+    if not head.lines:
+        return Guess(0.0, "not text")
+    if head.name.endswith(_SUFFIXES):
+        return Guess(NAMED, "its name says so")
+    separator = Separator.in_line(head.lines[-1])
+    width = len(separator.split(head.lines[-1]))
+    share = share_of(head, lambda line: _is_row(separator.split(line), width))
+    return Guess(PLAUSIBLE * share, f"{share:.0%} of its first lines are {width} cells of numbers")
+
+
+def _is_row(cells: list[str], width: int) -> bool:
+    return len(cells) == width and 2 * sum(map(is_number, cells)) >= width
+
+
+def read(file: InputFile, request: Request) -> LabelledMatrix:
+    """A dense matrix; columns without a header are named by their index."""
+    layout = layout_of(file, request.na)
+    columns = choose_columns(file, layout.names, layout.column_count, request.target, request.drop)
+    target, class_names = _target(layout, columns, request.na)
+    features, kept = _features(layout, columns, request.na)
+    left_out = len(columns.features) - len(kept)
+    note = f"{left_out} columns with missing values are left out"
+    return LabelledMatrix(
+        features=features,
+        target=target,
+        feature_names=tuple(layout.names[at] if layout.names else str(at) for at in kept),
+        class_names=class_names,
+        source=str(file),
+        notes=(note,) if left_out else (),
+    )
+
+
+def _features(
+    layout: Layout, columns: Columns, na: tuple[str, ...]
+) -> tuple[NDArray[np.float64], tuple[int, ...]]:
+    """The matrix and which columns of the file it holds."""
+    table = NumberTable.read(layout, columns.features, na)
+    is_missing = np.isnan(table.values)
+    if not is_missing.any():
+        return table.values, columns.features
+    if not columns.drops_missing:
+        raise table.complaint_about_first(is_missing, "no value", _MISSING_REMEDY)
+    complete = np.flatnonzero(~is_missing.any(axis=0))
+    if not len(complete):
+        raise layout.file.complaint("every column has missing values", "fill or remove rows")
+    kept = tuple(columns.features[position] for position in complete)
+    return np.ascontiguousarray(table.values[:, complete]), kept
+
+
+def _target(
+    layout: Layout, columns: Columns, na: tuple[str, ...]
+) -> tuple[NDArray[np.float64] | None, tuple[str, ...] | None]:
+    """The target and, where the file holds words, what its class numbers stand for."""
+    if columns.target is None:
+        return None, None
+    if holds_words(layout, columns.target, na):
+        return read_classes(layout, columns.target, na)
+    table = NumberTable.read(layout, (columns.target,), na)
+    is_missing = np.isnan(table.values)
+    if is_missing.any():
+        raise table.complaint_about_first(is_missing, "no value", "every row needs a target")
+    return table.values[:, 0].copy(), None
+
+
+FORMAT = Format(
+    name="csv",
+    summary="a table of numbers, separated by commas, tabs, ; or blanks (--target, --drop, --na)",
+    kinds=(LabelledMatrix,),
+    sniff=sniff,
+    read=read,
+    aliases=("tsv", "table"),
+)

@@ -1,0 +1,73 @@
+"""What stands between the cells of a line, and how many cells that makes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CANDIDATES = (b"::", b"\t", b",", b";", b"|")
+_SPACE, _NEWLINE = 32, 10
+
+
+@dataclass(frozen=True)
+class Separator:
+    """What stands between two cells: `text`, or any white space when it is None."""
+
+    text: str | None
+
+    @classmethod
+    def in_line(cls, line: str) -> Separator:
+        """The separator that a line uses: the first of `::`, tab, comma, `;`, `|` in it."""
+        for candidate in _CANDIDATES:
+            if candidate.decode() in line:
+                return cls(candidate.decode())
+        return cls(None)
+
+    def __str__(self) -> str:
+        names = {None: "white space", "\t": "tabs", ",": "commas"}
+        return names.get(self.text, repr(self.text))
+
+    def split(self, line: str) -> list[str]:
+        """The cells of a line, without quotes and surrounding blanks."""
+        if self.text is None:
+            return [cell.strip('"') for cell in line.split()]
+        if len(self.text) > 1 or '"' not in line:
+            return [cell.strip() for cell in line.split(self.text)]
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=self.text), [])]
+
+    def cell_counts(self, block: bytes) -> NDArray[np.int64]:
+        """(lines,) cells in every line of a block; 0 for a blank line."""
+        if self.text is not None and b'"' in block:
+            lines = block.decode("utf-8", "replace").split("\n")
+            return np.array([len(self.split(line)) if line.strip() else 0 for line in lines])
+        text = np.frombuffer(block + b"\n", dtype=np.uint8)
+        ends = np.flatnonzero(text == _NEWLINE)
+        is_blank = text <= _SPACE
+        starts = np.flatnonzero(~is_blank & np.concatenate([[True], is_blank[:-1]]))
+        token_counts = np.diff(np.searchsorted(starts, ends), prepend=0)
+        if self.text is None:
+            return token_counts
+        mark_counts = np.diff(np.searchsorted(_places(block, self.text.encode()), ends), prepend=0)
+        return np.where((token_counts > 0) | (mark_counts > 0), mark_counts + 1, 0)
+
+    def as_single_character(self, block: bytes) -> bytes:
+        """The block with a separator that NumPy's reader takes (`::` becomes a tab)."""
+        if self.text is None or len(self.text) == 1:
+            return block
+        return block.replace(self.text.encode(), b"\t")
+
+    @property
+    def delimiter(self) -> str | None:
+        """The separator after `as_single_character`."""
+        return "\t" if self.text is not None and len(self.text) > 1 else self.text
+
+
+def _places(block: bytes, mark: bytes) -> NDArray[np.intp]:
+    """Where the mark stands, ascending."""
+    if len(mark) == 1:
+        return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == mark[0])
+    return np.array([match.start() for match in re.finditer(re.escape(mark), block)], dtype=np.intp)
