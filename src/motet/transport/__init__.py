@@ -1,0 +1,37 @@
+"""The data plane: authenticated requests with NumPy payloads between processes, without Ray.
+
+    server = Server(handler, secret)                 # handler(request): request.reply(...)
+    with Connection(server.endpoint, secret) as connection:
+        call = connection.submit(KIND, meta, [array], into=[result])
+        reply = call.wait()                          # many calls may be under way
+
+Between processes of one host and network namespace requests take a unix socket and payloads
+shared memory; everybody else is reached over TCP.
+"""
+
+from motet.transport.authentication import new_secret, read_secret, write_secret
+from motet.transport.call import Call, Reply
+from motet.transport.connection import Connection
+from motet.transport.endpoint import Endpoint, host_identity
+from motet.transport.framing import Buffer
+from motet.transport.server import Handler, Server
+from motet.transport.server_connection import Request
+from motet.transport.shared_memory import Arena
+from motet.transport.sockets import use_short_switch_interval
+
+__all__ = [
+    "Arena",
+    "Buffer",
+    "Call",
+    "Connection",
+    "Endpoint",
+    "Handler",
+    "Reply",
+    "Request",
+    "Server",
+    "host_identity",
+    "new_secret",
+    "read_secret",
+    "use_short_switch_interval",
+    "write_secret",
+]

@@ -1,0 +1,214 @@
+"""Frames: what one message looks like on the wire. Pure; nothing here touches a socket.
+
+    header (32 bytes) | references (shared memory, mostly none) | meta | payload
+
+Requests and replies have the same shape. A reply carries the operation id of its request, so
+replies may arrive in any order.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import MotetError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview | NDArray[np.generic]
+
+MAGIC = 0x4D54
+VERSION = 1
+MAX_META_BYTES = 1 << 26
+MAX_PAYLOAD_BYTES = 1 << 36
+MAX_REFERENCES = 1 << 12
+IOV_MAX = 1024
+JOIN_BYTES = 1 << 14
+"""Payloads up to this size are copied behind their header: fewer pieces are sent faster."""
+
+_HEADER = struct.Struct("<HBBHHIQQI")
+_REFERENCE = struct.Struct("<IQQ")
+HEADER_BYTES = _HEADER.size
+REFERENCE_BYTES = _REFERENCE.size
+_MAX_CODE = 0xFFFF
+_MAX_WAIT_US = 0xFFFF_FFFF
+
+
+class ProtocolError(MotetError):
+    """Bytes that cannot be a frame: the stream is unusable from here on."""
+
+
+# Bits of a header's flags. Plain integers: an IntFlag costs a microsecond per test.
+ERROR = 1
+"""A reply whose meta names an error (`encode_error`) instead of an answer."""
+SHARED_PAYLOAD = 2
+"""The payload lies in shared memory; a request's first reference says where."""
+ATTACH = 4
+"""Not a request: the first reference announces a segment whose descriptor comes along."""
+DETACH = 8
+"""Not a request: the first reference's segment is not used any more."""
+PROGRESS = 16
+"""Not yet the reply: its first `payload_bytes` bytes are in place in shared memory."""
+
+
+class Header(NamedTuple):
+    """The fixed part of a frame.
+
+    `code` is a request's kind or a reply's status; `wait_us` is a reply's only.
+    """
+
+    code: int
+    flags: int
+    operation: int
+    reference_count: int
+    meta_bytes: int
+    payload_bytes: int
+    wait_us: int = 0
+
+    @property
+    def prefix_bytes(self) -> int:
+        """Bytes between the header and an inline payload."""
+        return self.reference_count * REFERENCE_BYTES + self.meta_bytes
+
+    @property
+    def inline_bytes(self) -> int:
+        """Payload bytes that travel on the stream itself."""
+        return 0 if self.flags & (SHARED_PAYLOAD | PROGRESS) else self.payload_bytes
+
+
+class Reference(NamedTuple):
+    """A stretch of a shared-memory segment."""
+
+    segment: int
+    offset: int
+    length: int
+
+
+def encode_header(
+    code: int,
+    flags: int,
+    operation: int,
+    reference_count: int,
+    meta_bytes: int,
+    payload_bytes: int,
+    wait_us: int = 0,
+) -> bytes:
+    """The 32 bytes that start a frame. Raises ValueError for what the fields cannot hold."""
+    if not 0 <= code <= _MAX_CODE:
+        raise ValueError(f"kind or status {code}: must be 0..{_MAX_CODE}")
+    if meta_bytes > MAX_META_BYTES:
+        raise ValueError(f"meta of {meta_bytes} bytes, at most {MAX_META_BYTES}; send a payload")
+    if payload_bytes > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"payload of {payload_bytes} bytes, at most {MAX_PAYLOAD_BYTES}; split it")
+    if reference_count > MAX_REFERENCES:
+        raise ValueError(f"{reference_count} references, at most {MAX_REFERENCES}")
+    return _HEADER.pack(
+        MAGIC,
+        VERSION,
+        flags,
+        code,
+        reference_count,
+        meta_bytes,
+        operation,
+        payload_bytes,
+        wait_us if wait_us < _MAX_WAIT_US else _MAX_WAIT_US,
+    )
+
+
+def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Header:
+    """The inverse of `encode_header`. Raises ProtocolError for what no peer of ours sends."""
+    (
+        magic,
+        version,
+        flags,
+        code,
+        reference_count,
+        meta_bytes,
+        operation,
+        payload_bytes,
+        wait_us,
+    ) = _HEADER.unpack_from(data, offset)
+    if magic != MAGIC or version != VERSION:
+        raise ProtocolError(
+            f"a frame starts with {magic:#06x} version {version}, expected {MAGIC:#06x} version "
+            f"{VERSION}: do both ends run the same Motet?"
+        )
+    if (
+        meta_bytes > MAX_META_BYTES
+        or payload_bytes > MAX_PAYLOAD_BYTES
+        or reference_count > MAX_REFERENCES
+    ):
+        raise ProtocolError(
+            f"a frame announces {reference_count} references, {meta_bytes} bytes of meta and "
+            f"{payload_bytes} of payload; at most {MAX_REFERENCES}, {MAX_META_BYTES} and "
+            f"{MAX_PAYLOAD_BYTES}"
+        )
+    return Header(code, flags, operation, reference_count, meta_bytes, payload_bytes, wait_us)
+
+
+def encode_references(references: Iterable[Reference]) -> bytes:
+    """References as they lie on the wire."""
+    return b"".join(_REFERENCE.pack(*reference) for reference in references)
+
+
+def decode_references(data: bytes | memoryview) -> list[Reference]:
+    """The inverse of `encode_references`."""
+    return [Reference(*fields) for fields in _REFERENCE.iter_unpack(data)]
+
+
+def encode_error(error: BaseException) -> bytes:
+    """An error as a reply's meta: the name of its class in Motet's tree, then its text."""
+    if isinstance(error, MotetError):
+        return f"{type(error).__name__}\n{error}".encode()
+    return f"{MotetError.__name__}\n{type(error).__name__}: {error}".encode()
+
+
+def decode_error(meta: bytes) -> MotetError:
+    """The error that a peer met; an unknown class becomes a plain MotetError."""
+    name, _, text = meta.decode(errors="replace").partition("\n")
+    known = {found.__name__: found for found in _family(MotetError)}
+    error_type = known.get(name, MotetError)
+    error = error_type.__new__(error_type, text)
+    Exception.__init__(error, text)
+    return error
+
+
+def _family(root: type[MotetError]) -> list[type[MotetError]]:
+    return [root] + [member for child in root.__subclasses__() for member in _family(child)]
+
+
+def byte_view(buffer: Buffer) -> memoryview:
+    """A flat view of a contiguous buffer's bytes, without copying.
+
+    Raises ValueError if it is not C-contiguous.
+    """
+    view = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
+    if view.ndim == 1 and view.format == "B" and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise ValueError(
+            f"a buffer of shape {view.shape} and strides {view.strides} is not contiguous; "
+            "pass numpy.ascontiguousarray(...) of it"
+        )
+    if view.nbytes == 0:
+        return memoryview(b"")
+    try:
+        return view.cast("B")
+    except (TypeError, ValueError):  # structured dtypes
+        flat = np.asarray(buffer).reshape(-1).view(np.uint8)
+        return flat.data
+
+
+def advance(views: Sequence[memoryview], start: int, done_bytes: int) -> tuple[int, memoryview]:
+    """Where to go on after `done_bytes` of `views[start:]` are done.
+
+    Returns the index of the first unfinished view and its rest; `(len(views), empty)` at the end.
+    """
+    index = start
+    while index < len(views) and done_bytes >= views[index].nbytes:
+        done_bytes -= views[index].nbytes
+        index += 1
+    rest = views[index][done_bytes:] if index < len(views) else memoryview(b"")
+    return index, rest

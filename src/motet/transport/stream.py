@@ -1,0 +1,200 @@
+"""Reading frames from a byte stream with few system calls and no copies of large payloads.
+
+One receive into a buffer yields header, meta and small payload together, often of several frames.
+The rest of a large payload is received straight into its destination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from motet.transport.framing import (
+    HEADER_BYTES,
+    IOV_MAX,
+    REFERENCE_BYTES,
+    Header,
+    advance,
+    decode_header,
+)
+
+BUFFER_BYTES = 1 << 17
+SMALL_PAYLOAD_BYTES = 1 << 14
+MIN_ROOM_BYTES = 1 << 14
+
+
+class Source(Protocol):
+    """Where bytes come from. Both raise ConnectionError at the end of the stream."""
+
+    def receive(self, view: memoryview) -> int:
+        """Receive between one byte and all of `view`."""
+        ...
+
+    def receive_all(self, views: Sequence[memoryview]) -> int:
+        """Fill the views in order, or as much of them as the source cares to wait for."""
+        ...
+
+
+class Frame(NamedTuple):
+    """A complete frame.
+
+    `payload` may lie in the reader's buffer (`is_borrowed`): it is valid until the next receive,
+    or for good after `FrameReader.keep`.
+    """
+
+    header: Header
+    references: bytes
+    meta: bytes
+    payload: memoryview
+    is_borrowed: bool
+
+
+Place = Callable[[Header, bytes, bytes], Sequence[memoryview] | None]
+"""Chooses where the payload of a frame (header, references, meta) goes.
+
+Views that add up to its inline bytes, or None for "wherever it is".
+"""
+
+_NOTHING = memoryview(b"")
+
+
+class _Incoming:
+    """A frame whose payload is being received."""
+
+    __slots__ = ("header", "index", "meta", "missing_bytes", "references", "rest", "views")
+
+    def __init__(
+        self, header: Header, references: bytes, meta: bytes, views: Sequence[memoryview]
+    ) -> None:
+        self.header = header
+        self.references = references
+        self.meta = meta
+        self.views = views
+        self.index, self.rest = advance(views, 0, 0)
+        self.missing_bytes = header.inline_bytes
+
+    def wanted(self) -> list[memoryview]:
+        """The next stretch of destinations, as many as one system call takes."""
+        return [self.rest, *self.views[self.index + 1 : self.index + IOV_MAX]]
+
+    def take(self, data: memoryview) -> None:
+        """Copy received bytes to their destinations."""
+        while data:
+            count = min(data.nbytes, self.rest.nbytes)
+            self.rest[:count] = data[:count]
+            self.arrived(count)
+            data = data[count:]
+
+    def arrived(self, count: int) -> None:
+        """Account for bytes that are in place."""
+        self.missing_bytes -= count
+        taken = self.views[self.index].nbytes - self.rest.nbytes
+        self.index, self.rest = advance(self.views, self.index, taken + count)
+
+
+class FrameReader:
+    """Frames of one stream, in order. Not thread-safe: one reader at a time."""
+
+    def __init__(self, source: Source, place: Place, buffer_bytes: int = BUFFER_BYTES) -> None:
+        self._source = source
+        self._place = place
+        self._start = 0
+        self._end = 0
+        self._is_kept = False
+        self._incoming: _Incoming | None = None
+        self._replace_buffer(buffer_bytes)
+
+    def next(self) -> Frame | None:
+        """The next frame if it is complete already, else None: then `receive` and ask again."""
+        incoming = self._incoming
+        if incoming is None:
+            return self._parse()
+        if incoming.missing_bytes:
+            return None
+        self._incoming = None
+        payload = incoming.views[0] if len(incoming.views) == 1 else _NOTHING
+        return Frame(incoming.header, incoming.references, incoming.meta, payload, False)
+
+    def receive(self, limit_bytes: int = BUFFER_BYTES) -> None:
+        """Receive once; at most `limit_bytes` into the buffer. Raises ConnectionError at the end.
+
+        A small limit leaves more of a large payload to be received straight into place.
+        """
+        incoming = self._incoming
+        if incoming is not None:
+            incoming.arrived(self._source.receive_all(incoming.wanted()))
+            return
+        self._make_room()
+        self._end += self._source.receive(self._view[self._end : self._end + limit_bytes])
+
+    def keep(self) -> None:
+        """Leave the borrowed payloads handed out so far untouched from now on."""
+        self._is_kept = True
+
+    def _parse(self) -> Frame | None:
+        available = self._end - self._start
+        if available < HEADER_BYTES:
+            return None
+        header = decode_header(self._buffer, self._start)
+        head_bytes = HEADER_BYTES + header.prefix_bytes
+        if available < head_bytes:
+            return None
+        inline_bytes = header.inline_bytes
+        is_whole = available >= head_bytes + inline_bytes
+        if not is_whole and inline_bytes <= SMALL_PAYLOAD_BYTES:
+            return None
+        begin = self._start + HEADER_BYTES
+        middle = begin + header.reference_count * REFERENCE_BYTES
+        self._start += head_bytes
+        references = self._view[begin:middle].tobytes() if middle > begin else b""
+        meta = self._view[middle : self._start].tobytes()
+        return self._payload(header, references, meta, is_whole)
+
+    def _payload(
+        self, header: Header, references: bytes, meta: bytes, is_whole: bool
+    ) -> Frame | None:
+        inline_bytes = header.inline_bytes
+        if not inline_bytes:
+            return Frame(header, references, meta, _NOTHING, False)
+        views = self._place(header, references, meta)
+        buffered = self._view[self._start : min(self._start + inline_bytes, self._end)]
+        self._start += buffered.nbytes
+        if views is None:
+            assert is_whole, "a payload in parts needs a place"
+            return Frame(header, references, meta, buffered, True)
+        if is_whole and len(views) == 1:
+            views[0][:] = buffered
+            return Frame(header, references, meta, views[0], False)
+        self._incoming = _Incoming(header, references, meta, views)
+        self._incoming.take(buffered)
+        return self.next()
+
+    def _make_room(self) -> None:
+        """Have room for the frame that begins at `_start`, and for a useful receive at least.
+
+        Buffered bytes move to the front of the buffer, or of a new one if this one is kept.
+        """
+        unread_bytes = self._end - self._start
+        if not unread_bytes and not self._is_kept:
+            self._start = self._end = 0
+            return
+        needed = max(self._needed_bytes(), unread_bytes + MIN_ROOM_BYTES)
+        if self._start + needed <= len(self._buffer):
+            return
+        unread = self._view[self._start : self._end]
+        if self._is_kept or needed > len(self._buffer):
+            self._replace_buffer(max(needed, BUFFER_BYTES))
+        self._view[:unread_bytes] = unread
+        self._start, self._end = 0, unread_bytes
+
+    def _needed_bytes(self) -> int:
+        if self._end - self._start < HEADER_BYTES:
+            return HEADER_BYTES
+        header = decode_header(self._buffer, self._start)
+        inline_bytes = header.inline_bytes if header.inline_bytes <= SMALL_PAYLOAD_BYTES else 0
+        return HEADER_BYTES + header.prefix_bytes + inline_bytes
+
+    def _replace_buffer(self, size: int) -> None:
+        self._buffer = bytearray(size)
+        self._view = memoryview(self._buffer)
+        self._is_kept = False
