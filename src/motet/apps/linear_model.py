@@ -44,7 +44,7 @@ class LinearModel(Estimator):
     dataset_kind: ClassVar[str] = "labelled"
     statistics: ClassVar[tuple[str, ...]] = ("restarts", "objective", "moved")
     needs_bsp: ClassVar[bool] = True
-    default_epochs: ClassVar[int] = 100
+    default_epochs: ClassVar[int] = 200
     fitted_attribute: ClassVar[str] = "coef_"
     curvature: ClassVar[float]
     """Upper bound of the loss's second derivative in the prediction."""
