@@ -39,5 +39,5 @@ def require_kind(source: str, kind: type[Dataset], need: str | None) -> None:
     """Raise `BadInput` where that kind of data does not fulfil the need."""
     wanted = kind_needed(need)
     if wanted is not None and not issubclass(kind, wanted):
-        problem = f"{source}: holds {kind.described}, but {wanted.described} is needed"
+        problem = f"{source}: holds {kind.described}, this application needs {wanted.described}"
         raise BadInput(f"{problem}; give data of that kind")

@@ -69,7 +69,7 @@ def _load(
         require_kind(source, catalogue.kind_of(source), need)
         return catalogue.load(source, role)
     file = InputFile(Path(source))
-    if not file.path.exists():
+    if not source or not file.path.exists():
         raise _missing(source)
     return _format(file, format_name, request.kind).read(file, request)
 
@@ -85,10 +85,12 @@ def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Fo
 
 
 def _missing(source: str) -> BadInput:
+    if Path(source).name != source or Path(source).suffix:
+        return BadInput(f"{source}: no such file; check the path")
     known = catalogue.known_names()
     close = get_close_matches(source.partition(":")[0], known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"names known: {', '.join(known)}"
-    return BadInput(f"{source}: no such file, nor a bundled data set; check the path ({hint})")
+    return BadInput(f"{source or repr('')}: neither a file nor a bundled data set; {hint}")
 
 
 def _without(dataset: Dataset, held_out: str, format_name: str | None) -> Dataset:

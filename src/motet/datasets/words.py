@@ -11,8 +11,7 @@ import numpy as np
 
 from motet.datasets.kinds import Corpus
 
-# A word is made of letters; parts of identifiers, paths, markup and numbers are not words.
-_WORD = re.compile(r"(?<![\w.`@\\/-])[A-Za-z][a-z]{2,19}(?![\w`(=@\\/])(?!\.\w)")
+_WORD = re.compile(r"[^\W\d_]{3,30}")
 
 # The usual closed-class words of English (three letters or more).
 _CLOSED_CLASS = """
@@ -39,18 +38,15 @@ class VocabularyRule:
     """Which words of a collection make its vocabulary.
 
     A word must occur in at least `min_documents` documents and in at most `max_share` of them;
-    of those the `max_words` that occur in most documents are kept (ties: alphabetical).
+    of those the `max_words` that occur in most documents are kept (ties: alphabetical). `word`
+    matches what a word is in the text: three letters or more, unless told otherwise.
     """
 
     min_documents: int = 2
     max_share: float = 0.5
     max_words: int = 20_000
     stop_words: frozenset[str] = STOP_WORDS
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text in order, in lower case, three letters or more."""
-    return [word.lower() for word in _WORD.findall(text)]
+    word: re.Pattern[str] = _WORD
 
 
 def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) -> tuple[str, ...]:
@@ -72,7 +68,7 @@ def corpus_from_texts(
     texts: Iterable[str], rule: VocabularyRule, *, source: str, min_words: int = 1
 ) -> Corpus:
     """Count the words of each text; texts left with fewer than `min_words` are left out."""
-    documents = [words_of(text) for text in texts]
+    documents = [[word.lower() for word in rule.word.findall(text)] for text in texts]
     vocabulary = choose_vocabulary(documents, rule)
     number = {word: index for index, word in enumerate(vocabulary)}
     coded = [[number[word] for word in document if word in number] for document in documents]

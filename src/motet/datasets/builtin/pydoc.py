@@ -32,11 +32,14 @@ _SECTION_WORDS = 120
 _DOCUMENT_LIMIT = 2_400
 _SOURCE_LIMIT_BYTES = 8_000_000
 
+# Parts of identifiers, paths, markup and code are no words.
+_WORD = re.compile(r"(?<![\w.`@\\/-])[A-Za-z][a-z]{2,19}(?![\w`(=@\\/])(?!\.\w)")
 _RULE = VocabularyRule(
     min_documents=5,
     max_share=0.2,
     max_words=4_000,
     stop_words=STOP_WORDS | frozenset(_JARGON.split()),
+    word=_WORD,
 )
 _DOCTEST = re.compile(r"^\s*(>>>|\.\.\. ).*$", re.MULTILINE)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _FEATURES = ("X", "x", "features", "data", "x_train")
 _TARGETS = ("y", "Y", "target", "labels", "y_train")
-_DAMAGED = "the file is damaged: write it again"
 
 
 def sniff_npz(head: Head) -> Guess:
@@ -48,7 +47,7 @@ def read_npy(file: InputFile, request: Request) -> LabelledMatrix:
         try:
             array = np.load(stream, allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise file.complaint(f"no readable NumPy array ({error})", _DAMAGED) from None
+            raise _unreadable(file, error) from None
     return _labelled(file, request, _numbers(file, "the array", array, 2), None)
 
 
@@ -74,7 +73,13 @@ def _load(file: InputFile) -> dict[str, NDArray[Any]]:
             with np.load(stream, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
         except (ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-            raise file.complaint(f"no readable NumPy archive ({error})", _DAMAGED) from None
+            raise _unreadable(file, error) from None
+
+
+def _unreadable(file: InputFile, error: Exception) -> BadInput:
+    if "pickle" in str(error):
+        return file.complaint("holds Python objects or no array at all", "save arrays of numbers")
+    return file.complaint(f"cannot be read ({error})", "the file is damaged: write it again")
 
 
 def _pick(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
@@ -129,7 +134,7 @@ def _from_sparse(file: InputFile, request: Request) -> Dataset:
             matrix = csr_matrix(load_npz(stream), dtype=np.float64)
             matrix.check_format(full_check=True)
         except (ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
-            raise file.complaint(f"no readable sparse matrix ({error})", _DAMAGED) from None
+            raise _unreadable(file, error) from None
     if not matrix.shape[0] or not matrix.shape[1]:
         raise file.complaint(f"is empty, shape {matrix.shape}", "give a file with data")
     matrix.sum_duplicates()

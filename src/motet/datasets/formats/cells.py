@@ -15,7 +15,6 @@ from motet.datasets.formats.numbers import is_number
 from motet.domain.errors import BadInput
 
 _LOOK_AHEAD_LINES = 100
-_BLANK_LINE = re.compile(rb"^[ \t]+\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class NumberTable:
         column = self.columns[position]
         number, cells = next(islice(self.layout.data_lines(), int(row), None))
         name = self.layout.column_name(column)
-        return self.layout.file.complaint(f"{name} is {cells[column]!r}: {problem}", remedy, number)
+        return self.layout.file.complaint(f"{name} is {cells[column]!r}, {problem}", remedy, number)
 
 
 def holds_words(layout: Layout, column: int, na: tuple[str, ...]) -> bool:
@@ -87,8 +86,9 @@ def _first_text(layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -
             if not _is_value(cells[column], na):
                 problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
                 remedy = (
-                    f"correct it, leave the column out with --drop {column}, or give "
-                    f"--na {cells[column]!r} if it stands for a missing value"
+                    f"correct it, leave the column out (--drop {column}), make it the target "
+                    f"(--target {column}), or say that it means a missing value "
+                    f"(--na {cells[column]!r})"
                 )
                 return layout.file.complaint(problem, remedy, number)
     return None
@@ -113,7 +113,7 @@ class _Parser:
         try:
             return self._parse(block)
         except ValueError:
-            filled = _BLANK_LINE.sub(b"", self.missing.sub(b"nan", block))
+            filled = self.missing.sub(b"nan", block)
         try:
             return self._parse(filled)
         except ValueError as error:

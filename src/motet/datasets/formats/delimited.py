@@ -14,7 +14,7 @@ from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
 from motet.datasets.formats.columns import Columns, choose_columns
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, Request, share_of
-from motet.datasets.formats.layout import Layout, layout_of
+from motet.datasets.formats.layout import COMMENT_MARKS, Layout, layout_of
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.separator import Separator
 from motet.datasets.kinds import LabelledMatrix
@@ -25,13 +25,15 @@ _MISSING_REMEDY = "fill it in, or leave columns with missing values out with --d
 
 def sniff(head: Head) -> Guess:
     """Most lines have as many cells as the first, and half of the cells are numbers."""
-    if not head.lines:
-        return Guess(0.0, "not text")
     if head.name.endswith(_SUFFIXES):
         return Guess(NAMED, "its name says so")
-    separator = Separator.in_line(head.lines[-1])
-    width = len(separator.split(head.lines[-1]))
-    share = share_of(head, lambda line: _is_row(separator.split(line), width))
+    lines = [line for line in head.lines if not line.startswith(COMMENT_MARKS)]
+    if not lines:
+        return Guess(0.0, "has no lines of text")
+    separator = Separator.in_line(lines[-1])
+    widths = [len(separator.split(line)) for line in lines]
+    width = max(widths, key=widths.count)
+    share = share_of(lines, lambda line: _is_row(separator.split(line), width))
     return Guess(PLAUSIBLE * share, f"{share:.0%} of its first lines are {width} cells of numbers")
 
 
@@ -46,7 +48,7 @@ def read(file: InputFile, request: Request) -> LabelledMatrix:
     target, class_names = _target(layout, columns, request.na)
     features, kept = _features(layout, columns, request.na)
     left_out = len(columns.features) - len(kept)
-    note = f"{left_out} columns with missing values are left out"
+    note = f"columns left out because values are missing: {left_out}"
     return LabelledMatrix(
         features=features,
         target=target,
@@ -66,7 +68,7 @@ def _features(
     if not is_missing.any():
         return table.values, columns.features
     if not columns.drops_missing:
-        raise table.complaint_about_first(is_missing, "no value", _MISSING_REMEDY)
+        raise table.complaint_about_first(is_missing, "a missing value", _MISSING_REMEDY)
     complete = np.flatnonzero(~is_missing.any(axis=0))
     if not len(complete):
         raise layout.file.complaint("every column has missing values", "fill or remove rows")
@@ -85,7 +87,7 @@ def _target(
     table = NumberTable.read(layout, (columns.target,), na)
     is_missing = np.isnan(table.values)
     if is_missing.any():
-        raise table.complaint_about_first(is_missing, "no value", "every row needs a target")
+        raise table.complaint_about_first(is_missing, "a missing value", "every row needs a target")
     return table.values[:, 0].copy(), None
 
 

@@ -23,6 +23,7 @@ _HEADER = ("documents", "words", "pairs")
 _HEADER_REMEDY = "the first three lines are the numbers of documents, words and pairs"
 _LINE_REMEDY = "write three whole numbers: document word count"
 _MOST = 2**31 - 1
+_PLAUSIBLE_DOCUMENTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,9 @@ def _first_fault(file: InputFile) -> BadInput | None:
 
 
 def _check(file: InputFile, header: _Header, triples: NDArray[np.int64]) -> None:
+    if header.documents > max(_PLAUSIBLE_DOCUMENTS, 100 * len(triples)):
+        problem = f"the header announces {header.documents:,} documents for {len(triples):,} pairs"
+        raise file.complaint(problem, "correct line 1", 1)
     limits = (("document", 0, header.documents), ("word", 1, header.words), ("count", 2, _MOST))
     for what, column, most in limits:
         values = triples[:, column]

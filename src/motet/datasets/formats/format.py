@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from motet.datasets.files import Head, InputFile
@@ -15,6 +15,7 @@ SHAPED = 0.8
 """Every line looks like it; multiplied with the share of lines that do."""
 PLAUSIBLE = 0.6
 POSSIBLE = 0.4
+UNLIKELY = 0.3
 RECOGNISED = 0.25
 """Below this a guess does not count."""
 
@@ -59,6 +60,6 @@ class Format:
         return kind is None or kind in self.kinds
 
 
-def share_of(head: Head, looks_right: Callable[[str], bool]) -> float:
-    """Share of the head's lines for which the test holds; 0 for a head without lines."""
-    return sum(map(looks_right, head.lines)) / max(1, len(head.lines))
+def share_of(lines: Sequence[str], looks_right: Callable[[str], bool]) -> float:
+    """Share of the lines for which the test holds; 0 where there are none."""
+    return sum(map(looks_right, lines)) / max(1, len(lines))

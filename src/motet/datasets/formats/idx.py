@@ -40,7 +40,7 @@ def read(file: InputFile, request: Request) -> LabelledMatrix:
     labels = request.labels or _labels_beside(file)
     note = f"pixels are scaled from 0..255 to 0..1; labels: {labels or 'none found'}"
     return LabelledMatrix(
-        features=_flat(images),
+        features=_flat(images, file),
         target=None if labels is None else _read_labels(labels, file, len(images)),
         source=str(file),
         notes=(note,) if images.dtype == np.uint8 else (),
@@ -72,11 +72,15 @@ def _read_array(file: InputFile) -> NDArray[Any]:
     return np.frombuffer(data, dtype, offset=start).reshape(shape)
 
 
-def _flat(images: NDArray[Any]) -> NDArray[np.float64]:
+def _flat(images: NDArray[Any], file: InputFile) -> NDArray[np.float64]:
     """(images, pixels) float64, bytes scaled to 0..1."""
     rows = images.reshape(len(images), -1)
     if images.dtype == np.uint8:
         return rows / _MAX_PIXEL
+    is_wrong = ~np.isfinite(rows).all(axis=1)
+    if is_wrong.any():
+        problem = f"image {np.argmax(is_wrong)} holds nan or inf"
+        raise file.complaint(problem, "pixels must be finite numbers")
     return rows.astype(np.float64)
 
 

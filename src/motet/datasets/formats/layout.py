@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.datasets.files import InputFile
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.separator import Separator
 
-_COMMENT = ("#", "%")
+COMMENT_MARKS = ("#", "%")
+_BLANK_LINE = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ class Layout:
         for block in self.file.blocks():
             skipped = max(0, self.first_line - number)
             data = _without_lines(block, skipped)
-            self._require_even(data, number + skipped)
+            counts = self.separator.cell_counts(data)
+            self._require_even(counts, number + skipped)
             number += block.count(b"\n")
-            if data.strip():
-                yield data
+            if counts.any():
+                yield data if counts.all() else _BLANK_LINE.sub(b"", data)
 
-    def _require_even(self, block: bytes, first_line: int) -> None:
-        counts = self.separator.cell_counts(block)
+    def _require_even(self, counts: NDArray[np.int64], first_line: int) -> None:
         for index in np.flatnonzero((counts != self.column_count) & (counts != 0))[:1]:
             raise self.file.complaint(
                 f"{counts[index]} columns, not {self.column_count} (separated by {self.separator})",
@@ -85,7 +88,7 @@ def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> Layout:
     word in the first. Raises `BadInput` when there is nothing but comments or a header.
     """
     filled = ((number, line) for number, line in file.lines() if line.strip())
-    content = ((number, line) for number, line in filled if not line.startswith(_COMMENT))
+    content = ((number, line) for number, line in filled if not line.startswith(COMMENT_MARKS))
     lines = list(islice(content, 2))
     if not lines:
         raise file.complaint("no line holds data", "give a file with data")

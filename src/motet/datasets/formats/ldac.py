@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, Request, share_of
+from motet.datasets.formats.format import NAMED, SHAPED, Format, Guess, Request, share_of
 from motet.datasets.formats.pairs import PairLines, read_pair_lines
 from motet.datasets.formats.vocabulary import read_vocabulary
 from motet.datasets.kinds import Corpus
@@ -33,8 +33,8 @@ def sniff(head: Head) -> Guess:
         return Guess(NAMED, "its name says so")
     if not any(":" in line for line in head.lines):
         return Guess(0.0, "no word:count pairs")
-    share = share_of(head, looks_like_ldac)
-    return Guess(CERTAIN * share**2, f"{share:.0%} of its first lines start with their pair count")
+    share = share_of(head.lines, looks_like_ldac)
+    return Guess(SHAPED * share**2, f"{share:.0%} of its first lines start with their pair count")
 
 
 def read(file: InputFile, request: Request) -> Corpus:

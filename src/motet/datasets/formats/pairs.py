@@ -22,6 +22,7 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _QUERY_ID = re.compile(rb"(?<=\s)qid:\d+(?!\S)")
 _SPACE, _COLON, _NEWLINE = 32, 58, 10
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
+_BEYOND_ANY_LIMIT = 2.0**53
 _REMEDY = "write: number index:value index:value ..."
 
 
@@ -85,6 +86,9 @@ def _parse(file: InputFile, block: bytes) -> _Parsed:
     if b"qid:" in block:
         block = _QUERY_ID.sub(b"", block)
     tokens = _Tokens.of(block)
+    if not tokens.number_count:
+        nothing = np.empty(0)
+        return nothing, nothing.astype(np.int64), nothing.astype(np.int64), nothing
     numbers = _numbers(block.translate(_COLON_TO_SPACE))
     if not tokens.are_pairs or len(numbers) != tokens.number_count:
         raise _first_fault(file)
@@ -94,7 +98,8 @@ def _parse(file: InputFile, block: bytes) -> _Parsed:
     if not np.array_equal(pairs[:, 0], np.floor(pairs[:, 0])):
         raise _first_fault(file)
     pair_counts = np.diff(np.append(head_tokens, len(tokens.is_head))) - 1
-    return numbers[heads_at], pair_counts, pairs[:, 0].astype(np.int64), pairs[:, 1].copy()
+    indices = np.clip(pairs[:, 0], -_BEYOND_ANY_LIMIT, _BEYOND_ANY_LIMIT).astype(np.int64)
+    return numbers[heads_at], pair_counts, indices, pairs[:, 1].copy()
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _HEADER_WORDS = (
     ("item", ("movieid", "itemid", "item", "movie", "productid", "bookid", "iid")),
     ("rating", ("rating", "score", "value", "stars")),
 )
+_MOST = 2**63 - 1
 _EARLIEST_TIMESTAMP = 100_000_000
 _ROW = np.dtype([("user", np.int64), ("item", np.int64), ("value", np.float64)])
 _REMEDY = "write: user item rating, ids as whole numbers from 1"
@@ -43,15 +44,12 @@ _REMEDY = "write: user item rating, ids as whole numbers from 1"
 
 def sniff(head: Head) -> Guess:
     """A header that names user, item and rating; or id, id, number, time in every line."""
-    if not head.lines:
-        return Guess(0.0, "not text")
-    separator = Separator.in_line(head.lines[0])
-    names = separator.split(head.lines[0])
-    if None not in _named_columns(names):
+    separator = Separator.in_line(head.lines[0] if head.lines else "")
+    if head.lines and None not in _named_columns(separator.split(head.lines[0])):
         return Guess(CERTAIN, "its header names user, item and rating")
     if _MOVIELENS.fullmatch(head.name):
         return Guess(NAMED, "its name says so")
-    share = share_of(head, lambda line: _is_rating(separator.split(line)))
+    share = share_of(head.lines, lambda line: _is_rating(separator.split(line)))
     if share and (separator.text == "::" or _has_timestamps(head, separator)):
         return Guess(SHAPED * share, f"{share:.0%} of its first lines are id, id, rating, time")
     return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
@@ -65,7 +63,7 @@ def read(file: InputFile, request: Request) -> Ratings:
     _check(layout, table)
     latest = _last_of_each(table)
     repeats = len(table) - len(latest)
-    note = f"{repeats:,} ratings repeat a user and item: the last one of each counts"
+    note = f"the same user and item occur again on {repeats:,} lines: the last one of each counts"
     kept = table[latest] if repeats else table
     return Ratings.from_ids(
         kept["user"],
@@ -150,6 +148,9 @@ def _first_fault(layout: Layout, columns: _Columns) -> BadInput | None:
             if not is_whole(cells[column]):
                 problem = f"{what} id {cells[column]!r} is not a whole number"
                 return layout.file.complaint(problem, _REMEDY, number)
+            if int(cells[column]) > _MOST:
+                problem = f"{what} id {cells[column]} is above {_MOST}"
+                return layout.file.complaint(problem, "number them anew", number)
         if not is_number(cells[columns.value]):
             problem = f"rating {cells[columns.value]!r} is not a number"
             return layout.file.complaint(problem, _REMEDY, number)

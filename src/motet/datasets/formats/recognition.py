@@ -85,5 +85,5 @@ def _unrecognised(file: InputFile, kind: type[Dataset] | None, guesses: _Guesses
         problem = f"looks like {entry.name} ({guess.why}), which cannot become {described}"
         formats = ", ".join(own.name for own, _ in possible)
         return file.complaint(problem, f"give data for this application ({formats})")
-    reasons = ", ".join(f"{entry.name} ({guess.why})" for entry, guess in possible)
+    reasons = ", ".join(f"{entry.name} ({guess.why})" for entry, guess in possible if guess.why)
     return file.complaint(f"format not recognised: {reasons}", "give --format NAME")

@@ -30,7 +30,7 @@ def sniff(head: Head) -> Guess:
     lines = [stripped for line in head.lines if (stripped := strip_line(line))]
     if not any(":" in line for line in lines):
         return Guess(0.0, "no index:value pairs")
-    share = share_of(head, lambda line: _LINE.fullmatch(strip_line(line)) is not None)
+    share = share_of(head.lines, lambda line: _LINE.fullmatch(strip_line(line)) is not None)
     if all(map(looks_like_ldac, lines)):
         return Guess(POSSIBLE * share, "every label is the number of pairs, as in lda-c")
     return Guess(SHAPED * share, f"{share:.0%} of its first lines are a label and pairs")
@@ -50,8 +50,10 @@ def _matrix(lines: PairLines, first_column: int) -> LabelledMatrix:
     from scipy.sparse import csr_matrix
 
     _check(lines, first_column)
+    if not len(lines.indices):
+        raise lines.file.complaint("no line has an index:value pair", "give a file with features")
     columns = lines.indices - first_column
-    width = int(columns.max(initial=-1)) + 1
+    width = int(columns.max()) + 1
     features = csr_matrix(
         (lines.values, columns.astype(np.int32), lines.offsets), shape=(lines.line_count, width)
     )
@@ -97,6 +99,6 @@ FROM_ZERO = Format(
     name="svmlight0",
     summary="the same with columns from 0",
     kinds=(LabelledMatrix,),
-    sniff=lambda head: Guess(0.0, "only when asked for"),
+    sniff=lambda head: Guess(0.0, ""),
     read=read_from_zero,
 )

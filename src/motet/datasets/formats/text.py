@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import (
     PLAUSIBLE,
-    POSSIBLE,
+    UNLIKELY,
     Format,
     Guess,
     Request,
@@ -34,7 +34,7 @@ def sniff(head: Head) -> Guess:
     why = f"{share:.0%} of its characters are letters or blanks"
     if share < _LETTERS_SHARE:
         return Guess(0.0, why)
-    return Guess(PLAUSIBLE if head.name.endswith(_SUFFIXES) else POSSIBLE, why)
+    return Guess(PLAUSIBLE if head.name.endswith(_SUFFIXES) else UNLIKELY, why)
 
 
 def read(file: InputFile, request: Request) -> Corpus:
@@ -45,7 +45,7 @@ def read(file: InputFile, request: Request) -> Corpus:
         raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
     corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
     if not corpus.token_count:
-        problem = f"{len(texts)} documents share no words"
+        problem = f"its {len(texts)} documents have no word in common"
         raise file.complaint(problem, "words count that occur in two documents or more")
     return corpus
 

@@ -69,8 +69,10 @@ class LabelledMatrix(Dataset):
     def require_target(self) -> NDArray[np.float64]:
         """The target, (rows,) float64; raises `BadInput` when the source had none."""
         if self.target is None:
-            remedy = "name the column with --target NAME_OR_INDEX (-1 is the last)"
-            raise BadInput(f"{self.source}: this application needs a target, found none; {remedy}")
+            raise BadInput(
+                f"{self.source}: this application needs a target, found none; name its column with "
+                "--target NAME_OR_INDEX (-1: the last), or lay the labels file beside the images"
+            )
         return self.target
 
     def rows(self, selection: Selection) -> Self:

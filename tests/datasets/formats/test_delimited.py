@@ -1,0 +1,198 @@
+"""Tables of numbers: what is written is read back, what is wrong is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+from hypothesis.extra.numpy import arrays as numpy_arrays
+
+from motet.datasets import LabelledMatrix, open_dataset
+
+TABLES = numpy_arrays(
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+def labelled(path: Path, **options: Any) -> LabelledMatrix:
+    dataset = open_dataset(path, kind="unlabelled", format="csv", **options)
+    assert isinstance(dataset, LabelledMatrix)
+    return dataset
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    table=TABLES,
+    separator=st.sampled_from([",", "\t", ";", " ", "|", ", "]),
+    has_header=st.booleans(),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_what_is_written_is_read_back(table, separator, has_header, line_end, tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "some"
+    names = [f"c{column}" for column in range(table.shape[1])]
+    lines = [separator.join(map(repr, map(float, row))) for row in table]
+    path.write_bytes(line_end.join([separator.join(names)] * has_header + lines).encode())
+    dataset = labelled(path)
+    np.testing.assert_array_equal(dataset.features, table)
+    expected = names if has_header else map(str, range(table.shape[1]))
+    assert dataset.feature_names == tuple(expected)
+    assert dataset.target is None
+
+
+@pytest.mark.parametrize(("target", "column"), [("y", 1), ("1", 1), ("-1", 2), (0, 0)])
+def test_the_target_is_named_or_counted_from_either_end(write, target, column):
+    table = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    dataset = labelled(write("a.csv", "x,y,z\n1,2,3\n4,5,6\n"), target=target)
+    np.testing.assert_array_equal(dataset.target, table[:, column])
+    np.testing.assert_array_equal(dataset.features, np.delete(table, column, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("drop", "kept"),
+    [
+        ("a", "bcde"),
+        ("0-2", "de"),
+        ("a,c", "bde"),
+        (["0", "-1"], "bcd"),
+        ("missing", "acde"),
+        ("0-1,missing", "cde"),
+    ],
+)
+def test_columns_are_dropped_by_name_index_range_or_missing_values(write, drop, kept):
+    cell = "?" if "missing" in drop else "2"
+    path = write("a.csv", f"a,b,c,d,e\n1,{cell},3,4,5\n1,2,3,4,5\n")
+    assert labelled(path, drop=drop, na="?").feature_names == tuple(kept)
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_every_token_for_a_missing_value_is_found_at_every_place(write, separator):
+    rows = [["?", "1", "2", "3"], ["4", "NA", "5", "6"], ["7", "8", "9", "?"]]
+    path = write("a", "\r\n".join(separator.join(row) for row in rows))
+    dataset = labelled(path, na=["?", "NA"], drop="missing")
+    np.testing.assert_array_equal(dataset.features, [[2], [5], [9]])
+    assert dataset.feature_names == ("2",)
+    assert dataset.notes == ("columns left out because values are missing: 3",)
+
+
+def test_empty_cells_are_missing_but_blank_lines_are_not_rows(write):
+    path = write("a.csv", 'a,b,c,d\n,1,,"2"\n   \n\n3,"4",5,6\n')
+    dataset = labelled(path, drop="missing")
+    np.testing.assert_array_equal(dataset.features, [[1, 2], [4, 6]])
+    assert dataset.feature_names == ("b", "d")
+
+
+def test_a_target_of_words_becomes_classes_in_alphabetical_order(write):
+    dataset = labelled(write("a.csv", "x,kind\n1,dog\n2,cat\n3,dog\n"), target="kind")
+    np.testing.assert_array_equal(dataset.target, [1, 0, 1])
+    assert dataset.class_names == ("cat", "dog")
+
+
+def test_quoted_names_may_hold_the_separator(write):
+    dataset = labelled(write("a.csv", '"a b","c,d"\n"1","2"\n'), target="c,d")
+    assert (dataset.feature_names, list(dataset.target)) == (("a b",), [2.0])
+
+
+def test_comment_lines_before_the_table_are_skipped_and_counted(write, complaint):
+    content = "# made by np.savetxt\n1 2\n3 4\n"
+    np.testing.assert_array_equal(labelled(write("a", content)).features, [[1, 2], [3, 4]])
+    assert complaint("a", content + "5\n").startswith("a:4: 1 columns, not 2")
+
+
+def missing(cell: str) -> str:
+    return (
+        f"is '{cell}', a missing value; fill it in, or leave columns with missing values out "
+        "with --drop missing"
+    )
+
+
+def no_number(cell: str, column: int) -> str:
+    return (
+        f"is '{cell}', not a number; correct it, leave the column out (--drop {column}), make it "
+        f"the target (--target {column}), or say that it means a missing value (--na '{cell}')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("1,2,3\n1,x,3\n", {}, f":2: column 1 {no_number('x', 1)}"),
+        ("x,2,3\n1,2,3\n", {}, f":1: column 0 {no_number('x', 0)}"),
+        ("a,b\n1,2\n1,?\n", {}, f":3: column 1 'b' {no_number('?', 1)}"),
+        ("a,b\n1,2\n1,?\n", {"na": "?"}, f":3: column 1 'b' {missing('?')}"),
+        ("a,b\n\n1,\n", {}, f":3: column 1 'b' {missing('')}"),
+        ("a,b\n1,NaN\n", {}, f":2: column 1 'b' {missing('NaN')}"),
+        ("a,b\n1,-inf\n", {}, ":2: column 1 'b' is '-inf', infinite; numbers must be finite"),
+        (
+            "a,b\n1,2\n3\n",
+            {},
+            ":3: 1 columns, not 2 (separated by commas); give every line the same columns",
+        ),
+        (
+            "1 2 3\n1 2 3\n1 2\n",
+            {},
+            ":3: 2 columns, not 3 (separated by white space); give every line the same columns",
+        ),
+        (
+            "a,b,y\n1,2,3\n1,2,\n",
+            {"target": "y"},
+            ":3: column 2 'y' is '', a missing value; every row needs a target",
+        ),
+        ("a,b\n", {}, ":1: no row follows the header; give a file with data"),
+        ("\n \n", {}, ": no line holds data; give a file with data"),
+        (
+            "a,b\n1,2\n",
+            {"target": "7"},
+            ": --target 7: the table has 2 columns; give 0..1, or -1 for the last",
+        ),
+        (
+            "1,2\n3,4\n",
+            {"target": "b"},
+            ": --target 'b': the file has no header; give an index, 0..1 or -1 for the last",
+        ),
+        (
+            "a,b\n1,2\n",
+            {"target": "b", "drop": "a"},
+            ": no feature column is left; drop fewer of 2",
+        ),
+        (
+            "a,b\n1,2\n",
+            {"target": "b", "drop": "0-1"},
+            ": column 'b' is both --target and --drop; give it once",
+        ),
+        ("a,b\n1,2\n", {"drop": "1-0"}, ": --drop 1-0 runs backwards; write 0-1"),
+        (
+            "a,b\n,2\n1,\n",
+            {"drop": "missing"},
+            ": every column has missing values; fill or remove rows",
+        ),
+    ],
+)
+def test_a_wrong_table_is_named_with_its_value_and_a_remedy(complaint, content, options, message):
+    assert complaint("a.csv", content, **options) == f"a.csv{message}"
+
+
+def test_an_unknown_column_is_answered_with_the_nearest_name(complaint):
+    message = complaint("a.csv", "age,income\n1,2\n3,4\n", target="incme")
+    assert message == "unknown column of a.csv 'incme'; did you mean 'income'? known: age, income"
+
+
+def test_a_number_among_classes_is_named(complaint):
+    content = "x,kind\n" + "1,dog\n" * 150 + "1,5\n"
+    assert complaint("a.csv", content, target="kind") == (
+        "a.csv:152: column 1 'kind' is '5' among words; "
+        "write every class as a word, or every one as a number"
+    )
+
+
+def test_a_supervised_application_without_a_target_is_told_how_to_name_it(complaint):
+    assert complaint("a.csv", "a,b\n1,2\n", kind="labelled") == (
+        "a.csv: this application needs a target, found none; name its column with "
+        "--target NAME_OR_INDEX (-1: the last), or lay the labels file beside the images"
+    )

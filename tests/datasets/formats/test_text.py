@@ -1,0 +1,63 @@
+"""Plain text as a corpus."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from motet.datasets import Corpus, open_dataset
+from motet.domain.errors import BadInput
+
+
+def corpus(path: Path) -> Corpus:
+    dataset = open_dataset(path, kind="corpus")
+    assert isinstance(dataset, Corpus)
+    return dataset
+
+
+def test_paragraphs_of_a_file_are_documents(write):
+    text = "The whale swam.\nA ship came.\n\n  \nWhale and ship met!\n\nNothing here matches.\n"
+    read = corpus(write("a.txt.gz", gzip.compress(text.encode())))
+    assert read.vocabulary == ("ship", "whale")
+    assert (read.document_count, list(read.words), list(read.counts)) == (2, [0, 1, 0, 1], [1] * 4)
+
+
+def test_lines_are_documents_where_there_are_no_paragraphs(write):
+    assert corpus(write("a.txt", "red ship\nblue ship\nred sky\n")).vocabulary == ("red", "ship")
+
+
+def test_the_files_of_a_folder_are_documents_in_the_order_of_their_paths(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.txt").write_text("red red ship")
+    (tmp_path / "a.md").write_text("blue ship")
+    (tmp_path / "sub" / "c.txt.gz").write_bytes(gzip.compress(b"red blue"))
+    (tmp_path / "image.png").write_bytes(b"\x89PNG")
+    (tmp_path / ".hidden.txt").write_text("green")
+    read = corpus(tmp_path)
+    assert read.vocabulary == ("blue", "red", "ship")
+    assert list(read.token_words) == [0, 2, 1, 1, 2, 0, 1]
+
+
+def test_words_of_other_alphabets_are_words(write):
+    read = corpus(write("a.txt", "größe zählt hier\nauch größe zählt\n"))
+    assert read.vocabulary == ("größe", "zählt")
+
+
+def test_text_that_is_not_utf8_is_named_with_its_line(complaint):
+    assert complaint("a.txt", b"plain\n\ncaf\xe9 au lait", kind="corpus") == (
+        "a.txt:3: is not UTF-8 text; convert it: iconv -t UTF-8"
+    )
+
+
+def test_texts_without_a_common_word_are_refused(complaint):
+    assert complaint("a.txt", "one ship\n\nblue whale\n", kind="corpus") == (
+        "a.txt: its 2 documents have no word in common; "
+        "words count that occur in two documents or more"
+    )
+
+
+def test_a_folder_without_texts_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"holds no documents; a folder needs files of \.txt"):
+        corpus(tmp_path)
