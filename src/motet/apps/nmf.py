@@ -118,14 +118,15 @@ class NMF(Estimator):
         """Steps of the users' own factors; gradient and curvature of the items'."""
         ratings = batch.rows.ragged("ratings")
         delta = np.zeros((len(model), self.rank + 1))
+        rate = self._rate(step.epoch)
         _descend(
             ratings.offsets,
             batch.extras,
             ratings.values,
             batch.rows["factors"],
             model,
+            _step_size(rate, np.square(model).sum(axis=1) + self.l2),
             delta,
-            self._rate(step.epoch),
             self.l2,
         )
         return Update(delta)
@@ -273,12 +274,11 @@ def _lookup(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> I
     return np.where(positions >= 0, _find(ids, known_ids)[positions], -1)
 
 
-# -- kernels ---------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
 def _step_size(rate: float, curvature: Floats) -> Floats:
     return np.minimum(rate, 1.0 / np.maximum(curvature, 1e-12))
+
+
+# -- kernels ---------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
@@ -288,16 +288,16 @@ def _descend(
     ratings: Floats,
     factors: Floats,
     item_factors: Floats,
+    step_sizes: Floats,
     delta: Floats,
-    rate: float,
     l2: float,
 ) -> None:
-    """One pass over the users' ratings; `factors` change at once, `delta` collects for the items."""
+    """One pass over the users' ratings: changes `factors`, collects `delta` for the items."""
     rank = factors.shape[1]
     own = np.empty(rank)
-    step_sizes = _step_size(rate, (item_factors**2).sum(axis=1) + l2)
     for user in range(len(offsets) - 1):
-        own[:] = factors[user]
+        for k in range(rank):
+            own[k] = factors[user, k]
         for entry in range(offsets[user], offsets[user + 1]):
             item = items[entry]
             step_size = step_sizes[item]
@@ -310,7 +310,8 @@ def _descend(
                 user_value, item_value = own[k], item_factors[item, k]
                 delta[item, k] += error * user_value + l2 * item_value
                 own[k] = max(user_value - step_size * (error * item_value + l2 * user_value), 0.0)
-        factors[user] = own
+        for k in range(rank):
+            factors[user, k] = own[k]
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")

@@ -1,0 +1,275 @@
+"""LDA: latent Dirichlet allocation by collapsed Gibbs sampling.
+
+Every token (a word of a document) has a topic; an epoch (sweep) draws each anew from
+
+    p(k) ~ (n_dk + alpha) (n_wk + beta) / (n_k + V beta)
+
+with n_dk the document's tokens of topic k, n_wk the word's, n_k all of them, the token itself never
+counted, V words in the vocabulary (Griffiths and Steyvers 2004). The model is the table of n_wk
+with the totals n_k as its last row; topics travel with their documents (seed 000, ch. 2).
+
+Documents of a mini-batch see the word counts of its start and their own document counts live.
+Random numbers are keyed by (seed, document, sweep) and counts are integers, so the result is
+exactly the same for any number of workers. Ten or more mini-batches per sweep reach the likelihood
+that sequential samplers reach.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.arrays import as_dataset
+from motet.apps.estimator import Estimator, check_columns
+from motet.apps.topic_kernels import (
+    count_topics,
+    document_log_likelihood,
+    first_topics,
+    fold_in,
+    resample,
+    token_log_likelihood,
+)
+from motet.datasets.kinds import Corpus
+from motet.domain.errors import BadInput
+from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.rows import Ragged, Rows
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int32]
+
+_BATCHES_PER_SWEEP = 30
+
+
+class LDA(Estimator):
+    """Topics of a corpus.
+
+    `topics`: how many. `alpha`, `beta`: Dirichlet parameters of a document's topics and of a
+    topic's words. `batch_size`: documents per mini-batch over all workers; None: a thirtieth of
+    the documents.
+
+    Loss: minus log p(words, topics) per token. Fitted: `components_: (topics, words)`, how often
+    each word has each topic, plus beta; `document_topics_: (documents, topics)`, rows sum to 1;
+    `vocabulary_: (words,)` where the corpus named its words.
+    """
+
+    name = "lda"
+    dataset_kind = "corpus"
+    state_columns = ("topics",)
+    fitted_attribute = "components_"
+    default_epochs = 100
+
+    components_: Floats
+    document_topics_: Floats
+    vocabulary_: NDArray[np.str_] | None = None
+
+    def __init__(
+        self,
+        topics: int = 20,
+        alpha: float = 0.1,
+        beta: float = 0.01,
+        batch_size: int | None = None,
+        epochs: int = default_epochs,
+        random_state: int | None = 0,
+    ) -> None:
+        self.topics = topics
+        self.alpha = alpha
+        self.beta = beta
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.random_state = random_state
+
+    @property
+    def batch_size(self) -> int:
+        """Documents per mini-batch; follows from the corpus unless it was set."""
+        return self._chosen_batch_size if self._set_batch_size is None else self._set_batch_size
+
+    @batch_size.setter
+    def batch_size(self, value: int | None) -> None:
+        self._set_batch_size = value
+        self._chosen_batch_size = 0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyper-parameters by name, `batch_size` as it was set."""
+        return {**super().get_params(deep), "batch_size": self._set_batch_size}
+
+    # -- data and model ----------------------------------------------------------------------------
+
+    def prepare(self, dataset: Corpus, seed: int) -> Rows:
+        """One instance per document: its tokens' `words` and `topics` (both ragged)."""
+        self._check_parameters()
+        if not dataset.token_count:
+            raise BadInput(f"{dataset.source}: holds no words; lda needs at least one")
+        self.word_count_ = dataset.vocabulary_size
+        self.token_count_ = dataset.token_count
+        self.vocabulary_ = _names(dataset)
+        self._chosen_batch_size = -(-dataset.document_count // _BATCHES_PER_SWEEP)
+        offsets, documents = dataset.token_offsets, np.arange(dataset.document_count)
+        topics = first_topics(seed, documents, offsets, self.topics)
+        words = Ragged(offsets, dataset.token_words)
+        return Rows(documents, {"words": words, "topics": Ragged(offsets, topics)})
+
+    def model_table(self) -> ModelTable:
+        """One key per word and one for the totals; a value is a count for each topic."""
+        return ModelTable(self.word_count_ + 1, (self.topics,), np.dtype(np.int32))
+
+    def initial_model(self, rows: Rows, seed: int) -> Counts:
+        """The counts of the first topics."""
+        del seed
+        words, topics = rows.ragged("words").values, rows.ragged("topics").values
+        return count_topics(words, topics, self.word_count_, self.topics)
+
+    # -- one mini-batch ----------------------------------------------------------------------------
+
+    def make_batch(self, rows: Rows) -> Batch:
+        """Pulls the words of these documents and the totals; keeps the tokens' positions there."""
+        keys, positions = np.unique(rows.ragged("words").values, return_inverse=True)
+        keys = np.append(keys.astype(np.int64), self.word_count_)
+        return Batch(rows, keys, extras=positions.astype(np.int32))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        """Draw every token's topic anew; the delta is how the counts change."""
+        topics = batch.rows.ragged("topics")
+        delta = np.zeros_like(model)
+        resample(
+            topics.offsets,
+            batch.extras,
+            topics.values,
+            batch.rows.ids,
+            model,
+            delta,
+            (self.alpha, self.beta, self.word_count_ * self.beta),
+            (step.seed, step.epoch),
+        )
+        return Update(delta)
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        """Count; never clipped."""
+        del step
+        values += delta
+
+    # -- evaluation --------------------------------------------------------------------------------
+
+    def evaluate(self, rows: Rows, model: Array) -> Floats:
+        """log p(topics) of these documents."""
+        del model
+        topics = rows.ragged("topics")
+        score = document_log_likelihood(topics.offsets, topics.values, self.topics, self.alpha)
+        return np.array([score])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        """`log_likelihood_per_token`: log p(words, topics) / tokens; the loss is minus that."""
+        del rows_count
+        total = float(sums[0]) + _word_log_likelihood(model[:-1], model[-1], self.beta)
+        per_token = total / self.token_count_
+        return Evaluation(-per_token, {"log_likelihood_per_token": per_token})
+
+    def test_metrics(self, dataset: Any) -> dict[str, float]:
+        """`test_log_likelihood_per_token` as by `score`, and `test_perplexity`, exp of minus it."""
+        score = self.score(dataset)
+        return {"test_log_likelihood_per_token": score, "test_perplexity": float(np.exp(-score))}
+
+    # -- the fitted estimator ----------------------------------------------------------------------
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        """Keep the word counts and the documents' topics."""
+        self.components_ = model[:-1].T + self.beta
+        topics = rows.ragged("topics")
+        owners = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(topics.offsets))
+        counts = count_topics(owners, topics.values, len(rows), self.topics)[:-1] + self.alpha
+        self.document_topics_ = counts / counts.sum(axis=1, keepdims=True)
+
+    def transform(self, X: Any) -> Floats:
+        """Topic shares `(documents, topics)` of any documents; rows sum to 1.
+
+        The topics stay as they are; a document's shares are the fixed point of expectation
+        maximisation with `alpha` as prior counts. Words that training never saw are left out.
+        """
+        corpus = self._corpus_of(X)
+        return fold_in(corpus.token_offsets, corpus.token_words, self._topic_words(), self.alpha)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """`fit`, then the topic shares of the training's documents."""
+        return self.fit(X, y).document_topics_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Log-likelihood per token of every second token of the documents, given the others."""
+        del y
+        corpus = self._corpus_of(X)
+        seen, hidden = _halves(corpus)
+        if not len(hidden[1]):
+            raise BadInput(f"{corpus.source}: no document has two words that training saw")
+        topic_words = self._topic_words()
+        shares = fold_in(*seen, topic_words, self.alpha)
+        return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
+
+    def top_words(self, count: int = 10) -> list[list[str]]:
+        """The most frequent words of each topic; word numbers where the corpus had no names."""
+        self.check_fitted()
+        order = np.argsort(-self.components_, axis=1, kind="stable")[:, :count]
+        names = np.arange(self.word_count_) if self.vocabulary_ is None else self.vocabulary_
+        return [[str(word) for word in names[row]] for row in order]
+
+    def warm_up(self) -> None:
+        """Compile the kernels of training."""
+        LDA(topics=2, epochs=1).fit(np.ones((2, 2)))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        self.check_number("topics", at_least=2, whole=True)
+        self.check_number("alpha", above=0)
+        self.check_number("beta", above=0)
+        if self._set_batch_size is not None:
+            self.check_number("batch_size", at_least=0, whole=True)
+
+    def _topic_words(self) -> Floats:
+        """`(words, topics)`: probability of each word in each topic."""
+        totals = self.components_.sum(axis=1, keepdims=True)
+        return np.ascontiguousarray((self.components_ / totals).T)
+
+    def _corpus_of(self, X: Any) -> Corpus:
+        """`X` with word numbers as in training; a matrix has them already."""
+        self.check_fitted()
+        if isinstance(X, Corpus):
+            return X.reindexed_like(self._empty_corpus())
+        corpus: Corpus = as_dataset(self.dataset_kind, X)
+        check_columns(corpus.vocabulary_size, self.word_count_, "words")
+        return corpus
+
+    def _empty_corpus(self) -> Corpus:
+        names = None if self.vocabulary_ is None else tuple(self.vocabulary_.tolist())
+        nothing = np.zeros(0, dtype=np.int32)
+        start = np.zeros(1, dtype=np.int64)
+        return Corpus(start, nothing, nothing, self.word_count_, names, source="training")
+
+
+def _names(corpus: Corpus) -> NDArray[np.str_] | None:
+    return None if corpus.vocabulary is None else np.array(corpus.vocabulary, dtype=np.str_)
+
+
+def _halves(corpus: Corpus) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Offsets and words of every second token of each document, and of the others."""
+    starts = np.repeat(corpus.token_offsets[:-1], np.diff(corpus.token_offsets))
+    is_hidden = (np.arange(corpus.token_count) - starts) % 2 == 1
+    before = np.concatenate([[0], np.cumsum(is_hidden)])[corpus.token_offsets]
+    seen = corpus.token_offsets - before, corpus.token_words[~is_hidden]
+    return seen, (before, corpus.token_words[is_hidden])
+
+
+def _word_log_likelihood(counts: Array, totals: Array, beta: float) -> float:
+    """log p(words | topics), the topics' word distributions integrated out.
+
+    sum over topics of lnG(V beta) - lnG(n_k + V beta) + sum over words lnG(n_wk + beta) - lnG(beta)
+    with lnG the logarithm of the gamma function; equal counts are taken together.
+    """
+    from scipy.special import gammaln
+
+    word_count, topic_count = counts.shape
+    frequency = np.bincount(counts.ravel())
+    gain = gammaln(np.arange(len(frequency)) + beta) - gammaln(beta)
+    prior = word_count * beta
+    norm = topic_count * gammaln(prior) - gammaln(totals + prior).sum()
+    return float(norm + frequency @ gain)
