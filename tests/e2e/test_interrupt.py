@@ -23,10 +23,12 @@ def train_forever() -> MarkedProcess:
 
 def wait_for_line(running: MarkedProcess, part: str) -> None:
     assert running.process.stderr is not None
+    seen: list[str] = []
     for line in running.process.stderr:
+        seen.append(line)
         if part in line:
             return
-    raise AssertionError(f"ended before it said {part!r}")
+    raise AssertionError(f"ended before it said {part!r}; it said {seen}")
 
 
 def assert_ends_clean(running: MarkedProcess, number: signal.Signals) -> None:

@@ -81,8 +81,9 @@ def _draw_reference(axes: Axes, curve: LossCurve, reference: float) -> None:
         f"{curve.reference_name} {number_text(reference)}",
         (0.02, reference),
         xycoords=("axes fraction", "data"),
-        xytext=(0, 4),
+        xytext=(0, -5),
         textcoords="offset points",
+        va="top",
         color=REFERENCE,
         fontsize=8.5,
     )
@@ -100,4 +101,4 @@ def _style(axes: Axes, curve: LossCurve) -> None:
     axes.spines["bottom"].set_color(GRID)
     axes.tick_params(colors=QUIET_INK, labelsize=8.5, length=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.margins(x=0.03, y=0.16)
+    axes.margins(x=0.03, y=0.2)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from motet.runtime.options import Recovery, TrainResult
@@ -40,9 +41,9 @@ class TrainDocument:
         data: str,
         workers: int,
         servers: int,
-        test_metrics: Mapping[str, float] | None = None,
+        more_metrics: Mapping[str, float] = MappingProxyType({}),
     ) -> TrainDocument:
-        """From a finished run and the metrics on held-out data."""
+        """From a finished run; `more_metrics` stand behind the application's own."""
         reports = result.epochs
         return cls(
             app=result.app.name,
@@ -50,7 +51,7 @@ class TrainDocument:
             epochs=len(reports),
             loss=result.losses,
             final_loss=result.losses[-1] if reports else math.nan,
-            metrics={**(reports[-1].metrics if reports else {}), **(test_metrics or {})},
+            metrics={**(reports[-1].metrics if reports else {}), **more_metrics},
             workers=workers,
             servers=servers,
             wall_s=result.wall_s,

@@ -22,8 +22,8 @@ def train_summary(document: TrainDocument, out: Path | None, colour: str) -> Ren
     table.add_column(style=QUIET_STYLE)
     table.add_column()
     table.add_row("  loss", _loss(document, colour))
-    if document.metrics:
-        table.add_row("  metrics", _metrics(document))
+    for name, value in document.metrics.items():
+        table.add_row(f"  {name}", number_text(value))
     table.add_row("  time", _times(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
     if out is not None:
@@ -48,14 +48,6 @@ def _loss(document: TrainDocument, colour: str) -> Text:
         (sparkline(document.loss, SPARK_WIDTH), colour),
         (f" {number_text(document.final_loss)}", "bold"),
     )
-
-
-def _metrics(document: TrainDocument) -> Text:
-    pairs = [
-        Text.assemble((f"{name} ", QUIET_STYLE), number_text(value))
-        for name, value in document.metrics.items()
-    ]
-    return Text("   ").join(pairs)
 
 
 def _times(document: TrainDocument) -> str:

@@ -47,7 +47,6 @@ class PreparedJob:
     rows: Rows
 
 
-# The smallest mini-batches that still take longer to compute than to move keep the screen lively.
 DEMO_JOBS = (
     DemoJob(
         app="mlr",
@@ -56,7 +55,7 @@ DEMO_JOBS = (
         title="handwritten digits",
         noun="images",
         settings=("l2=0.001",),
-        epochs=40,
+        epochs=30,
         workers=2,
         servers=2,
     ),
@@ -76,7 +75,7 @@ DEMO_JOBS = (
         title="what drives diabetes",
         noun="patients",
         settings=("l1_ratio_of_max=0.05", "standardize=true", "solver=fista"),
-        epochs=60,
+        epochs=30,
         workers=2,
         servers=1,
     ),

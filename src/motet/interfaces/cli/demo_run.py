@@ -15,20 +15,21 @@ import click
 from rich.console import Console, Group
 from rich.text import Text
 
+from motet.interfaces.cli.cluster_start import start_cluster
 from motet.interfaces.cli.demo_jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare
 from motet.interfaces.cli.demo_references import compare
 from motet.interfaces.cli.demo_screen import DemoScreen, JobView
 from motet.interfaces.cli.demo_summary import DemoResult, demo_summary
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import LineProgress, is_live_terminal, live
+from motet.interfaces.cli.training import more_metrics
 from motet.report.loss_plot import LossCurve, save_loss_plot
 from motet.report.palette import job_colour
 from motet.report.run_files import RunFolder
 from motet.report.train_document import TrainDocument, to_json
-from motet.runtime.cluster import Roles
+from motet.runtime.cluster import Cluster, Roles
 from motet.runtime.job import Job
 from motet.runtime.options import TrainResult
-from motet.runtime.ray_cluster import RayCluster
 
 WIDTH = 100
 PROGRESS_LINES = 4
@@ -81,11 +82,11 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
 def _train_all(screen: DemoScreen) -> list[Finished]:
     """All jobs at the same time, each in a thread; they read their data while Ray starts."""
     screen.stage = "starting Ray"
-    cluster_ready: Future[RayCluster] = Future()
+    cluster_ready: Future[Cluster] = Future()
     pool = ThreadPoolExecutor(len(screen.jobs))
     running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]
     try:
-        with RayCluster.embedded(machines=MACHINES) as cluster:
+        with start_cluster(MACHINES) as cluster:
             cluster_ready.set_result(cluster)
             screen.stage = ""
             wait(running, return_when=FIRST_EXCEPTION)
@@ -95,7 +96,7 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train(view: JobView, cluster_ready: Future[RayCluster]) -> Finished:
+def _train(view: JobView, cluster_ready: Future[Cluster]) -> Finished:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
     prepared = prepare(view.job)
@@ -110,13 +111,12 @@ def _train(view: JobView, cluster_ready: Future[RayCluster]) -> Finished:
 def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[DemoResult]:
     for view, (prepared, result) in zip(screen.jobs, finished, strict=True):
         screen.stage = f"training {view.job.app} on a single machine, to compare"
-        test = prepared.test
         document = TrainDocument.of(
             result,
             data=view.job.data,
             workers=view.job.workers,
             servers=view.job.servers,
-            test_metrics={} if test is None else prepared.app.test_metrics(test),
+            more_metrics=more_metrics(prepared.app, prepared.dataset, prepared.test, result),
         )
         yield DemoResult(prepared, document, compare(prepared, document), view.colour)
 

@@ -63,7 +63,7 @@ class DemoScreen:
         heading.add_column(justify="right", style=QUIET_STYLE)
         title = Text.assemble(
             (" motet demo ", "bold reverse"),
-            f"  {len(self.jobs)} models learn at the same time on {self._machines} machines",
+            f"  four models learn at the same time on {self._machines} machines",
         )
         heading.add_row(title, duration_text(self._now_s() - self._began_s))
         return _Width(heading, width)

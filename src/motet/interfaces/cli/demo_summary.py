@@ -18,7 +18,6 @@ from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import bytes_text, duration_text, number_text
 from motet.report.train_document import TrainDocument
 
-
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("model", "left"),
     ("data", "left"),

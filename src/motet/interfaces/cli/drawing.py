@@ -18,8 +18,8 @@ def epoch_bar(share: float, width: int, colour: str) -> Text:
 
 
 def comp_comm(comm_share: float, width: int, colour: str) -> Text:
-    """Workers' time as a bar: computing (solid) and communicating (dashed)."""
-    comm = round(comm_share * width)
+    """Workers' time as a bar: computing (solid, at least a bit) and communicating (dashed)."""
+    comm = min(round(comm_share * width), width - 1)
     bar = Text.assemble(
         ("comp ", QUIET_STYLE), ("━" * (width - comm), colour), ("╌" * comm, QUIET_STYLE)
     )

@@ -44,6 +44,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--drop", multiple=True, metavar="NAME|INDEX", help="CSV: a column to leave out; repeatable."
 )
 @data_option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
+@data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")
+@data_option("--test-labels", metavar="FILE", help="The same for the images of --test.")
 @cluster_option(
     "--machines",
     type=int,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from motet.interfaces.cli.cluster_start import start_cluster
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import (
     PLAIN_LINES,
@@ -19,7 +20,7 @@ from motet.interfaces.cli.train_screen import (
     is_live_terminal,
     live,
 )
-from motet.interfaces.cli.training import TrainFlags, Training, check
+from motet.interfaces.cli.training import TrainFlags, Training, check, more_metrics
 from motet.report.loss_plot import LossCurve
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.run_files import RunFolder
@@ -28,7 +29,6 @@ from motet.report.train_document import TrainDocument, to_json
 from motet.report.train_summary import train_summary
 from motet.runtime.job import Job
 from motet.runtime.options import TrainResult
-from motet.runtime.ray_cluster import RayCluster
 
 COLOUR = job_colour(0)
 
@@ -75,25 +75,18 @@ def _to_stderr(text: str) -> None:
 
 def _train(flags: TrainFlags, training: Training, progress: LineProgress) -> TrainResult:
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
-    with _cluster(flags.address, training.options.machines) as cluster:
+    with start_cluster(training.options.machines, flags.address) as cluster:
         job = Job(training.app, training.rows, training.options, cluster, progress)
         return job.run()
 
 
-def _cluster(address: str | None, machines: int) -> AbstractContextManager[RayCluster]:
-    if address is None:
-        return RayCluster.embedded(machines=machines)
-    return RayCluster.join(address, machines=machines)
-
-
 def _document(flags: TrainFlags, training: Training, result: TrainResult) -> TrainDocument:
-    test = training.test
     return TrainDocument.of(
         result,
         data=flags.data,
         workers=training.options.workers,
         servers=training.options.servers,
-        test_metrics={} if test is None else training.app.test_metrics(test),
+        more_metrics=more_metrics(training.app, training.dataset, training.test, result),
     )
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
-from motet.datasets import Dataset, Ratings, open_dataset
+from motet.datasets import Corpus, Dataset, open_dataset
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.cluster_shape import ClusterShape
 from motet.interfaces.cli.memory_check import require_memory
 from motet.interfaces.cli.settings import Settings, read_settings
 from motet.interfaces.cli.train_screen import LineProgress
 from motet.report.run_files import RunFolder
-from motet.runtime.options import StopRule, TrainOptions
+from motet.runtime.options import StopRule, TrainOptions, TrainResult
 from motet.runtime.rows import Rows
 
 
@@ -32,6 +33,8 @@ class TrainFlags:
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
+    labels: str | None = None
+    test_labels: str | None = None
     machines: int | None = None
     workers: int | None = None
     servers: int | None = None
@@ -67,7 +70,7 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     progress.epochs = options.epochs
     _require_free_port(flags.port)
     progress.preparing(f"reading {flags.data}")
-    dataset, test = _datasets(flags)
+    dataset, test = _datasets(flags, settings.app.dataset_kind)
     for data in (dataset, *([] if test is None else [test])):
         for note in data.notes:
             progress.remark(f"{data.source}: {note}")
@@ -75,6 +78,17 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     rows = app.prepare(dataset, options.seed)
     require_memory(app.model_table(), options.workers, flags.address is None, options.servers)
     return Training(app, options, dataset, test, rows)
+
+
+def more_metrics(
+    app: Estimator, dataset: Dataset, test: Dataset | None, result: TrainResult
+) -> dict[str, float]:
+    """What the application's evaluation does not say: tokens per second, held-out metrics."""
+    metrics = {} if test is None else app.test_metrics(test)
+    if isinstance(dataset, Corpus):
+        seconds = sum(report.wall_s for report in result.epochs)
+        metrics["tokens_per_s"] = dataset.token_count * len(result.epochs) / seconds
+    return metrics
 
 
 def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) -> TrainOptions:
@@ -104,26 +118,21 @@ def _seed(seed: int) -> int:
     return seed
 
 
-def _datasets(flags: TrainFlags) -> tuple[Dataset, Dataset | None]:
+def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
     """Training and held-out data, the latter numbered like the former."""
-    dataset = _open(flags, flags.data)
-    if flags.exclude is not None:
-        dataset = _without(dataset, _open(flags, flags.exclude))
+    read = partial(
+        open_dataset,
+        kind=kind,
+        format=flags.format_name,
+        target=flags.target,
+        drop=flags.drop,
+        na=flags.na,
+    )
+    dataset = read(flags.data, exclude=flags.exclude, labels=flags.labels)
     if flags.test is None:
         return dataset, None
-    return dataset, _open(flags, flags.test).reindexed_like(dataset)
-
-
-def _open(flags: TrainFlags, source: str) -> Dataset:
-    return open_dataset(
-        source, format=flags.format_name, target=flags.target, drop=flags.drop, na=flags.na
-    )
-
-
-def _without(dataset: Dataset, held_out: Dataset) -> Dataset:
-    if not isinstance(dataset, Ratings) or not isinstance(held_out, Ratings):
-        raise BadInput(f"--exclude: works for ratings; {dataset.source} holds {dataset.kind}")
-    return dataset.without(held_out)
+    test = read(flags.test, labels=flags.test_labels, role="test")
+    return dataset, test.reindexed_like(dataset)
 
 
 def _require_free_port(port: int) -> None:
