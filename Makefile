@@ -41,7 +41,7 @@ docs: $(INSTALLED) ## Build the documentation into docs/_build/html; a warning i
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
-	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/python.md
+	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done

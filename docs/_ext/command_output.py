@@ -4,7 +4,7 @@
     ```
 
 The page shows the command and its output, so the reference cannot drift from the program. A command
-that fails is a warning, which `make docs` turns into an error.
+that fails or says nothing is a warning, which `make docs` turns into an error.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Command(Directive):
         done = subprocess.run(
             shlex.split(command), env=_environment(), capture_output=True, text=True, check=False
         )
-        if done.returncode:
+        if done.returncode or not done.stdout.strip():
             logger.warning(
-                "%s ended with exit status %d: %s", command, done.returncode, done.stderr
+                "%s: exit status %d, no output or %r", command, done.returncode, done.stderr
             )
         text = f"$ {command}\n{done.stdout.rstrip()}"
         return [nodes.literal_block(text, text, language="console")]
