@@ -13,7 +13,7 @@ from motet.datasets.formats import (
     svmlight,
     text,
 )
-from motet.datasets.formats.format import RECOGNISED, Format, Guess
+from motet.datasets.formats.format import NAMED, PLAUSIBLE, RECOGNISED, Format, Guess
 from motet.datasets.kinds import Dataset
 from motet.domain.errors import BadInput, UnknownName
 
@@ -50,7 +50,7 @@ def recognise(file: InputFile, kind: type[Dataset] | None) -> Format:
         return _for_folder(file, kind)
     guesses = [(entry, entry.sniff(file.head)) for entry in FORMATS]
     fitting = _best_first([guess for guess in guesses if guess[0].can_become(kind)])
-    if not fitting:
+    if not fitting or _contradicts(_best_first(guesses)[0][1], fitting[0][1]):
         raise _unrecognised(file, kind, guesses)
     if len(fitting) > 1 and _is_tie(fitting[0][1], fitting[1][1]):
         names = [entry.name for entry, _ in fitting[:2]]
@@ -76,6 +76,11 @@ def _best_first(guesses: _Guesses) -> _Guesses:
 
 def _is_tie(first: Guess, second: Guess) -> bool:
     return first.confidence - second.confidence < _AMBIGUOUS_WITHIN
+
+
+def _contradicts(best: Guess, fitting: Guess) -> bool:
+    """Whether a format of another kind is nearly certain where this kind's best is a mere maybe."""
+    return best.confidence > NAMED and fitting.confidence < PLAUSIBLE
 
 
 def _unrecognised(file: InputFile, kind: type[Dataset] | None, guesses: _Guesses) -> BadInput:

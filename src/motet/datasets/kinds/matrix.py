@@ -128,9 +128,7 @@ def _resized(
     test: LabelledMatrix, features: csr_matrix[np.float64], column_count: int
 ) -> LabelledMatrix:
     unseen = int(np.count_nonzero(features.indices >= column_count))
-    note = (
-        f"{unseen:,} values are in columns that training never saw (from {column_count}): left out"
-    )
+    note = f"{unseen:,} values are left out: training saw only {column_count} columns"
     return replace(
         test,
         features=_with_columns(features, column_count),
