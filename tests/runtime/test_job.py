@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_process_cluster import InProcessCluster
-from toy_app import ToyRegression
 
+from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput, Interrupted, JobFailed
 from motet.runtime.job import Job
 from motet.runtime.local import LocalTraining
@@ -24,6 +23,7 @@ from motet.runtime.options import (
     TrainOptions,
     TrainResult,
 )
+from toy_app import ToyRegression
 
 
 class Hook(TrainObserver):

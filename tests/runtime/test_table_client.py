@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from toy_app import ToyRegression
 
 from motet.runtime.application import ModelTable, Step
 from motet.runtime.executor import Assignment, Executor
@@ -23,6 +22,7 @@ from motet.runtime.shard import Synchronisation
 from motet.runtime.table import MODEL_TABLE, TableSpec
 from motet.runtime.table_client import StaleGeneration, TableClient
 from motet.transport import Arena
+from toy_app import ToyRegression
 
 Array = NDArray[Any]
 SECRET = b"s" * 32
@@ -69,9 +69,7 @@ class TableOnExecutors:
         peers = ExecutorPeers(self.endpoints, SECRET, self.arena)
         self._peers.append(peers)
         self._clients += 1
-        return TableClient(
-            self.spec, ownership or self.ownership, peers, generation, self._clients
-        )
+        return TableClient(self.spec, ownership or self.ownership, peers, generation, self._clients)
 
     def close(self) -> None:
         for peers in self._peers:

@@ -1,4 +1,4 @@
-"""The controller's loop over the epochs of one generation: collect, evaluate, checkpoint, answer."""
+"""The controller's loop over a generation's epochs: collect, evaluate, checkpoint, answer."""
 
 from __future__ import annotations
 

@@ -42,7 +42,6 @@ class RayCluster:
         self._machine_count = machine_count
         self._host = host
         self._is_embedded = is_embedded
-        self._groups: list[PlacementGroup] = []
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -108,7 +107,6 @@ class RayCluster:
         """Start one executor on each machine, all or none; compile the application's kernels."""
         _pickle_by_value(app)
         group = self._reserve(job, machines)
-        handles: dict[int, ExecutorHandle] = {}
         try:
             actors = [self._start(place, n, group, secret) for place, n in enumerate(machines)]
             ray.get([actor.warm_up.remote(app) for actor in actors], timeout=_START_TIMEOUT_S)
@@ -116,18 +114,14 @@ class RayCluster:
         except (RayError, TimeoutError) as error:
             remove_placement_group(group)
             raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
-        for number, actor, endpoint in zip(machines, actors, endpoints, strict=True):
-            handles[number] = _RayExecutor(number, actor, endpoint)
-        return handles
+        gang = _Gang(group, len(machines))
+        return {
+            number: _RayExecutor(number, actor, endpoint, gang)
+            for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
+        }
 
     def close(self) -> None:
-        """Give back what was reserved; an embedded cluster ends."""
-        if self._is_embedded:
-            ray.shutdown()
-            return
-        for group in self._groups:
-            with contextlib.suppress(RayError):
-                remove_placement_group(group)
+        """Leave the cluster; an embedded one ends."""
         ray.shutdown()
 
     def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
@@ -136,14 +130,13 @@ class RayCluster:
             strategy = "PACK"
         else:
             bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
-        group: PlacementGroup = placement_group(bundles, strategy=strategy, name=f"motet-{job}")
+        group: PlacementGroup = placement_group(bundles, strategy=strategy)
         if not group.wait(_CALL_TIMEOUT_S):
             remove_placement_group(group)
             raise JobFailed(
                 f"the cluster could not give {len(machines)} machine(s) to {job} within "
                 f"{_CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
             )
-        self._groups.append(group)
         return group
 
     def _start(self, place: int, number: int, group: PlacementGroup, secret: bytes) -> Any:
@@ -193,11 +186,26 @@ class _ExecutorActor:
         return os.getpid()
 
 
+class _Gang:
+    """The executors of one reservation; the last one to go gives it back."""
+
+    def __init__(self, group: PlacementGroup, size: int) -> None:
+        self._group = group
+        self._present = size
+
+    def leave(self) -> None:
+        """One executor has ended."""
+        self._present -= 1
+        if self._present == 0:
+            remove_placement_group(self._group)
+
+
 class _RayExecutor:
     """`ExecutorHandle` over an actor."""
 
-    def __init__(self, number: int, actor: Any, endpoint: Endpoint) -> None:
+    def __init__(self, number: int, actor: Any, endpoint: Endpoint, gang: _Gang) -> None:
         self.number = number
+        self._gang = gang
         self._actor = actor
         self._endpoint = endpoint
 
@@ -230,6 +238,7 @@ class _RayExecutor:
         """End the process."""
         with contextlib.suppress(Exception):
             ray.kill(self._actor)
+            self._gang.leave()
 
     def _call(self, reference: Any) -> Any:
         try:
