@@ -11,7 +11,12 @@ import pytest
 
 from marked_process import MarkedProcess, motet_process
 
-MOMENTS = ["reading", "starting Ray", "executors", "training", "epoch 3/"]
+MOMENTS = [
+    ("reading", signal.SIGINT),
+    ("starting Ray", signal.SIGINT),
+    ("executors", signal.SIGTERM),
+    ("epoch 3/", signal.SIGINT),
+]
 LONGEST_DELAY_S = 2.0
 
 
@@ -40,21 +45,15 @@ def assert_ends_clean(running: MarkedProcess, number: signal.Signals) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_ctrl_c_ends_a_run_at_once_with_everything_it_started(moment: str) -> None:
+@pytest.mark.parametrize(("moment", "number"), MOMENTS, ids=str)
+def test_a_signal_ends_a_run_at_once_with_everything_it_started(
+    moment: str, number: signal.Signals
+) -> None:
     running = train_forever()
     wait_for_line(running, moment)
     time.sleep(random.uniform(0, LONGEST_DELAY_S))
 
-    assert_ends_clean(running, signal.SIGINT)
-
-
-@pytest.mark.cluster
-def test_sigterm_ends_a_run_like_ctrl_c() -> None:
-    running = train_forever()
-    wait_for_line(running, "epoch 3/")
-
-    assert_ends_clean(running, signal.SIGTERM)
+    assert_ends_clean(running, number)
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.4])

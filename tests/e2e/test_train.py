@@ -1,0 +1,111 @@
+"""`motet train` on real Ray, in real processes, on data that is on every machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marked_process import run_motet
+from motet.apps import load_application, load_model
+from motet.datasets import open_dataset
+from motet.runtime.job import Job
+from motet.runtime.options import TrainOptions, TrainResult
+
+pytestmark = pytest.mark.cluster
+
+RATINGS = ("nmf", "--data", "digits-ratings:part=train", "--test", "digits-ratings:part=test")
+FILES = {"loss.csv", "loss.png", "model.npz", "run.json", "log.txt"}
+EPOCHS = 4
+MACHINES = 3
+DATA = {"mlr": "digits", "nmf": "digits-ratings", "lasso": "diabetes", "lda": "pydoc"}
+
+
+def train(*arguments: str | Path) -> dict[str, Any]:
+    ended = run_motet("train", *arguments, "--json")
+    assert (ended.code, ended.left_running) == (0, {}), ended.err
+    document: dict[str, Any] = json.loads(ended.out)
+    return document
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """A run of EPOCHS epochs, and its folder."""
+    folder = tmp_path_factory.mktemp("straight")
+    arguments = (*RATINGS, "--workers", "2", "--servers", "1", "--epochs", str(EPOCHS))
+    return train(*arguments, "--out", folder), folder
+
+
+def test_the_document_tells_loss_metrics_times_and_bytes(
+    straight: tuple[dict[str, Any], Path],
+) -> None:
+    document, _ = straight
+
+    assert (document["app"], document["data"]) == ("nmf", "digits-ratings:part=train")
+    assert (document["workers"], document["servers"], document["epochs"]) == (2, 1, EPOCHS)
+    assert len(document["loss"]) == len(document["epoch_s"]) == EPOCHS
+    assert document["loss"][0] > document["final_loss"] == document["loss"][-1]
+    assert {"train_rmse", "test_rmse"} <= set(document["metrics"])
+    assert (document["reconfigurations"], document["recoveries"]) == ([], [])
+    assert min(document[key] for key in ("wall_s", "comp_s", "comm_s", "bytes_pulled")) > 0
+
+
+def test_the_folder_holds_curve_picture_model_record_and_log(
+    straight: tuple[dict[str, Any], Path],
+) -> None:
+    document, folder = straight
+
+    assert {path.name for path in folder.iterdir() if path.is_file()} == FILES
+    record = json.loads((folder / "run.json").read_text())
+    assert {key: record[key] for key in document} == document
+    test = open_dataset("digits-ratings:part=test")
+    metrics = load_model(folder / "model.npz").test_metrics(test)
+    assert metrics["test_rmse"] == pytest.approx(document["metrics"]["test_rmse"])
+
+
+def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
+    straight: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    document, _ = straight
+    half = (*RATINGS, "--out", tmp_path, "--epochs", str(EPOCHS // 2), "--checkpoint-every", "1")
+    train(*half, "--machines", "1")
+
+    resumed = train(
+        *(*RATINGS, "--out", tmp_path, "--resume", "--epochs", str(EPOCHS)),
+        *("--workers", "3", "--servers", "2"),
+    )
+
+    assert resumed["loss"] == pytest.approx(document["loss"], rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from motet.runtime.ray_cluster import RayCluster
+
+    with RayCluster.embedded(machines=MACHINES) as cluster:
+        yield cluster
+
+
+def trained(app_name: str, workers: int, servers: int, cluster: Any) -> TrainResult:
+    app = load_application(app_name)()
+    rows = app.prepare(open_dataset(DATA[app_name]), 3)
+    machines = max(workers, servers)
+    options = TrainOptions(machines, workers=workers, servers=servers, epochs=EPOCHS, seed=3)
+    return Job(app, rows, options, cluster).run()
+
+
+@pytest.mark.parametrize("app_name", DATA)
+def test_workers_and_servers_do_not_change_what_is_learned(app_name: str, cluster: Any) -> None:
+    alone = trained(app_name, 1, 1, cluster)
+    shared = trained(app_name, 3, 2, cluster)
+
+    assert shared.losses == pytest.approx(alone.losses, rel=1e-6)
+    if app_name == "lda":
+        assert shared.model_sha256 == alone.model_sha256
+
+
+def test_one_configuration_gives_the_same_model_bit_for_bit(cluster: Any) -> None:
+    assert len({trained("nmf", 3, 2, cluster).model_sha256 for _ in range(2)}) == 1
