@@ -20,7 +20,10 @@ Array = NDArray[Any]
 
 
 class LinearRegression(LinearModel):
-    """Least squares. Fitted: `coef_: (features,)`, `intercept_`."""
+    """Least squares.
+
+    `l2`: penalty. `solver`: see `linear_model.py`. Fitted: `coef_: (features,)`, `intercept_`.
+    """
 
     name: ClassVar[str] = "linear_regression"
     estimator_type: ClassVar[EstimatorType | None] = "regressor"

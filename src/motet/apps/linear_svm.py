@@ -19,7 +19,11 @@ Array = NDArray[Any]
 
 
 class LinearSVM(BinaryClassifier):
-    """Two-class classifier. Fitted: `coef_: (1, features)`, `intercept_: (1,)`, `classes_`."""
+    """Classifier for two classes.
+
+    `l2`: penalty. `solver`: see `linear_model.py`. Fitted: `coef_: (1, features)`,
+    `intercept_: (1,)`, `classes_`.
+    """
 
     name: ClassVar[str] = "linear_svm"
     curvature: ClassVar[float] = 2.0

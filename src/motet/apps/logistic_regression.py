@@ -18,7 +18,11 @@ Array = NDArray[Any]
 
 
 class LogisticRegression(BinaryClassifier):
-    """Two-class classifier. Fitted: `coef_: (1, features)`, `intercept_: (1,)`, `classes_`."""
+    """Classifier for two classes.
+
+    `l2`: penalty. `solver`: see `linear_model.py`. Fitted: `coef_: (1, features)`,
+    `intercept_: (1,)`, `classes_`.
+    """
 
     name: ClassVar[str] = "logistic_regression"
     curvature: ClassVar[float] = 0.25

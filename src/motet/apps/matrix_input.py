@@ -27,7 +27,7 @@ def finite_features(dataset: LabelledMatrix) -> Any:
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise BadInput(
             f"{dataset.source}: holds NaN or infinite values{_place(features)}; "
-            "remove or fill them (--na drops columns with missing values)"
+            "remove or fill them (CSV: --drop missing leaves out columns with missing values)"
         )
     return features
 

@@ -51,7 +51,12 @@ _TOWERING = 10.0
 
 
 class MLR(Estimator):
-    """Classifier. Fitted: `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`."""
+    """Softmax classifier for two or more classes.
+
+    `l2`: penalty. `learning_rate`: the first step size, in trained units; None: from the data.
+    `batch_size`: instances per mini-batch over all workers (0: all). Fitted:
+    `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
+    """
 
     name: ClassVar[str] = "mlr"
     dataset_kind: ClassVar[str] = "labelled"
@@ -73,11 +78,10 @@ class MLR(Estimator):
         l2: float = 1e-4,
         learning_rate: float | None = None,
         batch_size: int = 100,
-        epochs: int = 20,
+        epochs: int = default_epochs,
         tol: float = 0.0,
         random_state: int | None = 0,
     ) -> None:
-        """`learning_rate`: the first step size, in trained coordinates; None: from the data."""
         self.l2 = l2
         self.learning_rate = learning_rate
         self.batch_size = batch_size
