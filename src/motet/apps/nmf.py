@@ -19,12 +19,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from motet.apps.arrays import as_dataset
 from motet.apps.estimator import Estimator, check_columns
 from motet.apps.keyed_random import uniform_rows
+from motet.apps.rating_kernels import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
@@ -35,7 +35,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _USER_STREAM, _ITEM_STREAM = 1, 2
-_FOLD_IN_SWEEPS = 100
 
 
 class NMF(Estimator):
@@ -119,7 +118,7 @@ class NMF(Estimator):
         ratings = batch.rows.ragged("ratings")
         delta = np.zeros((len(model), self.rank + 1))
         rate = self._rate(step.epoch)
-        _descend(
+        descend(
             ratings.offsets,
             batch.extras,
             ratings.values,
@@ -142,7 +141,7 @@ class NMF(Estimator):
     def evaluate(self, rows: Rows, model: Array) -> Floats:
         """The sum of squared errors and the number of ratings."""
         items, ratings = rows.ragged("items"), rows.ragged("ratings").values
-        error = _squared_error(items.offsets, items.values, ratings, rows["factors"], model)
+        error = squared_error(items.offsets, items.values, ratings, rows["factors"], model)
         return np.array([error, len(ratings)])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
@@ -194,7 +193,7 @@ class NMF(Estimator):
         ratings = self._ratings_of(X)
         offsets, items, values = _by_user(ratings)
         known = _lookup(items, ratings.item_ids, self.item_ids_)
-        return _fold_in(offsets, known, values, self.components_.T.copy(), self.l2)
+        return fold_in(offsets, known, values, self.components_.T.copy(), self.l2)
 
     def inverse_transform(self, X: Any) -> Floats:
         """The full user x item matrix that factors `X: (users, rank)` stand for."""
@@ -276,80 +275,3 @@ def _lookup(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> I
 
 def _step_size(rate: float, curvature: Floats) -> Floats:
     return np.minimum(rate, 1.0 / np.maximum(curvature, 1e-12))
-
-
-# -- kernels ---------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def _descend(
-    offsets: Indices,
-    items: NDArray[np.int32],
-    ratings: Floats,
-    factors: Floats,
-    item_factors: Floats,
-    step_sizes: Floats,
-    delta: Floats,
-    l2: float,
-) -> None:
-    """One pass over the users' ratings: changes `factors`, collects `delta` for the items."""
-    rank = factors.shape[1]
-    own = np.empty(rank)
-    for user in range(len(offsets) - 1):
-        for k in range(rank):
-            own[k] = factors[user, k]
-        for entry in range(offsets[user], offsets[user + 1]):
-            item = items[entry]
-            step_size = step_sizes[item]
-            error, norm = -ratings[entry], l2
-            for k in range(rank):
-                error += own[k] * item_factors[item, k]
-                norm += own[k] * own[k]
-            delta[item, rank] += norm
-            for k in range(rank):
-                user_value, item_value = own[k], item_factors[item, k]
-                delta[item, k] += error * user_value + l2 * item_value
-                own[k] = max(user_value - step_size * (error * item_value + l2 * user_value), 0.0)
-        for k in range(rank):
-            factors[user, k] = own[k]
-
-
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def _squared_error(
-    offsets: Indices,
-    items: NDArray[np.int32],
-    ratings: Floats,
-    factors: Floats,
-    item_factors: Floats,
-) -> float:
-    total = 0.0
-    for user in range(len(offsets) - 1):
-        for entry in range(offsets[user], offsets[user + 1]):
-            error = -ratings[entry]
-            for k in range(factors.shape[1]):
-                error += factors[user, k] * item_factors[items[entry], k]
-            total += error * error
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _fold_in(
-    offsets: Indices, items: Indices, ratings: Floats, item_factors: Floats, l2: float
-) -> Floats:
-    """The best factors >= 0 of each user alone: coordinate descent on the normal equations."""
-    user_count, rank = len(offsets) - 1, item_factors.shape[1]
-    factors = np.zeros((user_count, rank))
-    for user in range(user_count):
-        gram, target = np.zeros((rank, rank)), np.zeros(rank)
-        for entry in range(offsets[user], offsets[user + 1]):
-            if items[entry] >= 0:
-                values = item_factors[items[entry]]
-                gram += np.outer(values, values)
-                target += ratings[entry] * values
-                for k in range(rank):
-                    gram[k, k] += l2
-        for _ in range(_FOLD_IN_SWEEPS):
-            for k in range(rank):
-                rest = target[k] - gram[k] @ factors[user] + gram[k, k] * factors[user, k]
-                factors[user, k] = max(rest, 0.0) / max(gram[k, k], 1e-300)
-    return factors

@@ -220,23 +220,32 @@ def fold_in(offsets: Indices, words: Words, topic_words: Floats, alpha: float) -
     belief, expected = np.empty(topic_count), np.empty(topic_count)
     for row in range(len(shares)):
         low, high = offsets[row], offsets[row + 1]
-        weights = shares[row]
-        weights[:] = alpha + (high - low) / topic_count
+        total = topic_count * alpha + high - low
+        shares[row] = 1.0 / topic_count
         for _ in range(_MOST_FOLD_IN_ROUNDS):
             expected[:] = alpha
             for token in range(low, high):
-                total = 0.0
+                _believe(shares[row], topic_words[words[token]], belief)
                 for topic in range(topic_count):
-                    belief[topic] = weights[topic] * topic_words[words[token], topic]
-                    total += belief[topic]
-                for topic in range(topic_count):
-                    expected[topic] += belief[topic] / total
-            change = np.abs(expected - weights).max()
-            weights[:] = expected
-            if change <= _FOLD_IN_TOLERANCE * (high - low):
+                    expected[topic] += belief[topic]
+            change = 0.0
+            for topic in range(topic_count):
+                change = max(change, abs(expected[topic] / total - shares[row, topic]))
+                shares[row, topic] = expected[topic] / total
+            if change <= _FOLD_IN_TOLERANCE:
                 break
-        weights /= weights.sum()
     return shares
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy", inline="always")
+def _believe(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
+    """Which topic a token has: in proportion to share times likelihood."""
+    total = 0.0
+    for topic in range(len(shares)):
+        belief[topic] = shares[topic] * likelihoods[topic]
+        total += belief[topic]
+    for topic in range(len(shares)):
+        belief[topic] /= total
 
 
 @njit(cache=True, nogil=True)
@@ -247,5 +256,8 @@ def token_log_likelihood(
     total = 0.0
     for row in range(len(offsets) - 1):
         for token in range(offsets[row], offsets[row + 1]):
-            total += log((shares[row] * topic_words[words[token]]).sum())
+            likelihood = 0.0
+            for topic in range(shares.shape[1]):
+                likelihood += shares[row, topic] * topic_words[words[token], topic]
+            total += log(likelihood)
     return total
