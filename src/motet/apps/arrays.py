@@ -78,7 +78,9 @@ def finite_matrix(X: Any) -> Any:
         from scipy.sparse import csr_matrix
 
         matrix = csr_matrix(X, dtype=np.float64)
-        matrix.sum_duplicates()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
         values = matrix.data
     else:
         try:

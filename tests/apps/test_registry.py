@@ -1,0 +1,102 @@
+"""From a name, a file or module:Class to an application."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from motet.apps import APPLICATIONS, load_application
+from motet.apps.nmf import NMF
+from motet.domain.errors import BadInput, UnknownName
+
+MINE = """
+from motet.apps.nmf import NMF
+
+class Mine(NMF):
+    name = "mine"
+"""
+TWO = (
+    MINE
+    + """
+class Other(NMF):
+    name = "other"
+"""
+)
+
+
+def write(folder: Path, text: str, name: str = "mine.py") -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def test_listing_the_names_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, motet.apps; print({'numba', 'sklearn', 'scipy', 'numpy'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_every_name_is_the_name_of_its_class(name: str) -> None:
+    app_class = load_application(name)
+    assert app_class.name == name
+    assert f"{app_class.__module__}:{app_class.__name__}" == APPLICATIONS[name]
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="unknown application 'lasoo'; did you mean 'lasso'"):
+        load_application("lasoo")
+
+
+def test_module_and_class_name_an_application() -> None:
+    assert load_application("motet.apps.nmf:NMF") is NMF
+
+
+def test_a_file_holds_its_one_application(tmp_path: Path) -> None:
+    mine = load_application(write(tmp_path, MINE))
+    assert mine.name == "mine"
+    assert mine(rank=1, epochs=1).fit(np.ones((2, 2))).score(np.ones((2, 2))) > -1
+
+
+def test_a_class_chooses_among_several_in_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path, TWO)
+    assert load_application(f"{path}:Other").name == "other"
+    with pytest.raises(BadInput, match=r"holds 2 applications \(Mine, Other\)"):
+        load_application(path)
+    with pytest.raises(UnknownName, match="'Othr'; did you mean 'Other'"):
+        load_application(f"{path}:Othr")
+
+
+def test_a_file_never_hides_a_module_of_its_name(tmp_path: Path) -> None:
+    before = sys.modules["json"]
+    load_application(write(tmp_path, MINE, "json.py"))
+    assert sys.modules["json"] is before
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x = 1", r"holds 0 applications \(none\); define one class that extends"),
+        ("import nothing_like_it", "mine.py: ModuleNotFoundError while loading it"),
+        ("def broken(:", "mine.py: SyntaxError while loading it"),
+    ],
+)
+def test_a_file_without_a_usable_application_says_why(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        load_application(write(tmp_path, text))
+
+
+def test_a_file_or_module_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadInput, match=r"nowhere/mine.py: no such file"):
+        load_application("nowhere/mine.py")
+    with pytest.raises(BadInput, match="no module 'nowhere'"):
+        load_application("nowhere.mine:Mine")
