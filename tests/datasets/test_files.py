@@ -90,3 +90,21 @@ def test_lines_keep_their_numbers_whatever_the_blocks(write, monkeypatch, block_
     content = "first\n\nthird \r\nlast".encode("utf-8-sig")
     lines = list(InputFile(write("a", content)).lines())
     assert lines == [(1, "first"), (2, ""), (3, "third "), (4, "last")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "flag"),
+    [
+        ("a.svm", "1 1:2\n", {"target": "0"}, "--target means nothing for svmlight data"),
+        ("u.data", "1\t2\t3\n", {"drop": "0"}, "--drop means nothing for ratings data"),
+        ("a.ldac", "1 1:1\n", {"na": "?"}, "--na means nothing for ldac data"),
+        ("a.csv", "1,2\n3,4\n", {"labels": "b"}, "--labels means nothing for csv data"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(complaint, name, content, options, flag):
+    assert complaint(name, content, **options) == f"{name}: {flag}; leave it out"
+
+
+def test_an_option_that_a_bundled_set_would_ignore_is_refused():
+    with pytest.raises(BadInput, match="iris: --target means nothing for iris data; leave it out"):
+        open_dataset("iris", target="0")

@@ -67,11 +67,26 @@ def _load(
 ) -> Dataset:
     if catalogue.is_known(source):
         require_kind(source, catalogue.kind_of(source), need)
+        _refuse_meaningless(source, source.partition(":")[0], request, False, False)
         return catalogue.load(source, role)
     file = InputFile(Path(source))
     if not source or not file.path.exists():
         raise _missing(source)
-    return _format(file, format_name, request.kind).read(file, request)
+    chosen = _format(file, format_name, request.kind)
+    _refuse_meaningless(source, chosen.name, request, chosen.has_columns, chosen.has_labels)
+    return chosen.read(file, request)
+
+
+def _refuse_meaningless(
+    source: str, name: str, request: Request, has_columns: bool, has_labels: bool
+) -> None:
+    """An option that would be ignored in silence is a mistake of the user's."""
+    columns = {"--target": request.target, "--drop": request.drop, "--na": request.na}
+    meaningless = [] if has_columns else [flag for flag, given in columns.items() if given]
+    if request.labels is not None and not has_labels:
+        meaningless.append("--labels")
+    for flag in meaningless:
+        raise BadInput(f"{source}: {flag} means nothing for {name} data; leave it out")
 
 
 def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Format:

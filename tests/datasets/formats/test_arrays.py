@@ -96,9 +96,9 @@ def test_a_wrong_npy_is_named_with_its_value_and_a_remedy(complaint, content, me
 
 def test_a_file_that_was_cut_short_is_called_damaged(complaint):
     whole = npy(np.ones((30, 3)))
-    assert complaint("a.npy", whole[:-8]).endswith("the file is damaged: write it again")
+    assert complaint("a.npy", whole[:-8]).endswith("it is damaged: write it again")
     packed = npz(X=np.ones((30, 3)))
-    assert complaint("a.npz", packed[:-30]).endswith("the file is damaged: write it again")
+    assert complaint("a.npz", packed[:-30]).endswith("it is damaged: write it again")
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,21 @@ def no_number(cell: str, column: int) -> str:
             {"target": "y"},
             ":3: column 2 'y' is '', a missing value; every row needs a target",
         ),
+        (
+            'a,b\n1,2\n"3,4\n5,6\n',
+            {},
+            ":3: a quote is opened and not closed in the same line; close it, or remove it",
+        ),
+        (
+            "a,b\n1,2\n1,2\r3,4\r",
+            {},
+            ":3: holds the byte b'\\r' inside a line; give a text file whose lines end with \\n",
+        ),
+        (
+            "a,b\n1,2\n3,\0\n",
+            {},
+            ":3: holds the byte b'\\x00' inside a line; give a text file whose lines end with \\n",
+        ),
         ("a,b\n", {}, ":1: no row follows the header; give a file with data"),
         ("\n \n", {}, ": no line holds data; give a file with data"),
         (

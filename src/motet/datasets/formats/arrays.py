@@ -7,7 +7,6 @@ users for column items (stored zeros are ratings), or the word counts of row doc
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -43,17 +42,17 @@ def sniff_npy(head: Head) -> Guess:
 
 def read_npy(file: InputFile, request: Request) -> LabelledMatrix:
     """A two-dimensional array of numbers; `--target` takes one of its columns."""
-    with file.opened() as stream:
-        try:
-            array = np.load(stream, allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise _unreadable(file, error) from None
+    array = _load(file)
+    if not isinstance(array, np.ndarray):
+        raise file.complaint("is an archive of arrays", "give --format npz")
     return _labelled(file, request, _numbers(file, "the array", array, 2), None)
 
 
 def read_npz(file: InputFile, request: Request) -> Dataset:
     """What the archive holds, as the kind of data that is wanted."""
     arrays = _load(file)
+    if isinstance(arrays, np.ndarray):
+        raise file.complaint("is one array, no archive", "give --format npy")
     if "format" in arrays:
         return _from_sparse(file, request)
     features = _pick(arrays, _FEATURES)
@@ -67,19 +66,24 @@ def read_npz(file: InputFile, request: Request) -> Dataset:
     return _labelled(file, request, _numbers(file, features, arrays[features], 2), labels)
 
 
-def _load(file: InputFile) -> dict[str, NDArray[Any]]:
+def _load(file: InputFile) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """One array, or all arrays of an archive."""
     with file.opened() as stream:
         try:
-            with np.load(stream, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+            loaded = np.load(stream, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            return {name: loaded[name] for name in loaded.files}
+        # What NumPy's readers raise on damaged files is whatever their parsers stumble over.
+        except Exception as error:
             raise _unreadable(file, error) from None
 
 
 def _unreadable(file: InputFile, error: Exception) -> BadInput:
     if "pickle" in str(error):
         return file.complaint("holds Python objects or no array at all", "save arrays of numbers")
-    return file.complaint(f"cannot be read ({error})", "the file is damaged: write it again")
+    problem = f"is no whole NumPy file ({type(error).__name__})"
+    return file.complaint(problem, "it is damaged: write it again")
 
 
 def _pick(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
@@ -133,7 +137,7 @@ def _from_sparse(file: InputFile, request: Request) -> Dataset:
         try:
             matrix = csr_matrix(load_npz(stream), dtype=np.float64)
             matrix.check_format(full_check=True)
-        except (ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
+        except Exception as error:
             raise _unreadable(file, error) from None
     if not matrix.shape[0] or not matrix.shape[1]:
         raise file.complaint(f"is empty, shape {matrix.shape}", "give a file with data")
@@ -180,6 +184,7 @@ NPZ = Format(
     kinds=(LabelledMatrix, Ratings, Corpus),
     sniff=sniff_npz,
     read=read_npz,
+    has_columns=True,
 )
 NPY = Format(
     name="npy",
@@ -187,4 +192,5 @@ NPY = Format(
     kinds=(LabelledMatrix,),
     sniff=sniff_npy,
     read=read_npy,
+    has_columns=True,
 )

@@ -82,6 +82,8 @@ def _words(layout: Layout, column: int, block: bytes) -> NDArray[np.str_]:
 
 def _first_text(layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> BadInput | None:
     for number, cells in layout.data_lines():
+        if len(cells) != layout.column_count:
+            return layout.uneven(number, len(cells))
         for column in columns:
             if not _is_value(cells[column], na):
                 problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
@@ -139,7 +141,8 @@ def _missing_cells(delimiter: str | None, na: tuple[str, ...]) -> re.Pattern[byt
     if delimiter is None:
         return re.compile(rb"(?<!\S)(?:%b)(?!\S)" % tokens if na else rb"(?!)")
     mark = re.escape(delimiter.encode())
+    pad = rb" *" if delimiter == "\t" else rb"[ \t]*"
     end = rb"(?=%b|\r?$)" % mark
-    empty = rb'(?<=%b) *(?:"")?%b|^ *(?:"")?(?=%b)' % (mark, end, mark)
-    token = rb'(?:(?<=%b)|^) *"?(?:%b)"? *%b' % (mark, tokens, end)
+    empty = rb'(?<=%b)%b(?:"")?%b%b|^%b(?:"")?%b(?=%b)' % (mark, pad, pad, end, pad, pad, mark)
+    token = rb'(?:(?<=%b)|^)%b"?(?:%b)"?%b%b' % (mark, pad, tokens, pad, end)
     return re.compile(empty + b"|" + token if na else empty, re.MULTILINE)

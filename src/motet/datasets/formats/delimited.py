@@ -98,4 +98,5 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     aliases=("tsv", "table"),
+    has_columns=True,
 )

@@ -46,7 +46,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Format:
-    """One file format. `kinds`: the data sets it can become, the natural one first."""
+    """One file format.
+
+    `kinds`: the data sets it can become, the natural one first. `has_columns`: whether `target`,
+    `drop` and `na` mean something to it; `has_labels`: the same for `labels`.
+    """
 
     name: str
     summary: str
@@ -54,6 +58,8 @@ class Format:
     sniff: Callable[[Head], Guess]
     read: Callable[[InputFile, Request], Dataset]
     aliases: tuple[str, ...] = ()
+    has_columns: bool = False
+    has_labels: bool = False
 
     def can_become(self, kind: type[Dataset] | None) -> bool:
         """Whether the format can hold that kind of data (None: any)."""

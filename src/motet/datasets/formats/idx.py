@@ -112,4 +112,5 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     aliases=("mnist",),
+    has_labels=True,
 )

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from motet.datasets.files import InputFile
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.separator import Separator
+from motet.domain.errors import BadInput
 
 COMMENT_MARKS = ("#", "%")
-_BLANK_LINE = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
+_BLANK_LINE = re.compile(rb"^[ \t]+\r?(\n|\Z)", re.MULTILINE)
+_NO_TEXT = re.compile(rb"\0|\r(?!\r*(?:\n|\Z))")
+_LINE_OF_SPACES = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,23 +55,47 @@ class Layout:
 
         Raises `BadInput` for the first line that has another number of cells than the others.
         """
-        number = 1
+        number, is_empty = 1, True
         for block in self.file.blocks():
             skipped = max(0, self.first_line - number)
             data = _without_lines(block, skipped)
+            self._require_text(data, number + skipped)
             counts = self.separator.cell_counts(data)
             self._require_even(counts, number + skipped)
             number += block.count(b"\n")
             if counts.any():
-                yield data if counts.all() else _BLANK_LINE.sub(b"", data)
+                is_empty = False
+                yield data if counts.all() else self._without_blank_lines(data)
+        if is_empty:
+            raise self.file.complaint("no line holds data", "give a file with data")
+
+    def _without_blank_lines(self, block: bytes) -> bytes:
+        """NumPy skips empty lines, but not lines of blanks. A line of tabs can be empty cells."""
+        pattern = _LINE_OF_SPACES if self.separator.text == "\t" else _BLANK_LINE
+        return pattern.sub(b"", block)
+
+    def _require_text(self, block: bytes, first_line: int) -> None:
+        """Bytes that belong in no text, and quotes that go on in the next line, are refused."""
+        wrong = _NO_TEXT.search(block)
+        if wrong is not None:
+            problem = f"holds the byte {wrong[0]!r} inside a line"
+            line = first_line + block.count(b"\n", 0, wrong.start())
+            raise self.file.complaint(problem, "give a text file whose lines end with \\n", line)
+        if b'"' not in block:
+            return
+        for index, text in enumerate(block.split(b"\n")):
+            if text.count(b'"') % 2:
+                problem = "a quote is opened and not closed in the same line"
+                raise self.file.complaint(problem, "close it, or remove it", first_line + index)
 
     def _require_even(self, counts: NDArray[np.int64], first_line: int) -> None:
         for index in np.flatnonzero((counts != self.column_count) & (counts != 0))[:1]:
-            raise self.file.complaint(
-                f"{counts[index]} columns, not {self.column_count} (separated by {self.separator})",
-                "give every line the same columns",
-                first_line + int(index),
-            )
+            raise self.uneven(first_line + int(index), int(counts[index]))
+
+    def uneven(self, number: int, cell_count: int) -> BadInput:
+        """The error for a line with another number of cells."""
+        problem = f"{cell_count} columns, not {self.column_count} (separated by {self.separator})"
+        return self.file.complaint(problem, "give every line the same columns", number)
 
 
 def _without_lines(block: bytes, count: int) -> bytes:

@@ -60,7 +60,9 @@ def _check(lines: PairLines) -> None:
         problem = f"the line announces {lines.heads[row]:g} pairs and has {pair_counts[row]}"
         raise lines.complaint_about_line(row, problem, "the first number must be how many follow")
     counts = lines.values
-    for pair in np.flatnonzero(~((counts >= 1) & (counts <= _MOST) & (counts % 1 == 0)))[:1]:
+    for pair in np.flatnonzero(~((counts >= 1) & (counts <= _MOST) & (counts == np.floor(counts))))[
+        :1
+    ]:
         problem = f"word {lines.indices[pair]} has count {counts[pair]:g}"
         raise lines.complaint_about_pair(pair, problem, "counts must be whole numbers from 1")
     for pair in np.flatnonzero((lines.indices < 0) | (lines.indices > _MOST))[:1]:

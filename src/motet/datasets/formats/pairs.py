@@ -57,17 +57,16 @@ class PairLines:
 
 def read_pair_lines(file: InputFile) -> PairLines:
     """Read a whole file; raises `BadInput` with the first line that has another form."""
-    parts = [_parse(file, block) for block in file.blocks()]
-    heads = np.concatenate([part[0] for part in parts])
-    if not len(heads):
+    parts = [part for block in file.blocks() if len((part := _parse(file, block))[0])]
+    if not parts:
         raise file.complaint("no line holds data", _REMEDY)
-    counts = np.concatenate([part[1] for part in parts])
+    heads, counts, indices, values = (np.concatenate(column) for column in zip(*parts, strict=True))
     return PairLines(
         file=file,
         heads=heads,
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        indices=np.concatenate([part[2] for part in parts]),
-        values=np.concatenate([part[3] for part in parts]),
+        indices=indices,
+        values=values,
     )
 
 

@@ -144,6 +144,8 @@ def _parse(layout: Layout, columns: _Columns, block: bytes) -> NDArray[np.void]:
 
 def _first_fault(layout: Layout, columns: _Columns) -> BadInput | None:
     for number, cells in layout.data_lines():
+        if len(cells) != layout.column_count:
+            return layout.uneven(number, len(cells))
         for what, column in (("user", columns.user), ("item", columns.item)):
             if not is_whole(cells[column]):
                 problem = f"{what} id {cells[column]!r} is not a whole number"

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CANDIDATES = (b"::", b"\t", b",", b";", b"|")
+_UNIT_SEPARATOR = b"\x1f"
+_BLANKS = re.compile("[\\x00-\\x20]+")
 _SPACE, _NEWLINE = 32, 10
 
 
@@ -34,10 +36,10 @@ class Separator:
     def split(self, line: str) -> list[str]:
         """The cells of a line, without quotes and surrounding blanks."""
         if self.text is None:
-            return [cell.strip('"') for cell in line.split()]
+            return [cell.strip('"') for cell in _BLANKS.split(line) if cell]
         if len(self.text) > 1 or '"' not in line:
             return [cell.strip() for cell in line.split(self.text)]
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=self.text), [])]
+        return [cell.strip() for cell in _quoted_cells(line, self.text)]
 
     def cell_counts(self, block: bytes) -> NDArray[np.int64]:
         """(lines,) cells in every line of a block; 0 for a blank line."""
@@ -55,15 +57,24 @@ class Separator:
         return np.where((token_counts > 0) | (mark_counts > 0), mark_counts + 1, 0)
 
     def as_single_character(self, block: bytes) -> bytes:
-        """The block with a separator that NumPy's reader takes (`::` becomes a tab)."""
+        """The block with a separator that NumPy's reader takes (`::` becomes a unit separator)."""
         if self.text is None or len(self.text) == 1:
             return block
-        return block.replace(self.text.encode(), b"\t")
+        return block.replace(self.text.encode(), _UNIT_SEPARATOR)
 
     @property
     def delimiter(self) -> str | None:
         """The separator after `as_single_character`."""
-        return "\t" if self.text is not None and len(self.text) > 1 else self.text
+        return (
+            _UNIT_SEPARATOR.decode() if self.text is not None and len(self.text) > 1 else self.text
+        )
+
+
+def _quoted_cells(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # not CSV after all, as a carriage return inside a line shows
+        return line.split(separator)
 
 
 def _places(block: bytes, mark: bytes) -> NDArray[np.intp]:
