@@ -280,8 +280,7 @@ class _Reporter:
         return self._controller.submit(kind, encode_json(head), [payload])
 
 
-def _sequence(meta: memoryview, offset: int, target: Target) -> tuple[int, list[int]]:
+def _sequence(meta: bytes, offset: int, target: Target) -> tuple[int, list[int]]:
     client = int.from_bytes(meta[offset : offset + 8], "little")
-    count = len(target.selection.blocks)
-    numbers: list[int] = np.frombuffer(meta, np.uint64, count, offset + 8).tolist()
+    numbers: list[int] = np.frombuffer(meta, np.uint64, target.block_count, offset + 8).tolist()
     return client, numbers

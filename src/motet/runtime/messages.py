@@ -11,7 +11,7 @@ import json
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,9 @@ ANY_CLOCK = -1
 # A reply to a parked PULL carries the microseconds that it was parked.
 WAIT = struct.Struct("<Q")
 
-_TARGET = struct.Struct("<IHHQqII")
+ALL_ROWS = 0xFFFFFFFF
+
+_TARGET = struct.Struct("<IHxxQqII")
 _PUSH = struct.Struct("<iIIIIQqBxxxII")
 
 
@@ -73,6 +75,15 @@ class Selection:
             return self.blocks.tobytes()
         return self.blocks.tobytes() + self.counts.tobytes() + self.rows.tobytes()
 
+    @classmethod
+    def decode(cls, data: bytes, block_count: int, row_count: int) -> Self:
+        """The inverse of `encode`; `row_count` may be ALL_ROWS."""
+        blocks = np.frombuffer(data, np.uint32, block_count)
+        if row_count == ALL_ROWS:
+            return cls(blocks)
+        counts = np.frombuffer(data, np.uint32, block_count, 4 * block_count)
+        return cls(blocks, counts, np.frombuffer(data, np.uint32, row_count, 8 * block_count))
+
     def pieces(self) -> list[tuple[int, NDArray[np.uint32] | None]]:
         """Every block with its rows (None: all)."""
         if self.counts is None or self.rows is None:
@@ -86,44 +97,27 @@ class Selection:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """The head of every table request: what it is about."""
+class Target(NamedTuple):
+    """The head of every table request: what it is about.
+
+    `selection` stays encoded: equal bytes name equal blocks, so an owner decodes them once.
+    """
 
     generation: int
     table: int
     version: int
     clock: int
-    selection: Selection
-
-    ALL_ROWS = 0xFFFFFFFF
-    HEAD_BYTES = _TARGET.size
-
-    def encode(self) -> bytes:
-        """Bytes for the wire."""
-        return encode_target(
-            self.generation,
-            self.table,
-            self.version,
-            self.clock,
-            len(self.selection.blocks),
-            None if self.selection.rows is None else len(self.selection.rows),
-            self.selection.encode(),
-        )
+    block_count: int
+    row_count: int
+    selection: bytes
 
     @classmethod
-    def decode(cls, data: bytes | memoryview) -> tuple[Self, int]:
+    def decode(cls, data: bytes) -> tuple[Self, int]:
         """The target and where the rest of the request's meta begins."""
-        generation, table, _, version, clock, blocks, rows = _TARGET.unpack_from(data)
-        offset = _TARGET.size
-        numbers = np.frombuffer(data, np.uint32, blocks, offset)
-        offset += 4 * blocks
-        if rows == cls.ALL_ROWS:
-            return cls(generation, table, version, clock, Selection(numbers)), offset
-        counts = np.frombuffer(data, np.uint32, blocks, offset)
-        offset += 4 * blocks
-        selection = Selection(numbers, counts, np.frombuffer(data, np.uint32, rows, offset))
-        return cls(generation, table, version, clock, selection), offset + 4 * rows
+        generation, table, version, clock, blocks, rows = _TARGET.unpack_from(data)
+        size = 4 * blocks if rows == ALL_ROWS else 8 * blocks + 4 * rows
+        end = _TARGET.size + size
+        return cls(generation, table, version, clock, blocks, rows, data[_TARGET.size : end]), end
 
 
 def encode_target(
@@ -136,8 +130,8 @@ def encode_target(
     selection: bytes,
 ) -> bytes:
     """A request head around an encoded selection (a plan encodes its selection once)."""
-    rows = Target.ALL_ROWS if row_count is None else row_count
-    return _TARGET.pack(generation, table, 0, version, clock, block_count, rows) + selection
+    rows = ALL_ROWS if row_count is None else row_count
+    return _TARGET.pack(generation, table, version, clock, block_count, rows) + selection
 
 
 @dataclass(frozen=True)

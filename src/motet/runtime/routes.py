@@ -98,13 +98,23 @@ class KeyPlan:
             self.blocks = self._divide(keys, cover_all)
         self._version = -1
         self._routes: list[Route] = []
+        self._chunks: dict[int, list[Route]] = {}
 
     def routes(self, ownership: Ownership) -> list[Route]:
         """One route per owner."""
         if ownership.version != self._version:
             self._routes = self.split(self.blocks, ownership)
+            self._chunks = {}
             self._version = ownership.version
         return self._routes
+
+    def chunks(self, ownership: Ownership, row_limit: int) -> list[Route]:
+        """The routes in pieces of at most `row_limit` rows (but at least one block)."""
+        routes = self.routes(ownership)
+        if row_limit not in self._chunks:
+            pieces = [route.chunks(row_limit, self.partition) for route in routes]
+            self._chunks[row_limit] = [chunk for route in pieces for chunk in route]
+        return self._chunks[row_limit]
 
     def split(self, blocks: Iterable[int], ownership: Ownership) -> list[Route]:
         """Routes for some of the plan's blocks."""

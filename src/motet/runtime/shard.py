@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from motet.runtime.application import Step
 from motet.runtime.block import Accumulator, Block, Contribution, UpdateFunction
-from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Status, Target
+from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Selection, Status, Target
 from motet.runtime.options import Consistency
 from motet.runtime.ownership import Ownership
 from motet.runtime.subtask import monotonic_us
@@ -38,11 +38,26 @@ class Synchronisation:
     worker_count: int
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Named:
+    """The blocks that a request names, found once: the same workers name them again and again."""
+
+    version: int
+    numbers: NDArray[np.uint32]
+    pieces: list[tuple[int, NDArray[np.uint32] | None]]
+    blocks: list[Block]
+    row_count: int | None
+
+
 @dataclass(frozen=True, eq=False)
 class _Parked:
     target: Target
+    named: _Named
     request: Request
     since_us: int
+
+
+_MOST_NAMED = 4096
 
 
 class Shard:
@@ -64,6 +79,7 @@ class Shard:
         self._executor = executor
         self._lock = threading.Lock()
         self._parked: list[_Parked] = []
+        self._named: dict[tuple[int, bytes], _Named] = {}
         self._worker_clocks = np.full(sync.worker_count, first_clock, dtype=np.int64)
         self._block_clocks = np.zeros(spec.block_count, dtype=np.int64)
         self._blocks: dict[int, Block] = {}
@@ -82,28 +98,29 @@ class Shard:
         if ownership.version > self._ownership.version:
             self._ownership = ownership
 
-    # -- requests --------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def pull(self, request: Request, target: Target) -> None:
         """Answer with the values, at once or when their mini-batch begins."""
-        if self._is_moved(request, target):
+        named = self._find(request, target)
+        if named is None:
             return
-        if not self._is_due(target):
+        if not self._is_due(target, named):
             with self._lock:
-                if not self._is_due(target):
-                    self._parked.append(_Parked(target, request, monotonic_us()))
+                if not self._is_due(target, named):
+                    self._parked.append(_Parked(target, named, request, monotonic_us()))
                     return
-        self._answer(request, target)
+        self._answer(request, named)
 
     def push(self, request: Request, target: Target, head: PushHead) -> None:
         """Count a worker's contribution; acknowledged once it is counted."""
-        if self._is_moved(request, target):
+        named = self._find(request, target)
+        if named is None:
             return
-        pieces = target.selection.pieces()
-        deltas = self._split(pieces, request.payload, is_delta=True)
+        deltas = self._split(named.pieces, request.payload, is_delta=True)
         committed = [
             self._contribute(number, Contribution(delta, rows, head.step.statistics), head)
-            for (number, rows), delta in zip(pieces, deltas, strict=True)
+            for (number, rows), delta in zip(named.pieces, deltas, strict=True)
         ]
         request.reply(Status.OK)
         if any(committed) or (head.is_last and self._sync.consistency == "ssp"):
@@ -111,24 +128,28 @@ class Shard:
 
     def update(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Run the update function on every named block, exactly once per (client, number)."""
-        if self._is_moved(request, target):
+        named = self._find(request, target)
+        if named is None:
             return
-        pieces = target.selection.pieces()
-        deltas = self._split(pieces, request.payload, is_delta=True)
-        for (block, rows), delta, number in zip(pieces, deltas, numbers, strict=True):
+        deltas = self._split(named.pieces, request.payload, is_delta=True)
+        for block, (_, rows), delta, number in zip(
+            named.blocks, named.pieces, deltas, numbers, strict=True
+        ):
             if delta is not None:
-                self._blocks[block].update(client, number, rows, delta, _NO_STEP)
+                block.update(client, number, rows, delta, _NO_STEP)
         request.reply(Status.OK)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Replace values, exactly once per (client, number)."""
-        if self._is_moved(request, target):
+        named = self._find(request, target)
+        if named is None:
             return
-        pieces = target.selection.pieces()
-        values = self._split(pieces, request.payload, is_delta=False)
-        for (block, rows), new, number in zip(pieces, values, numbers, strict=True):
+        values = self._split(named.pieces, request.payload, is_delta=False)
+        for block, (_, rows), new, number in zip(
+            named.blocks, named.pieces, values, numbers, strict=True
+        ):
             if new is not None:
-                self._blocks[block].put(client, number, rows, new)
+                block.put(client, number, rows, new)
         request.reply(Status.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
@@ -145,12 +166,12 @@ class Shard:
         self._block_clocks[number] = head.step.clock + 1
         return True
 
-    def _is_due(self, target: Target) -> bool:
+    def _is_due(self, target: Target, named: _Named) -> bool:
         if target.clock == ANY_CLOCK or self._sync.consistency == "async":
             return True
         if self._sync.consistency == "ssp":
             return bool(target.clock - self._worker_clocks.min() <= self._sync.staleness)
-        return bool((self._block_clocks[target.selection.blocks] >= target.clock).all())
+        return bool((self._block_clocks[named.numbers] >= target.clock).all())
 
     def _release_parked(self, head: PushHead) -> None:
         with self._lock:
@@ -160,34 +181,30 @@ class Shard:
             due: list[_Parked] = []
             waiting: list[_Parked] = []
             for entry in self._parked:
-                (due if self._is_due(entry.target) else waiting).append(entry)
+                (due if self._is_due(entry.target, entry.named) else waiting).append(entry)
             self._parked = waiting
         now_us = monotonic_us()
         for entry in due:
-            self._answer(entry.request, entry.target, WAIT.pack(now_us - entry.since_us))
+            self._answer(entry.request, entry.named, WAIT.pack(now_us - entry.since_us))
 
-    # -- bytes -----------------------------------------------------------------------------------
+    # -- bytes -------------------------------------------------------------------------------------
 
-    def _answer(self, request: Request, target: Target, meta: bytes = b"") -> None:
-        selection = target.selection
-        if selection.rows is not None:
-            request.reply(Status.OK, meta, [self._gather(target)])
+    def _answer(self, request: Request, named: _Named, meta: bytes = b"") -> None:
+        if named.row_count is not None:
+            request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
             return
-        blocks = [self._blocks[number] for number in selection.blocks.tolist()]
-        pinned = [(block, block.pin()) for block in blocks]
+        pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
         request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
 
-    def _gather(self, target: Target) -> Array:
-        rows = target.selection.rows
-        assert rows is not None
+    def _gather(self, named: _Named, row_count: int) -> Array:
         model = self._spec.model
-        out = np.empty((len(rows), *model.value_shape), model.dtype)
+        out = np.empty((row_count, *model.value_shape), model.dtype)
         offset = 0
-        for number, wanted in target.selection.pieces():
+        for block, (_, wanted) in zip(named.blocks, named.pieces, strict=True):
             if wanted is None or not len(wanted):
                 continue
-            self._blocks[number].gather(wanted, out[offset : offset + len(wanted)])
+            block.gather(wanted, out[offset : offset + len(wanted)])
             offset += len(wanted)
         return out
 
@@ -209,14 +226,28 @@ class Shard:
 
     # -- ownership -------------------------------------------------------------------------------
 
-    def _is_moved(self, request: Request, target: Target) -> bool:
-        blocks = target.selection.blocks
-        if target.version == self._ownership.version and not len(blocks):
-            return False
-        if (self._ownership.owners[blocks] == self._executor).all():
-            return False
-        request.reply(Status.MOVED, self._ownership.encode())
-        return True
+    def _find(self, request: Request, target: Target) -> _Named | None:
+        """The named blocks, or None after answering that some of them are elsewhere."""
+        key = (target.row_count, target.selection)
+        named = self._named.get(key)
+        if named is not None and named.version == self._ownership.version:
+            return named
+        selection = Selection.decode(target.selection, target.block_count, target.row_count)
+        ownership = self._ownership
+        if not (ownership.owners[selection.blocks] == self._executor).all():
+            request.reply(Status.MOVED, ownership.encode())
+            return None
+        named = _Named(
+            ownership.version,
+            selection.blocks,
+            selection.pieces(),
+            [self._blocks[number] for number in selection.blocks.tolist()],
+            None if selection.rows is None else len(selection.rows),
+        )
+        if len(self._named) >= _MOST_NAMED:
+            self._named.clear()
+        self._named[key] = named
+        return named
 
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model

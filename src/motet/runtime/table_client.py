@@ -68,7 +68,8 @@ class TableClient:
 
     def get(self, key: int) -> Array:
         """The value of a key, `value_shape`."""
-        return self.multi_get(np.array([key]))[0]
+        value: Array = self.multi_get(np.array([key]))[0]
+        return value
 
     def put(self, key: int, value: Array) -> None:
         """Replace the value of a key; returns once the owner has done it."""
@@ -180,8 +181,7 @@ class TableClient:
     ) -> None:
         row_bytes = max(values.nbytes // max(len(values), 1), 1)
         row_limit = max(PUSH_CHUNK_BYTES // row_bytes, 1)
-        routes = plan.routes(self._ownership)
-        chunks = [c for route in routes for c in route.chunks(row_limit, self.spec.partition)]
+        chunks = plan.chunks(self._ownership, row_limit)
 
         def submit(route: Route) -> Call:
             meta = self._head(route, clock) + extra(route)
