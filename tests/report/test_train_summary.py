@@ -11,7 +11,7 @@ from motet.report.train_document import TrainDocument
 from motet.report.train_summary import train_summary
 from sample_result import lasso_result
 
-LABELS = ["loss", "objective", "nonzeros", "time", "model", "files"]
+LABELS = ["loss", "objective", "nonzeros", "time", "moved", "model", "files"]
 
 
 def test_the_summary_names_result_times_bytes_and_files() -> None:

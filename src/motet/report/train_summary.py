@@ -25,6 +25,7 @@ def train_summary(document: TrainDocument, out: Path | None, colour: str) -> Ren
     for name, value in document.metrics.items():
         table.add_row(f"  {name}", number_text(value))
     table.add_row("  time", _times(document))
+    table.add_row("  moved", _bytes(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
     if out is not None:
         table.add_row("  files", str(out))
@@ -51,10 +52,13 @@ def _loss(document: TrainDocument, colour: str) -> Text:
 
 
 def _times(document: TrainDocument) -> str:
-    return (
-        f"comp {duration_text(document.comp_s)}, comm {duration_text(document.comm_s)} per worker; "
-        f"{bytes_text(document.bytes_pulled)} pulled, {bytes_text(document.bytes_pushed)} pushed"
-    )
+    comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
+    return f"comp {comp}, comm {comm} per worker"
+
+
+def _bytes(document: TrainDocument) -> str:
+    pulled, pushed = bytes_text(document.bytes_pulled), bytes_text(document.bytes_pushed)
+    return f"{pulled} pulled, {pushed} pushed"
 
 
 def _count(number: int, noun: str) -> str:

@@ -24,7 +24,7 @@ from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import LineProgress, is_live_terminal, live
 from motet.interfaces.cli.training import more_metrics
 from motet.report.loss_plot import LossCurve, save_loss_plot
-from motet.report.palette import job_colour
+from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.run_files import RunFolder
 from motet.report.train_document import TrainDocument, to_json
 from motet.runtime.cluster import Cluster, Roles
@@ -33,6 +33,7 @@ from motet.runtime.options import TrainResult
 
 WIDTH = 100
 PROGRESS_LINES = 4
+NEXT_COMMANDS = ("motet train lda --data pydoc --workers 3 --servers 2", "motet app list")
 PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 
 Finished = tuple[PreparedJob, TrainResult]
@@ -154,10 +155,9 @@ def _print(screen: DemoScreen, results: Sequence[DemoResult], folder: RunFolder)
     else:
         console = Console(highlight=False, width=WIDTH)
         console.print(demo_summary(results))
-    console.print(Text.assemble(" Pictures: ", (f"{folder.path}/", "bold")))
-    console.print(
-        " Next: motet train lda --data pydoc --workers 3 --servers 2    or    motet app list"
-    )
+    console.print(Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE)))
+    for label, command in zip((" next     ", " " * 10), NEXT_COMMANDS, strict=True):
+        console.print(Text.assemble((label, QUIET_STYLE), command))
 
 
 def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]:

@@ -17,7 +17,8 @@ from motet.report.palette import QUIET_STYLE
 
 SHADES = " ░▒▓█"
 DIGIT_SIDE = 8
-SHOWN_DIGITS, SHOWN_WORDS, SHOWN_TOPICS, SHOWN_FEATURES = 2, 5, 4, 4
+STEM_LETTERS = 5
+SHOWN_DIGITS, SHOWN_WORDS, SHOWN_TOPICS, SHOWN_FEATURES = 2, 4, 4, 4
 FEATURE_NAMES = {
     "bmi": "body mass index",
     "bp": "blood pressure",
@@ -57,7 +58,7 @@ def _digits_read(done: PreparedJob, colour: str) -> Sample:
         best = int(shares.argmax())
         caption = f"{app.classes_[best]:.0f}, {shares[best]:.0%} sure"
         columns.append((_digit(image, colour), caption))
-    return "reads images it has never seen", _side_by_side(columns)
+    return "reads digits it never saw", _side_by_side(columns)
 
 
 def _digit_rebuilt(done: PreparedJob, colour: str) -> Sample:
@@ -85,7 +86,7 @@ def _strongest_features(done: PreparedJob, colour: str) -> Sample:
         effect = "raises" if strengths[position] > 0 else "lowers"
         bar = Text("━" * max(1, round(12 * share)), style=colour)
         table.add_row(FEATURE_NAMES.get(name, name), Text(effect, style=QUIET_STYLE), bar)
-    return "keeps the few causes that matter", table
+    return "keeps what matters", table
 
 
 def _topics(done: PreparedJob, colour: str) -> Sample:
@@ -98,9 +99,20 @@ def _topics(done: PreparedJob, colour: str) -> Sample:
     order = np.argsort(-frequent.sum(axis=1))[:SHOWN_TOPICS]
     lines = []
     for topic in order:
-        words = [corpus.vocabulary[word] for word in np.argsort(-frequent[topic])[:SHOWN_WORDS]]
-        lines.append(Text.assemble(("● ", colour), " ".join(words)))
+        words = _unlike([corpus.vocabulary[word] for word in np.argsort(-frequent[topic])[:30]])
+        line = Text.assemble(("● ", colour), " ".join(words[:SHOWN_WORDS]))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        lines.append(line)
     return "finds topics in the manual", Group(*lines)
+
+
+def _unlike(words: list[str]) -> list[str]:
+    """Each word unless one before it begins alike ("encoding", "encoded")."""
+    return [
+        word
+        for position, word in enumerate(words)
+        if not any(word[:STEM_LETTERS] == other[:STEM_LETTERS] for other in words[:position])
+    ]
 
 
 def _digit(image: NDArray[Any], colour: str) -> Text:

@@ -25,7 +25,6 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("measure", "left"),
     ("motet", "right"),
     ("alone", "right"),
-    ("by", "left"),
     ("time", "right"),
     ("moved", "right"),
 )
@@ -43,19 +42,35 @@ class DemoResult:
 
 def demo_summary(results: Sequence[DemoResult]) -> RenderableType:
     """The table, then the samples two by two."""
-    return Group(results_table(results), _samples(results))
+    return Group(Padding(results_table(results), (1, 0, 0, 1)), _samples(results))
 
 
 def results_table(results: Sequence[DemoResult]) -> Table:
     """A row per job."""
     table = Table(
-        box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, header_style=QUIET_STYLE
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        show_edge=False,
+        pad_edge=False,
+        header_style=QUIET_STYLE,
+        caption=f"alone: {_references(results)}",
+        caption_justify="left",
+        caption_style=QUIET_STYLE,
     )
     for heading, justify in COLUMNS:
         table.add_column(heading, justify=justify, no_wrap=True)
     for result in results:
         table.add_row(*_row(result))
     return table
+
+
+def _references(results: Sequence[DemoResult]) -> str:
+    """Who made the figures in the column `alone`, each named once."""
+    apps: dict[str, list[str]] = {}
+    for result in results:
+        apps.setdefault(result.comparison.reference_name, []).append(result.document.app)
+    return "; ".join(f"{name} ({', '.join(of)})" for name, of in apps.items())
 
 
 def _row(result: DemoResult) -> list[Text | str]:
@@ -67,7 +82,6 @@ def _row(result: DemoResult) -> list[Text | str]:
         comparison.measure,
         Text(number_text(comparison.motet), style="bold"),
         number_text(comparison.reference),
-        Text(comparison.reference_name, style=QUIET_STYLE),
         duration_text(sum(document.epoch_s)),
         bytes_text(document.bytes_pulled + document.bytes_pushed),
     ]
@@ -80,4 +94,4 @@ def _samples(results: Sequence[DemoResult]) -> RenderableType:
     panels = [sample_panel(result.prepared, result.colour) for result in results]
     for left in range(0, len(panels), 2):
         grid.add_row(*panels[left : left + 2])
-    return Padding(grid, 0)
+    return grid
