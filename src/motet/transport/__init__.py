@@ -14,8 +14,9 @@ from motet.transport.call import Call, Reply
 from motet.transport.connection import Connection
 from motet.transport.endpoint import Endpoint, host_identity
 from motet.transport.framing import Buffer
-from motet.transport.server import Handler, Server
-from motet.transport.server_connection import Request
+from motet.transport.request import Request
+from motet.transport.server import Server
+from motet.transport.server_connection import Handler
 from motet.transport.shared_memory import Arena
 from motet.transport.sockets import use_short_switch_interval
 

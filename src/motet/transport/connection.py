@@ -10,7 +10,9 @@ its original order: delivered at least once, in order. Whoever must not act twic
 
 from __future__ import annotations
 
+import itertools
 import os
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -20,15 +22,15 @@ from typing import Self
 from motet.domain.errors import AuthenticationFailed, ConnectionLost, MotetError, Unreachable
 from motet.transport.authentication import LINK_BYTES, MAX_CLIENT_ID_BYTES, Identity
 from motet.transport.call import Call, Reply
-from motet.transport.dial import ClientStream, Dialler
+from motet.transport.client_stream import ClientStream, SharedStream
+from motet.transport.dial import Dialler
 from motet.transport.endpoint import Endpoint
 from motet.transport.framing import (
-    JOIN_BYTES,
     Buffer,
     Header,
     ProtocolError,
     byte_view,
-    encode_header,
+    check_limits,
 )
 from motet.transport.leadership import Leadership
 from motet.transport.patience import Patience
@@ -62,6 +64,8 @@ class Connection:
         retry_for_s: float = RETRY_FOR_S,
     ) -> None:
         self._endpoint = endpoint
+        self._owns_arena = arena is None
+        self._arena = Arena() if arena is None else arena
         self._retry_for_s = retry_for_s
         self._dialler = Dialler(
             endpoint,
@@ -73,7 +77,7 @@ class Connection:
         self._leadership = Leadership()
         self._patience = Patience()
         self._outstanding: dict[int, Call] = {}
-        self._next_operation = 1
+        self._operations = itertools.count(1)
         self._broken_since_s: float | None = None
         self._closing = threading.Event()
         self._retired: list[ClientStream] = []
@@ -113,17 +117,16 @@ class Connection:
         goes, in order, sizes adding up to it. Both belong to the call until it is done.
         Raises ConnectionLost, ValueError.
         """
-        views: list[memoryview | bytes] = [byte_view(buffer) for buffer in buffers]
+        views = [byte_view(buffer) for buffer in buffers]
         targets = None if into is None else [_writable(buffer) for buffer in into]
-        payload_bytes = sum(map(len, views))
+        call = Call(self, kind, meta, views, targets)
+        check_limits(kind, len(meta), call.payload_bytes)
+        operation = next(self._operations)
         with self._send_lock:
-            self._check_open()
-            operation = self._next_operation
-            header = encode_header(kind, 0, operation, 0, len(meta), payload_bytes)
-            call = Call(self, operation, _frame(header, meta, views, payload_bytes), targets)
-            self._next_operation = operation + 1
+            if self._end is not None:
+                raise self._end
             self._outstanding[operation] = call
-            self._send(call)
+            self._send(operation, call)
         return call
 
     def request(
@@ -143,9 +146,11 @@ class Connection:
         hang_up(self._stream.sock)
         with self._send_lock:
             self._finish(ConnectionLost(f"the connection to {self._endpoint} was closed here"))
-        self._leadership.lead_unless(lambda: False, None)
+        self._leadership.lead()
         self._discard_retired()
         self._leadership.step_down()
+        if self._owns_arena:
+            self._arena.close()
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +168,7 @@ class Connection:
     def await_call(self, call: Call, timeout_s: float | None) -> None:
         """Return once the call is done. Raises TimeoutError."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self._leadership.lead_unless(lambda: call.is_done, deadline_s):
+        if not self._leadership.lead_unless(call, deadline_s):
             return
         try:
             while not call.is_done:
@@ -177,12 +182,11 @@ class Connection:
     def _read_one(self, call: Call, deadline_s: float | None) -> None:
         """Take one reply in, whosoever it is; connect again if the connection broke."""
         stream = self._stream
+        stream.source.deadline_s = deadline_s
         try:
-            frame = stream.reader.next()
-            while frame is None:
-                self._receive(stream, call, deadline_s)
-                frame = stream.reader.next()
-            self._take(frame, call)
+            frame = stream.reader.read(
+                BUFFER_BYTES if call.into_bytes <= BUFFER_BYTES else _LARGE_READ_AHEAD
+            )
         except DeadlinePassed:
             raise
         except (OSError, ProtocolError) as error:
@@ -190,10 +194,8 @@ class Connection:
         except BaseException:  # an interrupt in mid-frame: the stream cannot be trusted any more
             hang_up(stream.sock)
             raise
-
-    def _receive(self, stream: ClientStream, call: Call, deadline_s: float | None) -> None:
-        stream.source.deadline_s = deadline_s
-        stream.reader.receive(_LARGE_READ_AHEAD if call.into_bytes > BUFFER_BYTES else BUFFER_BYTES)
+        else:
+            self._take(frame, call)
 
     def _take(self, frame: Frame, awaited: Call) -> None:
         call = self._outstanding.pop(frame.header.operation, None)
@@ -213,12 +215,13 @@ class Connection:
 
     # -- sending and connecting ------------------------------------------------------------------
 
-    def _send(self, call: Call) -> None:
+    def _send(self, operation: int, call: Call) -> None:
         """Send a request, or everything unanswered if the connection broke. Holds the send lock."""
         stream = self._stream
         try:
-            stream.send(call.views)
+            stream.send(operation, call)
         except OSError as error:
+            hang_up(stream.sock)
             self._reconnect(error, None)
         except BaseException:  # an interrupt in mid-frame
             hang_up(stream.sock)
@@ -259,20 +262,26 @@ class Connection:
         self._check_open()
 
     def _replace_stream(self) -> None:
-        stream = ClientStream(self._dialler.dial(), self._place)
+        stream = self._open_stream()
         self._retired.append(self._stream)
         self._stream = stream
-        for call in list(self._outstanding.values()):
-            stream.send(call.views)
+        for operation, call in list(self._outstanding.items()):
+            stream.send(operation, call)
         self._broken_since_s = None
 
     def _first_stream(self) -> ClientStream:
         try:
-            return ClientStream(self._dialler.dial(), self._place)
+            return self._open_stream()
         except OSError as error:
             raise Unreachable(
                 f"nobody answers at {self._endpoint}: {error}; does the server still run?"
             ) from error
+
+    def _open_stream(self) -> ClientStream:
+        sock = self._dialler.dial()
+        if sock.family == socket.AF_UNIX:
+            return SharedStream(sock, self._place, self._patience, self._arena)
+        return ClientStream(sock, self._place, self._patience)
 
     def _discard_retired(self) -> None:
         """Close sockets that were replaced. Only the leader may: nobody else reads them."""
@@ -314,12 +323,3 @@ def _writable(buffer: Buffer) -> memoryview:
     if view.readonly and view.nbytes:
         raise ValueError("a destination is read-only")
     return view
-
-
-def _frame(
-    header: bytes, meta: bytes | memoryview, views: list[memoryview | bytes], payload_bytes: int
-) -> list[memoryview | bytes]:
-    """What goes on the wire; small things joined, because few pieces are sent faster."""
-    if payload_bytes <= JOIN_BYTES:
-        return [b"".join((header, meta, *views))]
-    return [b"".join((header, meta)), *views]

@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.authentication import Identity, prove_client
 from motet.transport.endpoint import Endpoint
-from motet.transport.sockets import DeadlineSource, send_all, tune
-from motet.transport.stream import FrameReader, Place
+from motet.transport.sockets import tune
 
 ATTEMPT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
 class Dialler:
-    """How to reach one server."""
+    """How to reach one server. `is_local`: whether to try its unix socket first."""
 
     endpoint: Endpoint
     secret: bytes
     identity: Identity
     is_local: bool
-    """Whether to try the server's unix socket first."""
 
     def dial(self, timeout_s: float = ATTEMPT_TIMEOUT_S) -> socket.socket:
         """An authenticated socket. Raises OSError or AuthenticationFailed."""
@@ -51,17 +49,3 @@ class Dialler:
             else:
                 return sock
         return socket.create_connection((self.endpoint.host, self.endpoint.port), timeout_s)
-
-
-class ClientStream:
-    """One connected socket of a client; replaced by another one when it breaks."""
-
-    def __init__(self, sock: socket.socket, place: Place) -> None:
-        self.sock = sock
-        self.is_local = sock.family == socket.AF_UNIX
-        self.source = DeadlineSource(sock)
-        self.reader = FrameReader(self.source, place)
-
-    def send(self, views: list[memoryview | bytes]) -> None:
-        """Send a frame. Raises OSError."""
-        send_all(self.sock, views)

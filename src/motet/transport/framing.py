@@ -19,21 +19,25 @@ from motet.domain.errors import MotetError
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | NDArray[np.generic]
 
-MAGIC = 0x4D54
-VERSION = 1
+Piece: TypeAlias = bytes | memoryview
+"""A stretch of bytes on its way out; a memoryview is flat and of format "B"."""
+
+MAGIC = int.from_bytes(b"MOT\x01", "little")
+"""The first bytes of every frame; the last one is the protocol's version."""
 MAX_META_BYTES = 1 << 26
 MAX_PAYLOAD_BYTES = 1 << 36
-MAX_REFERENCES = 1 << 12
+MAX_REFERENCES = 0xFF
 IOV_MAX = 1024
 JOIN_BYTES = 1 << 14
 """Payloads up to this size are copied behind their header: fewer pieces are sent faster."""
 
-_HEADER = struct.Struct("<HBBHHIQQI")
+_HEADER = struct.Struct("<IBBHIIQQ")
 _REFERENCE = struct.Struct("<IQQ")
 HEADER_BYTES = _HEADER.size
 REFERENCE_BYTES = _REFERENCE.size
 _MAX_CODE = 0xFFFF
 _MAX_WAIT_US = 0xFFFF_FFFF
+_new_tuple = tuple.__new__  # a NamedTuple's own constructor takes twice as long
 
 
 class ProtocolError(MotetError):
@@ -53,19 +57,23 @@ PROGRESS = 16
 """Not yet the reply: its first `payload_bytes` bytes are in place in shared memory."""
 
 
+_PAYLOAD_ELSEWHERE = SHARED_PAYLOAD | PROGRESS
+
+
 class Header(NamedTuple):
     """The fixed part of a frame.
 
     `code` is a request's kind or a reply's status; `wait_us` is a reply's only.
     """
 
-    code: int
+    magic: int
     flags: int
-    operation: int
     reference_count: int
+    code: int
+    wait_us: int
     meta_bytes: int
+    operation: int
     payload_bytes: int
-    wait_us: int = 0
 
     @property
     def prefix_bytes(self) -> int:
@@ -75,7 +83,7 @@ class Header(NamedTuple):
     @property
     def inline_bytes(self) -> int:
         """Payload bytes that travel on the stream itself."""
-        return 0 if self.flags & (SHARED_PAYLOAD | PROGRESS) else self.payload_bytes
+        return 0 if self.flags & _PAYLOAD_ELSEWHERE else self.payload_bytes
 
 
 class Reference(NamedTuple):
@@ -84,6 +92,16 @@ class Reference(NamedTuple):
     segment: int
     offset: int
     length: int
+
+
+def check_limits(code: int, meta_bytes: int, payload_bytes: int) -> None:
+    """Raise ValueError for what a frame cannot carry."""
+    if not 0 <= code <= _MAX_CODE:
+        raise ValueError(f"kind or status {code}: must be 0..{_MAX_CODE}")
+    if meta_bytes > MAX_META_BYTES:
+        raise ValueError(f"meta of {meta_bytes} bytes, at most {MAX_META_BYTES}; send a payload")
+    if payload_bytes > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"payload of {payload_bytes} bytes, at most {MAX_PAYLOAD_BYTES}; split it")
 
 
 def encode_header(
@@ -95,57 +113,28 @@ def encode_header(
     payload_bytes: int,
     wait_us: int = 0,
 ) -> bytes:
-    """The 32 bytes that start a frame. Raises ValueError for what the fields cannot hold."""
-    if not 0 <= code <= _MAX_CODE:
-        raise ValueError(f"kind or status {code}: must be 0..{_MAX_CODE}")
-    if meta_bytes > MAX_META_BYTES:
-        raise ValueError(f"meta of {meta_bytes} bytes, at most {MAX_META_BYTES}; send a payload")
-    if payload_bytes > MAX_PAYLOAD_BYTES:
-        raise ValueError(f"payload of {payload_bytes} bytes, at most {MAX_PAYLOAD_BYTES}; split it")
-    if reference_count > MAX_REFERENCES:
-        raise ValueError(f"{reference_count} references, at most {MAX_REFERENCES}")
+    """The 32 bytes that start a frame, of fields that passed `check_limits`."""
+    if wait_us > _MAX_WAIT_US:
+        wait_us = _MAX_WAIT_US
     return _HEADER.pack(
-        MAGIC,
-        VERSION,
-        flags,
-        code,
-        reference_count,
-        meta_bytes,
-        operation,
-        payload_bytes,
-        wait_us if wait_us < _MAX_WAIT_US else _MAX_WAIT_US,
+        MAGIC, flags, reference_count, code, wait_us, meta_bytes, operation, payload_bytes
     )
 
 
 def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Header:
     """The inverse of `encode_header`. Raises ProtocolError for what no peer of ours sends."""
-    (
-        magic,
-        version,
-        flags,
-        code,
-        reference_count,
-        meta_bytes,
-        operation,
-        payload_bytes,
-        wait_us,
-    ) = _HEADER.unpack_from(data, offset)
-    if magic != MAGIC or version != VERSION:
+    header = _new_tuple(Header, _HEADER.unpack_from(data, offset))
+    if header.magic != MAGIC:
         raise ProtocolError(
-            f"a frame starts with {magic:#06x} version {version}, expected {MAGIC:#06x} version "
-            f"{VERSION}: do both ends run the same Motet?"
+            f"a frame starts with {header.magic:#010x}, expected {MAGIC:#010x}: "
+            "do both ends run the same Motet?"
         )
-    if (
-        meta_bytes > MAX_META_BYTES
-        or payload_bytes > MAX_PAYLOAD_BYTES
-        or reference_count > MAX_REFERENCES
-    ):
+    if header.meta_bytes > MAX_META_BYTES or header.payload_bytes > MAX_PAYLOAD_BYTES:
         raise ProtocolError(
-            f"a frame announces {reference_count} references, {meta_bytes} bytes of meta and "
-            f"{payload_bytes} of payload; at most {MAX_REFERENCES}, {MAX_META_BYTES} and "
-            f"{MAX_PAYLOAD_BYTES}"
+            f"a frame announces {header.meta_bytes} bytes of meta and {header.payload_bytes} of "
+            f"payload; at most {MAX_META_BYTES} and {MAX_PAYLOAD_BYTES}"
         )
-    return Header(code, flags, operation, reference_count, meta_bytes, payload_bytes, wait_us)
+    return header
 
 
 def encode_references(references: Iterable[Reference]) -> bytes:
@@ -185,30 +174,35 @@ def byte_view(buffer: Buffer) -> memoryview:
     Raises ValueError if it is not C-contiguous.
     """
     view = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
-    if view.ndim == 1 and view.format == "B" and view.c_contiguous:
-        return view
+    try:
+        return view.cast("B")
+    except (TypeError, ValueError):
+        return _odd_byte_view(buffer, view)
+
+
+def _odd_byte_view(buffer: Buffer, view: memoryview) -> memoryview:
+    """What `memoryview.cast` does not do: empty arrays and structured dtypes."""
     if not view.c_contiguous:
         raise ValueError(
             f"a buffer of shape {view.shape} and strides {view.strides} is not contiguous; "
             "pass numpy.ascontiguousarray(...) of it"
         )
     if view.nbytes == 0:
-        return memoryview(b"")
-    try:
-        return view.cast("B")
-    except (TypeError, ValueError):  # structured dtypes
-        flat = np.asarray(buffer).reshape(-1).view(np.uint8)
-        return flat.data
+        return _NOTHING
+    return np.asarray(buffer).reshape(-1).view(np.uint8).data
 
 
-def advance(views: Sequence[memoryview], start: int, done_bytes: int) -> tuple[int, memoryview]:
-    """Where to go on after `done_bytes` of `views[start:]` are done.
+def advance(pieces: Sequence[Piece], start: int, done_bytes: int) -> tuple[int, memoryview]:
+    """Where to go on after `done_bytes` of `pieces[start:]` are done.
 
-    Returns the index of the first unfinished view and its rest; `(len(views), empty)` at the end.
+    Returns the index of the first unfinished piece and its rest; `(len(pieces), empty)` at the end.
     """
     index = start
-    while index < len(views) and done_bytes >= views[index].nbytes:
-        done_bytes -= views[index].nbytes
+    while index < len(pieces) and done_bytes >= len(pieces[index]):
+        done_bytes -= len(pieces[index])
         index += 1
-    rest = views[index][done_bytes:] if index < len(views) else memoryview(b"")
+    rest = memoryview(pieces[index])[done_bytes:] if index < len(pieces) else _NOTHING
     return index, rest
+
+
+_NOTHING = memoryview(b"")

@@ -1,8 +1,8 @@
 """What a server still has to send on one connection.
 
-Anybody may put replies in; whoever flushes sends what the socket takes at once. What it does not
-take is left to a writer thread, so the thread that reads requests never waits for a slow reader
-at the other end, and two peers that send large things to each other cannot lock each other up.
+Whoever posts a reply sends what the socket takes at once. What it does not take is left to a
+writer thread, so the thread that reads requests never waits for a slow reader at the other end,
+and two peers that send large things to each other cannot lock each other up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from motet.transport.framing import IOV_MAX, advance
+from motet.transport.framing import IOV_MAX, Piece, advance
 from motet.transport.sockets import hang_up
 
 _LOG = logging.getLogger(__name__)
@@ -22,18 +22,28 @@ OnSent = Callable[[], None]
 
 
 class _Outgoing:
-    """One frame to send: its unsent views and what to call when its buffers are free again."""
+    """One frame to send: its unsent pieces and what to call when its buffers are free again."""
 
-    __slots__ = ("on_sent", "total_bytes", "views")
+    __slots__ = ("on_sent", "pieces", "total_bytes")
 
-    def __init__(self, views: list[memoryview], total_bytes: int, on_sent: OnSent | None) -> None:
-        self.views = views
+    def __init__(self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None) -> None:
+        self.pieces = pieces
         self.total_bytes = total_bytes
         self.on_sent = on_sent
 
+    def advance(self, sent_bytes: int) -> None:
+        """Drop what was sent."""
+        index, rest = advance(self.pieces, 0, sent_bytes)
+        self.pieces[: index + 1] = [rest]
+        self.total_bytes -= sent_bytes
+
 
 class Outbox:
-    """A queue of frames for one socket. Thread-safe."""
+    """A queue of frames for one socket. Thread-safe.
+
+    Invariant: while the queue is not empty, exactly one thread has the turn to send
+    (`_is_sending`).
+    """
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._sock = sock
@@ -45,29 +55,22 @@ class Outbox:
         self._writer: threading.Thread | None = None
         self._work = threading.Semaphore(0)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing waits to be sent."""
-        return not self._queue
+    def post(self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None = None) -> None:
+        """Send a frame without waiting; a thread sends what the socket does not take now.
 
-    def put(self, views: Sequence[memoryview], on_sent: OnSent | None = None) -> None:
-        """Append a frame; `on_sent` is called once its buffers are free, also if it gets lost."""
-        entry = _Outgoing(list(views), sum(map(len, views)), on_sent)
+        `on_sent` is called once the frame's buffers are free, also if it gets lost.
+        """
+        entry = _Outgoing(pieces, total_bytes, on_sent)
         with self._lock:
-            if not self._is_closed:
+            is_lost = self._is_closed
+            if not is_lost:
                 self._queue.append(entry)
-                return
-        _release([entry])
-
-    def flush(self) -> None:
-        """Send what the socket takes without waiting; a thread sends the rest."""
-        if not self._queue:
-            return
-        with self._lock:
-            if self._is_sending or self._is_closed:
-                return
-            self._is_sending = True
-        if not self._send(socket.MSG_DONTWAIT):
+                if self._is_sending:
+                    return
+                self._is_sending = True
+        if is_lost:
+            _release([entry])
+        elif not self._send(pieces, socket.MSG_DONTWAIT):
             self._leave_to_writer()
 
     def close(self) -> None:
@@ -82,45 +85,46 @@ class Outbox:
         if writer is not None and writer is not threading.current_thread():
             writer.join()
 
-    def _send(self, flags: int) -> bool:
+    def _send(self, batch: Sequence[Piece], flags: int) -> bool:
         """Send until the queue is empty (True) or the socket is full (False)."""
-        while batch := self._next_batch():
+        while batch:
             try:
-                sent = self._sock.sendmsg(batch, (), flags)
+                sent_bytes = self._sock.sendmsg(batch[:IOV_MAX], (), flags)
             except BlockingIOError:
                 return False
             except OSError:
                 self._break()
                 return True
-            _release(self._account(sent))
+            complete, batch = self._account(sent_bytes)
+            _release(complete)
         return True
 
-    def _next_batch(self) -> list[memoryview]:
-        """The next views to send; ends this thread's turn if there are none."""
-        batch: list[memoryview] = []
-        with self._lock:
-            for entry in self._queue:
-                batch.extend(entry.views)
-                if len(batch) >= IOV_MAX:
-                    break
-            if not batch:
-                self._is_sending = False
-        return batch[:IOV_MAX]
+    def _account(self, sent_bytes: int) -> tuple[list[_Outgoing], list[Piece]]:
+        """Take what was sent off the queue; returns the complete frames and what to send next.
 
-    def _account(self, sent_bytes: int) -> list[_Outgoing]:
-        """Take what was sent off the queue; returns the frames that are complete."""
+        If nothing is left this thread's turn is over.
+        """
         complete: list[_Outgoing] = []
+        queue = self._queue
         with self._lock:
-            while self._queue and sent_bytes >= self._queue[0].total_bytes:
-                entry = self._queue.popleft()
+            while queue and sent_bytes >= queue[0].total_bytes:
+                entry = queue.popleft()
                 sent_bytes -= entry.total_bytes
                 complete.append(entry)
             if sent_bytes:
-                entry = self._queue[0]
-                index, rest = advance(entry.views, 0, sent_bytes)
-                entry.views[: index + 1] = [rest]
-                entry.total_bytes -= sent_bytes
-        return complete
+                queue[0].advance(sent_bytes)
+            if not queue:
+                self._is_sending = False
+                return complete, []
+            return complete, self._batch()
+
+    def _batch(self) -> list[Piece]:
+        batch: list[Piece] = []
+        for entry in self._queue:
+            batch.extend(entry.pieces)
+            if len(batch) >= IOV_MAX:
+                break
+        return batch
 
     def _leave_to_writer(self) -> None:
         with self._lock:
@@ -132,13 +136,15 @@ class Outbox:
         self._work.release()
 
     def _write(self) -> None:
+        """The writer thread: takes the turn to send whenever it is given."""
         while True:
             self._work.acquire()
             with self._lock:
                 if self._is_closed:
                     lost = self._forget()
                     break
-            self._send(0)
+                batch = self._batch()
+            self._send(batch, 0)
         _release(lost)
 
     def _break(self) -> None:

@@ -13,7 +13,6 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -21,15 +20,13 @@ from motet.domain.errors import AuthenticationFailed, BadInput
 from motet.transport.authentication import verify_client, welcome
 from motet.transport.buffer_pool import BufferPool
 from motet.transport.endpoint import Endpoint, host_identity
-from motet.transport.server_connection import Request, ServerConnection
+from motet.transport.server_connection import Handler, ServerConnection
 from motet.transport.sockets import hang_up
 
 _LOG = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_S = 5.0
 MAX_STRANGERS = 64
 _BACKLOG = 128
-
-Handler = Callable[[Request], None]
 
 
 class Server:
@@ -76,7 +73,7 @@ class Server:
         for sock in strangers:
             hang_up(sock)
         for connection in connections:
-            connection.close()
+            connection.end()
         for thread in strangers.values():
             thread.join()
         for listener in self._listeners:

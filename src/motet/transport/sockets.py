@@ -8,9 +8,11 @@ import select
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 
-from motet.transport.framing import IOV_MAX, advance
+from motet.transport.framing import IOV_MAX, Piece, advance
+from motet.transport.patience import Patience
 
 SWITCH_INTERVAL_S = 1e-4
 _KEEPALIVE_IDLE_S = 5
@@ -50,95 +52,66 @@ def hang_up(sock: socket.socket) -> None:
         return
 
 
-def send_all(sock: socket.socket, views: Sequence[memoryview | bytes]) -> None:
-    """Send the views in order; blocks until the kernel has taken them all."""
-    sent = sock.sendmsg(views[:IOV_MAX])
-    total = sum(map(len, views))
-    if sent == total:
+def send_all(sock: socket.socket, pieces: Sequence[Piece]) -> None:
+    """Send the pieces in order; blocks until the kernel has taken them all."""
+    if len(pieces) == 1:
+        sock.sendall(pieces[0])
         return
-    rest = [memoryview(view) for view in views]
-    index, first = advance(rest, 0, sent)
-    while index < len(rest):
-        sent = sock.sendmsg([first, *rest[index + 1 : index + IOV_MAX]])
-        done = rest[index].nbytes - first.nbytes
-        index, first = advance(rest, index, done + sent)
+    index, first = advance(pieces, 0, 0)
+    while index < len(pieces):
+        sent_bytes = sock.sendmsg([first, *pieces[index + 1 : index + IOV_MAX]])
+        done_bytes = len(pieces[index]) - len(first)
+        index, first = advance(pieces, index, done_bytes + sent_bytes)
 
 
 class DeadlinePassed(Exception):
     """The caller's patience is over; unlike a TimeoutError of the kernel, nothing is broken."""
 
 
-class BlockingSource:
-    """Bytes from a socket, waiting as long as it takes."""
+class SocketSource:
+    """Bytes from a blocking socket, until a deadline (monotonic clock; None: no deadline).
 
-    def __init__(self, sock: socket.socket) -> None:
+    Looks again and again for a short while before it sleeps: waking a sleeping process on another
+    core takes longer than a whole small request, looking again takes half a microsecond.
+    """
+
+    def __init__(self, sock: socket.socket, patience: Patience) -> None:
         self._sock = sock
+        self._patience = patience
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        self.deadline_s: float | None = None
+
+    def next_descriptor(self) -> int | None:
+        """The file descriptor that came first and was not taken yet; the caller closes it."""
+        return None
+
+    def close(self) -> None:
+        """Close descriptors that nobody took."""
 
     def receive(self, view: memoryview) -> int:
-        """See Source."""
-        return _some(self._sock.recv_into(view))
+        """See Source. Raises DeadlinePassed."""
+        spin_s = self._patience.next_spin_s()
+        if spin_s:
+            count = self._spin(view, time.perf_counter() + spin_s)
+            if count:
+                self._patience.found()
+                return count
+            self._patience.gave_up()
+        self._await_readable()
+        return _some(self._take(view, 0))
 
     def receive_all(self, views: Sequence[memoryview]) -> int:
-        """See Source."""
+        """See Source. Raises DeadlinePassed."""
+        if self.deadline_s is not None:
+            self._await_readable()
+            return _some(self._sock.recvmsg_into(views)[0])
         if len(views) == 1:
             return _some(self._sock.recv_into(views[0], 0, socket.MSG_WAITALL))
         return _some(self._sock.recvmsg_into(views, 0, socket.MSG_WAITALL)[0])
 
-
-class DescriptorSource(BlockingSource):
-    """Bytes from a unix socket, collecting the file descriptors that come with them."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        super().__init__(sock)
-        self.descriptors: list[int] = []
-
-    def receive(self, view: memoryview) -> int:
-        """See Source."""
-        count, ancillary, _, _ = self._sock.recvmsg_into(
-            [view], _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
-        )
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors = array.array("i")
-                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-                self.descriptors.extend(descriptors)
-        return _some(count)
-
-    def close(self) -> None:
-        """Close descriptors that nobody took."""
-        while self.descriptors:
-            os.close(self.descriptors.pop())
-
-
-class DeadlineSource(BlockingSource):
-    """Bytes from a socket until a deadline, looking often for a short while before it sleeps.
-
-    Waking a sleeping process on another core takes longer than a whole small request; looking
-    again costs half a microsecond. `spin_s` is how long to look before sleeping.
-    """
-
-    def __init__(self, sock: socket.socket) -> None:
-        super().__init__(sock)
-        self._poll = select.poll()
-        self._poll.register(sock, select.POLLIN)
-        self.deadline_s: float | None = None
-        self.spin_s = 0.0
-
-    def receive(self, view: memoryview) -> int:
-        """See Source. Raises DeadlinePassed."""
-        if self.spin_s:
-            found = self._spin(view)
-            if found:
-                return found
-        self._await_readable()
-        return super().receive(view)
-
-    def receive_all(self, views: Sequence[memoryview]) -> int:
-        """See Source. Raises DeadlinePassed."""
-        if self.deadline_s is None:
-            return super().receive_all(views)
-        self._await_readable()
-        return _some(self._sock.recvmsg_into(views)[0])
+    def _take(self, view: memoryview, flags: int) -> int:
+        return self._sock.recv_into(view, 0, flags)
 
     def _await_readable(self) -> None:
         if self.deadline_s is None:
@@ -147,14 +120,50 @@ class DeadlineSource(BlockingSource):
         if not self._poll.poll(remaining_ms):
             raise DeadlinePassed
 
-    def _spin(self, view: memoryview) -> int:
-        give_up_s = time.monotonic() + self.spin_s
-        while time.monotonic() < give_up_s:
+    def _spin(self, view: memoryview, give_up_s: float) -> int:
+        """Receive if something comes in time, else 0. Lets other processes have the core."""
+        while time.perf_counter() < give_up_s:
             try:
-                return _some(self._sock.recv_into(view, 0, socket.MSG_DONTWAIT))
+                return _some(self._take(view, socket.MSG_DONTWAIT))
             except BlockingIOError:
                 os.sched_yield()
         return 0
+
+
+class DescriptorSource(SocketSource):
+    """Bytes from a unix socket, collecting the file descriptors that come with them."""
+
+    def __init__(self, sock: socket.socket, patience: Patience) -> None:
+        super().__init__(sock, patience)
+        self._descriptors: deque[int] = deque()
+
+    def next_descriptor(self) -> int | None:
+        """See SocketSource."""
+        return self._descriptors.popleft() if self._descriptors else None
+
+    def close(self) -> None:
+        """See SocketSource."""
+        while self._descriptors:
+            os.close(self._descriptors.popleft())
+
+    def _take(self, view: memoryview, flags: int) -> int:
+        count, ancillary, _, _ = self._sock.recvmsg_into(
+            [view], _ANCILLARY_BYTES, flags | socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors = array.array("i")
+                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+                self._descriptors.extend(descriptors)
+        return count
+
+
+def send_descriptor(sock: socket.socket, data: bytes, descriptor: int) -> None:
+    """Send a small message together with a file descriptor."""
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+    sent_bytes = sock.sendmsg([data], ancillary)
+    if sent_bytes < len(data):
+        sock.sendall(data[sent_bytes:])
 
 
 def _some(count: int) -> int:

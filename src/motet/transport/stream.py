@@ -52,7 +52,8 @@ class Frame(NamedTuple):
 Place = Callable[[Header, bytes, bytes], Sequence[memoryview] | None]
 """Chooses where the payload of a frame (header, references, meta) goes.
 
-Views that add up to its inline bytes, or None for "wherever it is".
+Views that add up to its inline bytes; None leaves a payload of at most `SMALL_PAYLOAD_BYTES` where
+it is.
 """
 
 _NOTHING = memoryview(b"")
@@ -80,7 +81,7 @@ class _Incoming:
     def take(self, data: memoryview) -> None:
         """Copy received bytes to their destinations."""
         while data:
-            count = min(data.nbytes, self.rest.nbytes)
+            count = min(len(data), len(self.rest))
             self.rest[:count] = data[:count]
             self.arrived(count)
             data = data[count:]
@@ -88,8 +89,15 @@ class _Incoming:
     def arrived(self, count: int) -> None:
         """Account for bytes that are in place."""
         self.missing_bytes -= count
-        taken = self.views[self.index].nbytes - self.rest.nbytes
-        self.index, self.rest = advance(self.views, self.index, taken + count)
+        if count < len(self.rest):
+            self.rest = self.rest[count:]
+            return
+        self.index, self.rest = advance(self.views, self.index + 1, count - len(self.rest))
+
+    def frame(self) -> Frame:
+        """The frame, now complete. A scattered payload is where its destinations are."""
+        payload = self.views[0] if len(self.views) == 1 else _NOTHING
+        return Frame(self.header, self.references, self.meta, payload, False)
 
 
 class FrameReader:
@@ -100,7 +108,6 @@ class FrameReader:
         self._place = place
         self._start = 0
         self._end = 0
-        self._is_kept = False
         self._incoming: _Incoming | None = None
         self._replace_buffer(buffer_bytes)
 
@@ -108,12 +115,21 @@ class FrameReader:
         """The next frame if it is complete already, else None: then `receive` and ask again."""
         incoming = self._incoming
         if incoming is None:
-            return self._parse()
+            return self._parse() if self._end - self._start >= HEADER_BYTES else None
         if incoming.missing_bytes:
             return None
         self._incoming = None
-        payload = incoming.views[0] if len(incoming.views) == 1 else _NOTHING
-        return Frame(incoming.header, incoming.references, incoming.meta, payload, False)
+        return incoming.frame()
+
+    def read(self, limit_bytes: int = BUFFER_BYTES) -> Frame:
+        """The next frame, received if need be; see `receive`. May be called again after an error
+        of the source that lost no bytes.
+        """
+        frame = self.next()
+        while frame is None:
+            self.receive(limit_bytes)
+            frame = self.next()
+        return frame
 
     def receive(self, limit_bytes: int = BUFFER_BYTES) -> None:
         """Receive once; at most `limit_bytes` into the buffer. Raises ConnectionError at the end.
@@ -132,37 +148,29 @@ class FrameReader:
         self._is_kept = True
 
     def _parse(self) -> Frame | None:
-        available = self._end - self._start
-        if available < HEADER_BYTES:
-            return None
         header = decode_header(self._buffer, self._start)
-        head_bytes = HEADER_BYTES + header.prefix_bytes
-        if available < head_bytes:
-            return None
+        references_at = self._start + HEADER_BYTES
+        meta_at = references_at + header.reference_count * REFERENCE_BYTES
+        payload_at = meta_at + header.meta_bytes
         inline_bytes = header.inline_bytes
-        is_whole = available >= head_bytes + inline_bytes
-        if not is_whole and inline_bytes <= SMALL_PAYLOAD_BYTES:
+        if self._end < payload_at + _buffered_part(inline_bytes):
             return None
-        begin = self._start + HEADER_BYTES
-        middle = begin + header.reference_count * REFERENCE_BYTES
-        self._start += head_bytes
-        references = self._view[begin:middle].tobytes() if middle > begin else b""
-        meta = self._view[middle : self._start].tobytes()
-        return self._payload(header, references, meta, is_whole)
-
-    def _payload(
-        self, header: Header, references: bytes, meta: bytes, is_whole: bool
-    ) -> Frame | None:
-        inline_bytes = header.inline_bytes
+        references = self._view[references_at:meta_at].tobytes() if header.reference_count else b""
+        meta = self._view[meta_at:payload_at].tobytes()
+        self._start = payload_at
         if not inline_bytes:
             return Frame(header, references, meta, _NOTHING, False)
+        return self._payload(header, references, meta, inline_bytes)
+
+    def _payload(
+        self, header: Header, references: bytes, meta: bytes, inline_bytes: int
+    ) -> Frame | None:
         views = self._place(header, references, meta)
         buffered = self._view[self._start : min(self._start + inline_bytes, self._end)]
-        self._start += buffered.nbytes
+        self._start += len(buffered)
         if views is None:
-            assert is_whole, "a payload in parts needs a place"
             return Frame(header, references, meta, buffered, True)
-        if is_whole and len(views) == 1:
+        if len(views) == 1 and len(buffered) == inline_bytes:
             views[0][:] = buffered
             return Frame(header, references, meta, views[0], False)
         self._incoming = _Incoming(header, references, meta, views)
@@ -188,13 +196,18 @@ class FrameReader:
         self._start, self._end = 0, unread_bytes
 
     def _needed_bytes(self) -> int:
+        """Size of what must lie in the buffer before the next frame can be taken out."""
         if self._end - self._start < HEADER_BYTES:
             return HEADER_BYTES
         header = decode_header(self._buffer, self._start)
-        inline_bytes = header.inline_bytes if header.inline_bytes <= SMALL_PAYLOAD_BYTES else 0
-        return HEADER_BYTES + header.prefix_bytes + inline_bytes
+        return HEADER_BYTES + header.prefix_bytes + _buffered_part(header.inline_bytes)
 
     def _replace_buffer(self, size: int) -> None:
         self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
         self._is_kept = False
+
+
+def _buffered_part(inline_bytes: int) -> int:
+    """Bytes of a payload that must be in the buffer: all of a small one, none of a large one."""
+    return inline_bytes if inline_bytes <= SMALL_PAYLOAD_BYTES else 0

@@ -1,0 +1,145 @@
+"""A client's request as the handler sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from motet.transport.buffer_pool import BufferPool
+from motet.transport.framing import (
+    ERROR,
+    JOIN_BYTES,
+    SHARED_PAYLOAD,
+    Buffer,
+    byte_view,
+    check_limits,
+    encode_error,
+    encode_header,
+)
+from motet.transport.outbox import OnSent
+from motet.transport.shared_memory import Bytes, transfer
+from motet.transport.stream import Frame
+
+
+class ReplyPath(Protocol):
+    """The connection that a request came on."""
+
+    client_id: str
+    is_closed: bool
+    pool: BufferPool
+
+    def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
+        """Send a reply (`size` bytes in `views`), or forget it if the connection is lost."""
+        ...
+
+
+class Request:
+    """A client's request, to be answered exactly once with `reply`.
+
+    `kind`, `meta`, `payload`: what the client submitted; `payload` stays valid until the reply
+    (for good after `detach_payload`). `client_id`: the name the client gave itself.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_is_answered",
+        "_operation",
+        "_parked_s",
+        "_path",
+        "_targets",
+        "client_id",
+        "kind",
+        "meta",
+        "payload",
+    )
+
+    def __init__(
+        self, path: ReplyPath, frame: Frame, buffer: memoryview | None, targets: list[Bytes]
+    ) -> None:
+        """`buffer`: the pool's, to be given back. `targets`: shared memory for the reply."""
+        header = frame.header
+        self._path = path
+        self._operation = header.operation
+        self._buffer = buffer
+        self._targets = targets
+        self._is_answered = False
+        self._parked_s = 0.0
+        self.client_id = path.client_id
+        self.kind = header.code
+        self.meta = frame.meta
+        self.payload = frame.payload
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a reply could still reach the client on this connection."""
+        return not self._path.is_closed
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it was answered."""
+        return self._is_answered
+
+    def detach_payload(self) -> memoryview:
+        """The payload, valid also after the reply."""
+        if self._buffer is None:
+            self.payload = memoryview(self.payload.tobytes())
+        self._buffer = None
+        return self.payload
+
+    def reply(
+        self,
+        status: int = 0,
+        meta: bytes | memoryview = b"",
+        buffers: Sequence[Buffer] = (),
+        on_sent: OnSent | None = None,
+    ) -> None:
+        """Answer, from any thread; never waits for the client.
+
+        `buffers` (contiguous) are sent in order as one payload and must not change until
+        `on_sent()` is called: once, on some thread, also if the connection is lost.
+        """
+        views = [byte_view(buffer) for buffer in buffers]
+        size = sum(map(len, views)) if views else 0
+        check_limits(status, len(meta), size)
+        if self._targets and size > JOIN_BYTES and self._fill_targets(views, size):
+            self._send(status, SHARED_PAYLOAD, meta, [], size, None)
+            if on_sent is not None:
+                on_sent()
+        else:
+            self._send(status, 0, meta, views, size, on_sent)
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with an error, which the client raises: the same class if it is Motet's."""
+        self._send(0, ERROR, encode_error(error), [], 0, None)
+
+    def mark_parked(self) -> None:
+        """The handler returned and left the answer for later: `wait_us` counts from now."""
+        self._parked_s = time.monotonic()
+
+    def _send(
+        self,
+        code: int,
+        flags: int,
+        meta: bytes | memoryview,
+        views: list[memoryview],
+        size: int,
+        on_sent: OnSent | None,
+    ) -> None:
+        if self._is_answered:
+            raise RuntimeError(f"request {self._operation} of {self.client_id} answered twice")
+        self._is_answered = True
+        wait_us = int((time.monotonic() - self._parked_s) * 1e6) if self._parked_s else 0
+        header = encode_header(code, flags, self._operation, 0, len(meta), size, wait_us)
+        self._path.send(b"".join((header, meta)), views, size if views else 0, on_sent)
+        if self._buffer is not None:
+            self._path.pool.give_back(self._buffer)
+            self._buffer = None
+
+    def _fill_targets(self, views: list[memoryview], size: int) -> bool:
+        """Copy the payload to where the client wants it; False if it wants another size."""
+        if size != sum(map(len, self._targets)):
+            return False
+        if not self._path.is_closed:
+            transfer(views, self._targets)
+        return True
