@@ -121,9 +121,9 @@ def test_finds_planted_factors() -> None:
     assert -model.score(test) < 0.1 * np.std(test.values)
 
 
-@pytest.mark.parametrize("batch_size", [32, 96, 0], ids=lambda size: f"batch_size={size}")
+@pytest.mark.parametrize("batch_size", [32, None, 0], ids=lambda size: f"batch_size={size}")
 def test_movielens_test_rmse_reaches_the_gate_with_few_and_many_mini_batches(
-    shared_data: Path, batch_size: int
+    shared_data: Path, batch_size: int | None
 ) -> None:
     """Surprise's SVD reaches 0.9246 and cornac's MF 0.9339 with 40 epochs."""
     folder = shared_data / "ml-100k"
@@ -238,7 +238,14 @@ def test_no_ratings_at_all_is_bad_input() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rank", 0), ("rank", 2.5), ("l2", -1.0), ("learning_rate", 0.0), ("decay", 1.5)],
+    [
+        ("rank", 0),
+        ("rank", 2.5),
+        ("l2", -1.0),
+        ("learning_rate", 0.0),
+        ("decay", 1.5),
+        ("batch_size", -1),
+    ],
 )
 def test_parameters_out_of_range_are_named(name: str, value: float) -> None:
     with pytest.raises(BadInput, match=f"nmf: {name}={value} must be"):

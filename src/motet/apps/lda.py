@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps.arrays import as_dataset
-from motet.apps.estimator import Estimator, check_columns
+from motet.apps.automatic_batches import AutomaticBatches
+from motet.apps.estimator import check_columns
 from motet.apps.topic_kernels import (
     count_topics,
     document_log_likelihood,
@@ -40,10 +41,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int32]
 
-_BATCHES_PER_SWEEP = 30
 
-
-class LDA(Estimator):
+class LDA(AutomaticBatches):
     """Topics of a corpus.
 
     `topics`: how many. `alpha`, `beta`: Dirichlet parameters of a document's topics and of a
@@ -60,6 +59,7 @@ class LDA(Estimator):
     state_columns = ("topics",)
     fitted_attribute = "components_"
     default_epochs = 100
+    batches_per_epoch = 30
 
     components_: Floats
     document_topics_: Floats
@@ -81,20 +81,6 @@ class LDA(Estimator):
         self.epochs = epochs
         self.random_state = random_state
 
-    @property
-    def batch_size(self) -> int:
-        """Documents per mini-batch; follows from the corpus unless it was set."""
-        return self._chosen_batch_size if self._set_batch_size is None else self._set_batch_size
-
-    @batch_size.setter
-    def batch_size(self, value: int | None) -> None:
-        self._set_batch_size = value
-        self._chosen_batch_size = 0
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyper-parameters by name, `batch_size` as it was set."""
-        return {**super().get_params(deep), "batch_size": self._set_batch_size}
-
     # -- data and model ----------------------------------------------------------------------------
 
     def prepare(self, dataset: Corpus, seed: int) -> Rows:
@@ -105,7 +91,7 @@ class LDA(Estimator):
         self.word_count_ = dataset.vocabulary_size
         self.token_count_ = dataset.token_count
         self.vocabulary_ = _names(dataset)
-        self._chosen_batch_size = -(-dataset.document_count // _BATCHES_PER_SWEEP)
+        self.choose_batch_size(dataset.document_count)
         offsets, documents = dataset.token_offsets, np.arange(dataset.document_count)
         topics = first_topics(seed, documents, offsets, self.topics)
         words = Ragged(offsets, dataset.token_words)
@@ -222,8 +208,6 @@ class LDA(Estimator):
         self.check_number("topics", at_least=2, whole=True)
         self.check_number("alpha", above=0)
         self.check_number("beta", above=0)
-        if self._set_batch_size is not None:
-            self.check_number("batch_size", at_least=0, whole=True)
 
     def _topic_words(self) -> Floats:
         """`(words, topics)`: probability of each word in each topic."""

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps.arrays import as_dataset
-from motet.apps.estimator import Estimator, check_columns
+from motet.apps.automatic_batches import AutomaticBatches
+from motet.apps.estimator import check_columns
 from motet.apps.keyed_random import uniform_rows
 from motet.apps.rating_kernels import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
@@ -37,12 +38,12 @@ Indices = NDArray[np.int64]
 _USER_STREAM, _ITEM_STREAM = 1, 2
 
 
-class NMF(Estimator):
+class NMF(AutomaticBatches):
     """Non-negative factors of users and items from ratings.
 
     `rank`: factors per user and item. `l2`: regularisation per rating. `learning_rate`: step size
     of the first epoch, `decay`: its factor from epoch to epoch. `batch_size`: users per mini-batch
-    over all workers.
+    over all workers; None: a tenth of the users.
 
     Loss: root mean squared error (RMSE) of the training ratings. Fitted: `components_: (rank,
     items)` and `user_factors_: (users, rank)`, in the order of `item_ids_` and `user_ids_`.
@@ -53,6 +54,7 @@ class NMF(Estimator):
     state_columns = ("factors",)
     fitted_attribute = "components_"
     default_epochs = 60
+    batches_per_epoch = 10
 
     components_: Floats
     user_factors_: Floats
@@ -63,7 +65,7 @@ class NMF(Estimator):
         l2: float = 0.08,
         learning_rate: float = 0.015,
         decay: float = 0.97,
-        batch_size: int = 96,
+        batch_size: int | None = None,
         epochs: int = default_epochs,
         random_state: int | None = 0,
     ) -> None:
@@ -81,6 +83,7 @@ class NMF(Estimator):
         """One instance per user: `items` and `ratings` (ragged), `factors: (users, rank)`."""
         self._check_parameters()
         _check_ratings(dataset)
+        self.choose_batch_size(len(dataset.user_ids))
         self.user_ids_ = dataset.user_ids
         self.item_ids_ = dataset.item_ids
         self.mean_rating_ = float(dataset.values.mean())
@@ -213,7 +216,6 @@ class NMF(Estimator):
         self.check_number("l2", at_least=0)
         self.check_number("learning_rate", above=0)
         self.check_number("decay", above=0, at_most=1)
-        self.check_number("batch_size", at_least=0, whole=True)
 
     def _first_factors(self, seed: int, stream: int, ids: NDArray[np.int64]) -> Floats:
         """Evenly between 0 and half the value for which l . r is the mean rating.
