@@ -45,6 +45,10 @@ CASES = {
     "no workers": (["mlr", "--data", "digits", "--workers", "0"], "--workers 0"),
     "no epochs": (["mlr", "--data", "digits", "--epochs", "0"], "epochs=0"),
     "a model larger than memory": (
+        ["lda", "--data", "pydoc", "--set", "topics=5000000"],
+        "needs about",
+    ),
+    "a model larger than the address space": (
         ["nmf", "--data", "u.data", "--set", "rank=40000000000"],
         "memory",
     ),

@@ -20,6 +20,7 @@ from motet.interfaces.cli.demo_jobs import DEMO_JOBS, MACHINES, PreparedJob, pre
 from motet.interfaces.cli.demo_references import compare
 from motet.interfaces.cli.demo_screen import DemoScreen, JobView
 from motet.interfaces.cli.demo_summary import DemoResult, demo_summary
+from motet.interfaces.cli.results import print_result
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import LineProgress, is_live_terminal, live
 from motet.interfaces.cli.training import more_metrics
@@ -55,7 +56,8 @@ def run(out: Path, as_json: bool, quiet: bool) -> None:
     if as_json:
         sys.stdout.write(to_json(document))
     else:
-        _print(screen, results, folder)
+        shown = _last_screen(screen, results) if sys.stdout.isatty() else demo_summary(results)
+        print_result(Group(shown, _last_words(folder)))
 
 
 def _views(is_silent: bool) -> list[JobView]:
@@ -148,16 +150,12 @@ def _last_screen(screen: DemoScreen, results: Sequence[DemoResult]) -> Group:
     return Group(screen, demo_summary(results))
 
 
-def _print(screen: DemoScreen, results: Sequence[DemoResult], folder: RunFolder) -> None:
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(_last_screen(screen, results))
-    else:
-        console = Console(highlight=False, width=WIDTH)
-        console.print(demo_summary(results))
-    console.print(Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE)))
+def _last_words(folder: RunFolder) -> Group:
+    """Where the picture is, and what to try next."""
+    lines = [Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE))]
     for label, command in zip((" next     ", " " * 10), NEXT_COMMANDS, strict=True):
-        console.print(Text.assemble((label, QUIET_STYLE), command))
+        lines.append(Text.assemble((label, QUIET_STYLE), command))
+    return Group(*lines)
 
 
 def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]:

@@ -64,7 +64,8 @@ def _without_ending(error: click.ClickException) -> str:
 
 
 def _memory_message(error: MemoryError) -> str:
-    return f"not enough memory ({error or 'out of memory'}); use a smaller model or smaller data"
+    reason = str(error).rstrip(".") or "out of memory"
+    return f"not enough memory ({reason}); use a smaller model or smaller data"
 
 
 def _unexpected_message(error: Exception) -> str:
@@ -98,6 +99,8 @@ def _temporary_folder() -> Path:
 
 
 def _reader_is_gone() -> int:
-    """`motet ... | head`: end quietly, also when the interpreter flushes stdout at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    """`motet ... | head`: end quietly, also when the interpreter flushes at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, sys.stderr.fileno())
+    return FAILED

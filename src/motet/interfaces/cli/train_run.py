@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from motet.interfaces.cli.cluster_start import start_cluster
+from motet.interfaces.cli.results import print_result
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import (
     PLAIN_LINES,
@@ -48,7 +49,7 @@ def run(flags: TrainFlags) -> None:
     if flags.as_json:
         sys.stdout.write(to_json(document.as_dict()))
     else:
-        Console(highlight=False).print(train_summary(document, flags.out, COLOUR))
+        print_result(train_summary(document, flags.out, COLOUR))
 
 
 @contextmanager
