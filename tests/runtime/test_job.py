@@ -199,6 +199,7 @@ def test_a_cancelled_job_ends() -> None:
         ({"servers": 0}, "servers=0"),
         ({"epochs": 0}, "epochs=0"),
         ({"staleness": -1}, "staleness=-1"),
+        ({"worker_batch_size": 0}, "worker_batch_size=0"),
         ({"checkpoint_every": 0}, "checkpoint_every=0"),
     ],
 )

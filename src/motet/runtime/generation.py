@@ -30,6 +30,10 @@ from motet.transport import Arena, Endpoint
 Array = NDArray[Any]
 
 
+# A dead executor is noticed by its process's end, so there is no point in calling it for long.
+_RETRY_FOR_S = 5.0
+
+
 @dataclass(frozen=True)
 class JobPlan:
     """What stays the same through all generations of a job."""
@@ -58,7 +62,7 @@ class Generation:
         self._endpoints = {i: handle.endpoint() for i, handle in handles.items()}
         self._controller = controller
         self._arena = Arena()
-        self._peers = ExecutorPeers(self._endpoints, secret, self._arena, retry_for_s=2.0)
+        self._peers = ExecutorPeers(self._endpoints, secret, self._arena, retry_for_s=_RETRY_FOR_S)
         self._model_owners = Ownership.even(plan.table.block_count, plan.roles.servers)
         client = int.from_bytes(os.urandom(4), "little") << 32
         self._client = TableClient(plan.table, self._model_owners, self._peers, number, client)

@@ -175,6 +175,11 @@ def _check(app: Application, options: TrainOptions, cluster: Cluster) -> None:
             f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
             "use consistency=bsp"
         )
+    if options.worker_batch_size is not None and "batch_size" not in app.get_params():
+        raise BadInput(
+            f"worker_batch_size={options.worker_batch_size}: {app.name} always takes the whole "
+            "data set as one mini-batch; leave worker_batch_size out"
+        )
     if options.machines > cluster.machine_count:
         raise BadInput(
             f"machines={options.machines}: the cluster has {cluster.machine_count}; "

@@ -82,6 +82,8 @@ class TrainOptions:
                 )
         if self.epochs < 1:
             raise BadInput(f"epochs={self.epochs}: must be at least 1")
+        if self.worker_batch_size is not None and self.worker_batch_size < 1:
+            raise BadInput(f"worker_batch_size={self.worker_batch_size}: must be at least 1")
         if self.staleness < 0:
             raise BadInput(f"staleness={self.staleness}: must be 0 or more")
         if self.checkpoint_every < 1:
