@@ -1,7 +1,7 @@
 """Write constraints.txt: the version of every package that a fresh resolution picks today.
 
-Run by `make lock`; nothing is installed. The resolution is that of the oldest Python we support, and
-must then hold for the newer ones, so one file of pins serves all of them.
+Run by `make lock`; nothing is installed. The resolution is that of the oldest Python we support,
+and must then hold for the newer ones, so one file of pins serves all of them.
 """
 
 from __future__ import annotations
