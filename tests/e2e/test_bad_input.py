@@ -98,3 +98,10 @@ def test_an_unknown_command_is_bad_input() -> None:
 
     assert (ended.code, ended.out) == (2, "")
     assert "did you mean 'train'" in ended.err
+
+
+def test_an_address_where_no_cluster_answers_is_unreachable() -> None:
+    ended = run_motet("train", "mlr", "--data", "digits", "--address", "127.0.0.1:1")
+
+    assert (ended.code, ended.out, ended.left_running) == (5, "", {})
+    assert ended.err.startswith("motet: error: --address 127.0.0.1:1: nobody answers there")

@@ -12,6 +12,7 @@ from motet.apps import load_application
 from motet.apps.estimator import Estimator
 from motet.datasets import Corpus, Dataset, open_dataset
 from motet.domain.errors import BadInput
+from motet.interfaces.cli.address import require_listener
 from motet.interfaces.cli.cluster_shape import ClusterShape
 from motet.interfaces.cli.memory_check import require_memory
 from motet.interfaces.cli.settings import Settings, read_settings
@@ -69,6 +70,8 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     options = _options(flags, settings, folder)
     progress.epochs = options.epochs
     _require_free_port(flags.port)
+    if flags.address is not None:
+        require_listener(flags.address)
     progress.preparing(f"reading {flags.data}")
     dataset, test = _datasets(flags, settings.app.dataset_kind)
     for data in (dataset, *([] if test is None else [test])):
