@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from motet.domain.errors import MotetError
-from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error
+from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error, new_tuple
 from motet.transport.lease import Lease
 from motet.transport.stream import Frame
 
@@ -108,7 +108,7 @@ class Call:
         elif self._is_misfit(header):
             self._error = self._mismatch(header.payload_bytes)
         else:
-            self._reply = Reply(header.code, frame.meta, self._payload, header.wait_us)
+            self._reply = new_tuple(Reply, (header.code, frame.meta, self._payload, header.wait_us))
         if self.lease is not None:
             self.lease.release()
         self._let_go()

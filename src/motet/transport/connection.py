@@ -41,6 +41,7 @@ from motet.transport.stream import BUFFER_BYTES, Frame
 RETRY_FOR_S = 10.0
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.5
+_FIRST_ATTEMPTS = 3
 _LARGE_READ_AHEAD = 1 << 12
 
 
@@ -145,7 +146,7 @@ class Connection:
         self._closing.set()
         hang_up(self._stream.sock)
         with self._send_lock:
-            self._finish(ConnectionLost(f"the connection to {self._endpoint} was closed here"))
+            self._finish(self._lost(None))
         self._leadership.lead()
         self._discard_retired()
         self._leadership.step_down()
@@ -270,12 +271,17 @@ class Connection:
         self._broken_since_s = None
 
     def _first_stream(self) -> ClientStream:
-        try:
-            return self._open_stream()
-        except OSError as error:
-            raise Unreachable(
-                f"nobody answers at {self._endpoint}: {error}; does the server still run?"
-            ) from error
+        """Like `_open_stream`, again if a busy server hung up in mid-handshake."""
+        for attempt in itertools.count(1):
+            try:
+                return self._open_stream()
+            except OSError as error:
+                if isinstance(error, ConnectionResetError) and attempt < _FIRST_ATTEMPTS:
+                    continue
+                raise Unreachable(
+                    f"nobody answers at {self._endpoint}: {error}; does the server still run?"
+                ) from error
+        raise AssertionError("unreachable")
 
     def _open_stream(self) -> ClientStream:
         sock = self._dialler.dial()
@@ -303,12 +309,12 @@ class Connection:
         if self._end is not None:
             raise self._end
 
-    def _lost(self, error: Exception) -> ConnectionLost:
-        waited = f" and could not be made again within {self._retry_for_s:g} s"
-        return ConnectionLost(
-            f"the connection to {self._endpoint} broke ({error})"
-            f"{waited if self._retry_for_s else ''}"
-        )
+    def _lost(self, error: Exception | None) -> ConnectionLost:
+        if self._closing.is_set():
+            return ConnectionLost(f"the connection to {self._endpoint} was closed here")
+        tried = f" and could not be made again within {self._retry_for_s:g} s"
+        ending = tried if self._retry_for_s else ""
+        return ConnectionLost(f"the connection to {self._endpoint} broke ({error}){ending}")
 
 
 def _client_id(name: str | None) -> str:

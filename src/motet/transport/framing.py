@@ -22,6 +22,9 @@ Buffer: TypeAlias = bytes | bytearray | memoryview | NDArray[np.generic]
 Piece: TypeAlias = bytes | memoryview
 """A stretch of bytes on its way out; a memoryview is flat and of format "B"."""
 
+new_tuple = tuple.__new__
+"""Makes a NamedTuple of all its fields in half the time of its own constructor."""
+
 MAGIC = int.from_bytes(b"MOT\x01", "little")
 """The first bytes of every frame; the last one is the protocol's version."""
 MAX_META_BYTES = 1 << 26
@@ -37,7 +40,6 @@ HEADER_BYTES = _HEADER.size
 REFERENCE_BYTES = _REFERENCE.size
 _MAX_CODE = 0xFFFF
 _MAX_WAIT_US = 0xFFFF_FFFF
-_new_tuple = tuple.__new__  # a NamedTuple's own constructor takes twice as long
 
 
 class ProtocolError(MotetError):
@@ -123,7 +125,7 @@ def encode_header(
 
 def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Header:
     """The inverse of `encode_header`. Raises ProtocolError for what no peer of ours sends."""
-    header = _new_tuple(Header, _HEADER.unpack_from(data, offset))
+    header = new_tuple(Header, _HEADER.unpack_from(data, offset))
     if header.magic != MAGIC:
         raise ProtocolError(
             f"a frame starts with {header.magic:#010x}, expected {MAGIC:#010x}: "

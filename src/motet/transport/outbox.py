@@ -89,7 +89,10 @@ class Outbox:
         """Send until the queue is empty (True) or the socket is full (False)."""
         while batch:
             try:
-                sent_bytes = self._sock.sendmsg(batch[:IOV_MAX], (), flags)
+                if len(batch) == 1:
+                    sent_bytes = self._sock.send(batch[0], flags)
+                else:
+                    sent_bytes = self._sock.sendmsg(batch[:IOV_MAX], (), flags)
             except BlockingIOError:
                 return False
             except OSError:

@@ -29,6 +29,10 @@ class ReplyPath(Protocol):
     is_closed: bool
     pool: BufferPool
 
+    def keep_payloads(self) -> None:
+        """Leave payloads that lie in the receive buffer untouched from now on."""
+        ...
+
     def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
         """Send a reply (`size` bytes in `views`), or forget it if the connection is lost."""
         ...
@@ -131,10 +135,27 @@ class Request:
         self._is_answered = True
         wait_us = int((time.monotonic() - self._parked_s) * 1e6) if self._parked_s else 0
         header = encode_header(code, flags, self._operation, 0, len(meta), size, wait_us)
-        self._path.send(b"".join((header, meta)), views, size if views else 0, on_sent)
+        sent_size = size if views else 0
+        if sent_size > JOIN_BYTES and self.payload:
+            on_sent = self._keep_payload_until(on_sent)
+        self._path.send(b"".join((header, meta)), views, sent_size, on_sent)
         if self._buffer is not None:
             self._path.pool.give_back(self._buffer)
             self._buffer = None
+
+    def _keep_payload_until(self, on_sent: OnSent | None) -> OnSent | None:
+        """The reply may consist of the request's payload: keep that until the reply is sent."""
+        buffer, self._buffer = self._buffer, None
+        if buffer is None:
+            self._path.keep_payloads()
+            return on_sent
+
+        def sent() -> None:
+            self._path.pool.give_back(buffer)
+            if on_sent is not None:
+                on_sent()
+
+        return sent
 
     def _fill_targets(self, views: list[memoryview], size: int) -> bool:
         """Copy the payload to where the client wants it; False if it wants another size."""

@@ -106,11 +106,10 @@ class Server:
             sock, _ = listener.accept()
         except OSError:
             return
+        thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
         with self._lock:
             if len(self._strangers) >= MAX_STRANGERS:
-                sock.close()
-                return
-            thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
+                hang_up(next(iter(self._strangers)))  # the oldest: honest clients are quick
             self._strangers[sock] = thread
         thread.start()
 

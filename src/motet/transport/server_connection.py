@@ -68,8 +68,9 @@ class ServerConnection:
             _LOG.warning("connection of %s dropped: %s", self.client_id, error)
         finally:
             self.is_closed = True
-            self._outbox.close()
             self._source.close()
+            self._segments.close()
+            self._outbox.close()
             self._sock.close()
 
     def end(self, timeout_s: float | None = None) -> bool:
@@ -80,6 +81,10 @@ class ServerConnection:
             return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
+
+    def keep_payloads(self) -> None:
+        """Leave payloads that lie in the receive buffer untouched from now on."""
+        self._reader.keep()
 
     def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
         """Send a reply, or on the connection's own thread put it with those about to be sent."""
@@ -120,8 +125,10 @@ class ServerConnection:
         targets: list[Bytes] = []
         if frame.references:
             targets = [self._segments.view(r) for r in decode_references(frame.references)]
-            if flags & SHARED_PAYLOAD:
-                frame = frame._replace(payload=targets.pop(0).data)
+        if flags & SHARED_PAYLOAD:
+            if not targets:
+                raise ProtocolError("a shared payload came without a reference to it")
+            frame = frame._replace(payload=targets.pop(0).data)
         self._handle(Request(self, frame, self._buffer, targets), frame.is_borrowed)
 
     def _handle(self, request: Request, is_borrowed: bool) -> None:

@@ -82,6 +82,7 @@ class Arena:
         self._segments: dict[int, Segment] = {}
         self._returned: deque[Region] = deque()
         self._quarantine: list[object] = []
+        self._is_closed = False
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """An array with arbitrary content; its memory is used again once nobody refers to it."""
@@ -91,7 +92,7 @@ class Arena:
         owner = (ctypes.c_char * region.size_bytes).from_buffer(
             region.segment.memory, region.offset
         )
-        weakref.finalize(owner, self._returned.append, region).atexit = False
+        weakref.finalize(owner, self.give_back, region).atexit = False
         values: NDArray[Any] = np.frombuffer(memoryview(owner), kind, count)
         return values.reshape(shape)
 
@@ -111,7 +112,8 @@ class Arena:
 
     def give_back(self, region: Region) -> None:
         """The region may be used again. Safe anywhere, also in a finalizer."""
-        self._returned.append(region)
+        if not self._is_closed:
+            self._returned.append(region)
 
     def find(self, view: memoryview) -> Reference | None:
         """Where a flat view lies in the arena, or None."""
@@ -140,6 +142,7 @@ class Arena:
 
     def close(self) -> None:
         """Let go of everything; arrays that are still referred to stay valid."""
+        self._is_closed = True
         with self._lock:
             segments = list(self._segments.values())
             self._segments.clear()
@@ -189,6 +192,10 @@ class MappedSegments:
     def detach(self, number: int) -> None:
         """Forget a segment; it is unmapped once no request refers to it."""
         self._mapped.pop(number, None)
+
+    def close(self) -> None:
+        """Forget all."""
+        self._mapped.clear()
 
     def view(self, reference: Reference) -> Bytes:
         """The bytes that a client refers to. Raises ProtocolError if it never shared them."""

@@ -15,6 +15,7 @@ from motet.transport.framing import IOV_MAX, Piece, advance
 from motet.transport.patience import Patience
 
 SWITCH_INTERVAL_S = 1e-4
+LOOK_FOR_S = 50e-6
 _KEEPALIVE_IDLE_S = 5
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_PROBES = 3
@@ -91,9 +92,8 @@ class SocketSource:
 
     def receive(self, view: memoryview) -> int:
         """See Source. Raises DeadlinePassed."""
-        spin_s = self._patience.next_spin_s()
-        if spin_s:
-            count = self._spin(view, time.perf_counter() + spin_s)
+        if self._patience.is_worthwhile():
+            count = self._look(view)
             if count:
                 self._patience.found()
                 return count
@@ -120,14 +120,18 @@ class SocketSource:
         if not self._poll.poll(remaining_ms):
             raise DeadlinePassed
 
-    def _spin(self, view: memoryview, give_up_s: float) -> int:
-        """Receive if something comes in time, else 0. Lets other processes have the core."""
-        while time.perf_counter() < give_up_s:
+    def _look(self, view: memoryview) -> int:
+        """Receive if something comes in time, else 0. Other processes may have the core first."""
+        give_up_s = 0.0
+        while True:
+            os.sched_yield()
             try:
-                return _some(self._take(view, socket.MSG_DONTWAIT))
+                return self._take(view, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                os.sched_yield()
-        return 0
+                now_s = time.perf_counter()
+                give_up_s = give_up_s or now_s + LOOK_FOR_S
+                if now_s >= give_up_s:
+                    return 0
 
 
 class DescriptorSource(SocketSource):

@@ -16,6 +16,7 @@ from motet.transport.framing import (
     Header,
     advance,
     decode_header,
+    new_tuple,
 )
 
 BUFFER_BYTES = 1 << 17
@@ -159,7 +160,7 @@ class FrameReader:
         meta = self._view[meta_at:payload_at].tobytes()
         self._start = payload_at
         if not inline_bytes:
-            return Frame(header, references, meta, _NOTHING, False)
+            return new_tuple(Frame, (header, references, meta, _NOTHING, False))
         return self._payload(header, references, meta, inline_bytes)
 
     def _payload(
@@ -169,10 +170,10 @@ class FrameReader:
         buffered = self._view[self._start : min(self._start + inline_bytes, self._end)]
         self._start += len(buffered)
         if views is None:
-            return Frame(header, references, meta, buffered, True)
+            return new_tuple(Frame, (header, references, meta, buffered, True))
         if len(views) == 1 and len(buffered) == inline_bytes:
             views[0][:] = buffered
-            return Frame(header, references, meta, views[0], False)
+            return new_tuple(Frame, (header, references, meta, views[0], False))
         self._incoming = _Incoming(header, references, meta, views)
         self._incoming.take(buffered)
         return self.next()
