@@ -70,7 +70,7 @@ def test_requests_arrive_at_least_once_and_in_order_whenever_the_connection_brea
     recorder = Recorder()
     with (
         Server(recorder, secret) as server,
-        FlakyProxy(server.endpoint, breaks) as proxy,
+        FlakyProxy(server.endpoint, [1_000, *breaks]) as proxy,
         Connection(proxy.endpoint, secret) as connection,
     ):
         exchange(connection)
