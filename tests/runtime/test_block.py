@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -31,8 +32,10 @@ def contribution(*values: float) -> Contribution:
 @given(st.permutations(list(range(12))), st.lists(st.integers(0, 11), max_size=12))
 def test_every_number_is_admitted_once_in_any_order(order: list[int], again: list[int]) -> None:
     applied = AppliedNumbers()
-    assert all(applied.admit(number) for number in order)
-    assert not any(applied.admit(number) for number in again)
+    for number in order:
+        assert not applied.has(number)
+        applied.add(number)
+    assert all(applied.has(number) for number in again)
     assert (applied.below, applied.ahead) == (12, set())
 
 
@@ -77,6 +80,33 @@ def test_the_sum_has_the_same_bits_in_any_order_of_arrival(order: list[int]) -> 
     total, statistics = accumulator.take()
     assert total.tobytes() == expected.tobytes()
     assert statistics == (expected[0],)
+
+
+def test_the_update_function_sees_only_the_updated_rows() -> None:
+    def halve_and_add(values: Array, delta: Array, step: Step) -> None:
+        del step
+        values *= 0.5
+        values += delta
+
+    block = Block(np.full((3, 1), 8.0), halve_and_add)
+    block.update(7, 0, np.array([2], np.uint32), np.ones((1, 1)), step())
+    assert block.pin().tolist() == [[8], [8], [5]]
+
+
+def test_an_update_that_failed_can_be_tried_again() -> None:
+    failures = iter([True, False])
+
+    def fail_once(values: Array, delta: Array, step: Step) -> None:
+        del step
+        if next(failures):
+            raise ArithmeticError
+        values += delta
+
+    block = Block(np.zeros(1), fail_once)
+    with pytest.raises(ArithmeticError):
+        block.update(7, 0, None, np.ones(1), step())
+    block.update(7, 0, None, np.ones(1), step())
+    assert block.pin().tolist() == [1]
 
 
 def test_a_mini_batch_is_applied_once_every_worker_has_contributed() -> None:

@@ -153,7 +153,7 @@ def test_a_job_that_keeps_crashing_gives_up() -> None:
             if report.epoch == 0:
                 cluster.executors[0].crash()
 
-    with pytest.raises(JobFailed, match="gave up after 2 recoveries"):
+    with pytest.raises(JobFailed, match="gave up after 2 recoveries without progress"):
         train(options(2, 1, max_recoveries=2), cluster=cluster, observer=Saboteur())
 
 

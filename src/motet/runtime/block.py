@@ -28,15 +28,16 @@ class AppliedNumbers:
     below: int = 0
     ahead: set[int] = field(default_factory=set)
 
-    def admit(self, number: int) -> bool:
-        """Whether `number` is new; from now on it is not."""
-        if number < self.below or number in self.ahead:
-            return False
+    def has(self, number: int) -> bool:
+        """Whether the update was applied."""
+        return number < self.below or number in self.ahead
+
+    def add(self, number: int) -> None:
+        """The update is applied."""
         self.ahead.add(number)
         while self.below in self.ahead:
             self.ahead.remove(self.below)
             self.below += 1
-        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +123,21 @@ def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...
 class Block:
     """Values of one block and everything that must travel with it when it moves."""
 
-    def __init__(self, values: Array, update: UpdateFunction, clock: int = 0) -> None:
-        """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains."""
+    def __init__(
+        self,
+        values: Array,
+        update: UpdateFunction,
+        delta_shape: tuple[int, ...] | None = None,
+        delta_dtype: np.dtype[Any] | None = None,
+        clock: int = 0,
+    ) -> None:
+        """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
+
+        `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
+        """
         self._values = values
+        self._delta_shape = values.shape if delta_shape is None else delta_shape
+        self._delta_dtype = values.dtype if delta_dtype is None else delta_dtype
         self._update = update
         self._pins = 0
         self._lock = threading.Lock()
@@ -153,16 +166,27 @@ class Block:
     def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:
         """Replace values, exactly once per (client, number)."""
         with self._lock:
-            if self._is_new(client, number):
+            applied = self._applied_of(client)
+            if not applied.has(number):
                 self._writable()[slice(None) if rows is None else rows] = values
+                applied.add(number)
 
     def update(
         self, client: int, number: int, rows: RowIndices | None, delta: Array, step: Step
     ) -> None:
-        """Run the update function, exactly once per (client, number)."""
+        """Run the update function on these rows, exactly once per (client, number)."""
         with self._lock:
-            if self._is_new(client, number):
-                self._apply(rows, delta, step)
+            applied = self._applied_of(client)
+            if applied.has(number):
+                return
+            values = self._writable()
+            if rows is None:
+                self._update(values, delta, step)
+            else:
+                some = values[rows]
+                self._update(some, delta, step)
+                values[rows] = some
+            applied.add(number)
 
     def contribute_now(self, rank: int, contribution: Contribution, step: Step) -> None:
         """Apply one worker's part of a mini-batch at once (SSP, async), exactly once.
@@ -172,9 +196,8 @@ class Block:
         with self._lock:
             if step.clock <= self._applied_clocks.get(rank, -1):
                 return
+            self._apply(contribution, step)
             self._applied_clocks[rank] = step.clock
-            if contribution.delta is not None:
-                self._apply(contribution.rows, contribution.delta, step)
 
     def contribute(
         self, accumulator: Accumulator, rank: int, contribution: Contribution, step: Step
@@ -195,18 +218,23 @@ class Block:
             accumulator.reset()
             return True
 
-    def _apply(self, rows: RowIndices | None, delta: Array, step: Step) -> None:
-        if rows is None:
+    def _apply(self, contribution: Contribution, step: Step) -> None:
+        """Run the update function on the whole block, with zeros for rows that got nothing."""
+        delta, rows = contribution.delta, contribution.rows
+        if delta is not None and rows is None:
             self._update(self._writable(), delta, step)
             return
         if self._scratch is None:
-            self._scratch = np.zeros((len(self._values), *delta.shape[1:]), delta.dtype)
-        self._scratch[rows] = delta
-        self._update(self._writable(), self._scratch, step)
-        self._scratch[rows] = 0
+            self._scratch = np.zeros(self._delta_shape, self._delta_dtype)
+        if delta is not None:
+            self._scratch[rows] = delta
+        try:
+            self._update(self._writable(), self._scratch, step)
+        finally:
+            self._scratch.fill(0)
 
-    def _is_new(self, client: int, number: int) -> bool:
-        return self._applied.setdefault(client, AppliedNumbers()).admit(number)
+    def _applied_of(self, client: int) -> AppliedNumbers:
+        return self._applied.setdefault(client, AppliedNumbers())
 
     def _writable(self) -> Array:
         if self._pins:

@@ -76,6 +76,11 @@ class CheckpointFolder:
         self._drop_old()
         return final
 
+    def clear(self) -> None:
+        """Forget what an earlier run left here."""
+        for folder in self._path.glob("epoch-*"):
+            shutil.rmtree(folder)
+
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, or None.
 

@@ -51,16 +51,18 @@ class EpochLoop:
         controller: Controller,
         options: TrainOptions,
         progress: Progress,
-        folder: CheckpointFolder,
+        folder: CheckpointFolder | None,
         observer: TrainObserver,
     ) -> None:
+        """`folder`: where checkpoints are written; None: they are kept in memory only."""
         self._generation = generation
         self._events = controller.events
         self._options = options
         self._progress = progress
         self._folder = folder
         self._observer = observer
-        self._arrived: dict[int, list[WorkerReport]] = {}
+        self._arrived: dict[int, dict[int, WorkerReport]] = {}
+        self._ended_epoch = progress.checkpoint.epoch_count - 1
 
     def run(self) -> Checkpoint:
         """The final state. Raises GenerationLost, JobFailed or Interrupted."""
@@ -84,15 +86,20 @@ class EpochLoop:
         return None
 
     def _worker_done(self, report: WorkerReport) -> Checkpoint | None:
+        """Count a report; one that was sent again takes the place of the first."""
         meets = self._is_rendezvous(report.epoch)
-        if not meets:
+        if not meets or report.epoch <= self._ended_epoch:
             report.answer("continue")
-        reports = self._arrived.setdefault(report.epoch, [])
-        reports.append(report)
-        if len(reports) < self._options.workers:
+        if report.epoch <= self._ended_epoch:
             return None
+        by_rank = self._arrived.setdefault(report.epoch, {})
+        by_rank[report.rank] = report
+        if len(by_rank) < self._options.workers:
+            return None
+        reports = [by_rank[rank] for rank in sorted(by_rank)]
         del self._arrived[report.epoch]
-        final = self._end_epoch(sorted(reports, key=lambda each: each.rank))
+        final = self._end_epoch(reports)
+        self._ended_epoch = report.epoch
         if meets:
             for each in reports:
                 each.answer("continue" if final is None else "stop")
@@ -109,7 +116,8 @@ class EpochLoop:
             return None
         state = self._generation.read_state()
         checkpoint = Checkpoint(epoch + 1, model, state, tuple(self._progress.reports))
-        self._folder.write(checkpoint)
+        if self._folder is not None:
+            self._folder.write(checkpoint)
         self._progress.checkpoint = checkpoint
         return checkpoint if is_last else None
 
@@ -163,6 +171,8 @@ def _judge(event: ExecutorEnded) -> None:
     if event.outcome is None:
         raise GenerationLost(f"executor {event.number} died")
     if event.outcome.kind == "failed":
-        raise JobFailed(f"executor {event.number}: {event.outcome.detail}")
+        failure = JobFailed(f"executor {event.number}: {event.outcome.detail}")
+        failure.add_note(event.outcome.trace)
+        raise failure
     if event.outcome.kind == "aborted":
         raise GenerationLost(f"executor {event.number} was cut off: {event.outcome.detail}")

@@ -71,10 +71,11 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How `Executor.run` ended; `detail` explains everything but "finished"."""
+    """How `Executor.run` ended; `detail` (one line) explains everything but "finished"."""
 
     kind: Literal["finished", "aborted", "failed"]
     detail: str = ""
+    trace: str = ""
 
 
 class _Generation:
@@ -140,8 +141,8 @@ class Executor:
             return Outcome("aborted", str(lost))
         except MotetError as error:
             return Outcome("failed", str(error))
-        except Exception:
-            return Outcome("failed", traceback.format_exc())
+        except Exception as error:
+            return Outcome("failed", f"{type(error).__name__}: {error}", traceback.format_exc())
         return Outcome("finished")
 
     def abort(self) -> None:
@@ -162,6 +163,7 @@ class Executor:
         rank = assignment.rank
         assert rank is not None
         share = Share(assignment.app, assignment.schedule, generation.data_blocks)
+        generation.data_blocks.clear()
         generation.share = share
         client = TableClient(
             assignment.table,

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
@@ -32,6 +30,8 @@ from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
 from motet.runtime.table import MODEL_TABLE, TableSpec
+
+Array = NDArray[Any]
 
 
 class Job:
@@ -64,33 +64,35 @@ class Job:
     def run(self) -> TrainResult:
         """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""
         began_s = time.perf_counter()
-        scratch = tempfile.mkdtemp(prefix="motet-")
-        path = self._options.checkpoint_dir or Path(scratch)
-        folder = CheckpointFolder(path, self._fingerprint())
         try:
+            folder = self._folder()
             progress = self._first_progress(folder)
-            self._launch(self._plan.roles.executors)
-            final = self._train_through_failures(progress, folder)
-            return self._finish(final, progress, time.perf_counter() - began_s)
+            self._train_through_failures(progress, folder)
+            return self._finish(progress, time.perf_counter() - began_s)
         finally:
             self._close()
-            shutil.rmtree(scratch, ignore_errors=True)
 
-    # -- generations -----------------------------------------------------------------------------
+    # -- generations -------------------------------------------------------------------------------
 
-    def _train_through_failures(self, progress: Progress, folder: CheckpointFolder) -> Checkpoint:
+    def _train_through_failures(self, progress: Progress, folder: CheckpointFolder | None) -> None:
         number = 0
-        while progress.checkpoint.epoch_count < self._options.epochs:
+        while not self._is_over(progress):
             try:
-                return self._train_generation(number, progress, folder)
+                self._launch_missing()
+                self._train_generation(number, progress, folder)
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 self._recover(str(lost), progress)
                 number += 1
-        return progress.checkpoint
+
+    def _is_over(self, progress: Progress) -> bool:
+        until = self._options.until
+        losses = [report.loss for report in progress.reports]
+        is_converged = until is not None and until.met(losses)
+        return is_converged or progress.checkpoint.epoch_count >= self._options.epochs
 
     def _train_generation(
-        self, number: int, progress: Progress, folder: CheckpointFolder
-    ) -> Checkpoint:
+        self, number: int, progress: Progress, folder: CheckpointFolder | None
+    ) -> None:
         listening = self._controller.endpoint
         generation = Generation(number, self._plan, self._handles, listening, self._secret)
         try:
@@ -99,38 +101,48 @@ class Job:
             self._observer.started(len(self._rows), self._plan.table.model.nbytes)
             events = self._controller.events
             generation.start(lambda who, how: events.put(ExecutorEnded(number, who, how)))
-            return EpochLoop(
+            EpochLoop(
                 generation, self._controller, self._options, progress, folder, self._observer
             ).run()
         finally:
             generation.close()
 
     def _recover(self, cause: str, progress: Progress) -> None:
-        """Go back to the last checkpoint: stop what lives, replace what is dead."""
+        """Go back to the last checkpoint: stop what lives, let go of what is dead."""
         lost_at = progress.reports[-1].epoch + 1 if progress.reports else 0
         recovery = Recovery(lost_at, progress.checkpoint.epoch_count, cause)
-        if len(progress.recoveries) == self._options.max_recoveries:
+        if _in_a_row(progress) == self._options.max_recoveries:
             raise JobFailed(
-                f"gave up after {self._options.max_recoveries} recoveries; the last cause: {cause}"
+                f"gave up after {self._options.max_recoveries} recoveries without progress; "
+                f"the last cause: {cause}"
             )
         progress.reports[:] = progress.checkpoint.reports
         progress.recoveries.append(recovery)
         self._observer.recovering(recovery)
-        dead = [number for number, handle in self._handles.items() if not _answers(handle)]
-        for number in dead:
-            self._handles.pop(number).kill()
-        self._launch(dead)
+        for number, handle in list(self._handles.items()):
+            if not _answers(handle):
+                self._handles.pop(number).kill()
 
     # -- start and end ---------------------------------------------------------------------------
 
-    def _launch(self, machines: list[int]) -> None:
-        if machines:
-            self._observer.preparing(f"starting {len(machines)} executors")
+    def _launch_missing(self) -> None:
+        missing = [n for n in self._plan.roles.executors if n not in self._handles]
+        if missing:
+            self._observer.preparing(f"starting {len(missing)} executors")
             name = f"{self._app.name}-{os.getpid()}"
-            self._handles |= self._cluster.launch(name, machines, self._secret, self._app)
+            self._handles |= self._cluster.launch(name, missing, self._secret, self._app)
 
-    def _first_progress(self, folder: CheckpointFolder) -> Progress:
-        found = folder.latest() if self._options.resume else None
+    def _folder(self) -> CheckpointFolder | None:
+        """Where checkpoints are kept beyond this process; without `resume` old ones go."""
+        if self._options.checkpoint_dir is None:
+            return None
+        folder = CheckpointFolder(self._options.checkpoint_dir, self._fingerprint())
+        if not self._options.resume:
+            folder.clear()
+        return folder
+
+    def _first_progress(self, folder: CheckpointFolder | None) -> Progress:
+        found = None if folder is None else folder.latest()
         if found is not None:
             return Progress(found, list(found.reports), resumed_from_epoch=found.epoch_count)
         model = self._app.initial_model(self._rows, self._options.seed)
@@ -138,7 +150,8 @@ class Job:
             Checkpoint(0, np.asarray(model), self._rows.select(self._app.state_columns))
         )
 
-    def _finish(self, final: Checkpoint, progress: Progress, wall_s: float) -> TrainResult:
+    def _finish(self, progress: Progress, wall_s: float) -> TrainResult:
+        final = progress.checkpoint
         rows = self._rows.take(np.argsort(self._rows.ids)).with_columns(final.state.columns)
         self._app.adopt(final.model, rows)
         return TrainResult(
@@ -163,6 +176,7 @@ class Job:
             "parameters": {k: repr(v) for k, v in parameters.items() if k != "epochs"},
             "seed": self._options.seed,
             "instances": len(self._rows),
+            "data": _data_digest(self._rows, self._app.state_columns),
             "batches": self._plan.schedule.batch_count,
             "model_shape": list(model.shape),
             "model_dtype": model.dtype.str,
@@ -191,10 +205,17 @@ def _plan(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
     batch_size = app.batch_size
     if options.worker_batch_size is not None:
         batch_size = options.worker_batch_size * options.workers
+    schedule = Schedule.of(len(rows), batch_size, DATA_BLOCKS, options.seed)
+    if options.workers > schedule.block_count:
+        raise BadInput(
+            f"workers={options.workers}: {len(rows)} instances in mini-batches of "
+            f"{batch_size or len(rows)} make {schedule.block_count} data blocks, one worker each; "
+            "lower --workers or raise batch_size"
+        )
     return JobPlan(
         app=app,
         roles=Roles.spread(options.machines, options.workers, options.servers),
-        schedule=Schedule.of(len(rows), batch_size, DATA_BLOCKS, options.seed),
+        schedule=schedule,
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
         sync=Synchronisation(options.consistency, options.staleness, options.workers),
     )
@@ -208,9 +229,24 @@ def _answers(handle: ExecutorHandle) -> bool:
     return True
 
 
+def _in_a_row(progress: Progress) -> int:
+    """Recoveries that went back to the present checkpoint."""
+    here = progress.checkpoint.epoch_count
+    return sum(recovery.resumed_from_epoch == here for recovery in progress.recoveries)
+
+
 def _digest(final: Checkpoint) -> str:
+    return _sha256_of([("model", final.model), *final.state.arrays()])
+
+
+def _data_digest(rows: Rows, state_columns: tuple[str, ...]) -> str:
+    data = rows.select(name for name in rows.columns if name not in state_columns)
+    return _sha256_of([("ids", rows.ids), *data.arrays()])
+
+
+def _sha256_of(named: Iterable[tuple[str, Array]]) -> str:
     digest = hashlib.sha256()
-    for name, array in [("model", final.model), *final.state.arrays()]:
+    for name, array in named:
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

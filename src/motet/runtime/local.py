@@ -37,12 +37,12 @@ class LocalModel:
         """A view (all keys) or a copy (some); `compute` must not change it."""
         del step
         values = self.values if batch.keys is None else self.values[batch.keys]
-        return values, Transfer(values.nbytes, 0)
+        return values, Transfer(values.nbytes)
 
     def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
         """Apply at once: the only worker's update is the sum over all workers."""
         if update is None:
-            return Transfer(0, 0)
+            return Transfer()
         step = replace(step, statistics=update.statistics)
         if batch.keys is None:
             self._app.apply(self.values, update.delta, step)
@@ -50,7 +50,7 @@ class LocalModel:
             self._delta[batch.keys] = update.delta
             self._app.apply(self.values, self._delta, step)
             self._delta[batch.keys] = 0
-        return Transfer(update.delta.nbytes, 0)
+        return Transfer(update.delta.nbytes)
 
     def pull_all(self) -> Array:
         """The model itself."""

@@ -32,8 +32,6 @@ class Kind(IntEnum):
     PUT = 4
     LOAD_ROWS = 10
     READ_STATE = 11
-    ABORT = 12
-    SET_OWNERSHIP = 13
     EPOCH_DONE = 20
     BATCH_DONE = 21
 

@@ -8,9 +8,13 @@ gets a node of its own (STRICT_SPREAD).
 
 from __future__ import annotations
 
+import motet.runtime.ray_environment  # noqa: F401
+
+# isort: split
 import contextlib
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -18,7 +22,7 @@ from typing import Any, Self
 import ray
 from ray._private import ray_constants
 from ray._private import worker as ray_worker
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -30,6 +34,7 @@ from motet.transport import Endpoint
 
 _CALL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 180.0
+_KNOCK_TIMEOUT_S = 5.0
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -46,7 +51,7 @@ class RayCluster:
     @classmethod
     def embedded(cls, machines: int) -> Self:
         """Start Ray here with `machines` logical machines, reachable from loopback only."""
-        _prepare_ray()
+        _keep_ray_quiet()
         # Ray binds every interface unless it believes that this machine is a cluster alone.
         ray_constants.ENABLE_RAY_CLUSTER = False
         resources: dict[str, float] = {
@@ -66,15 +71,19 @@ class RayCluster:
 
     @classmethod
     def join(cls, address: str, machines: int) -> Self:
-        """Use a running Ray cluster. Raises Unreachable, or BadInput when it has too few nodes."""
-        _prepare_ray()
+        """Use a running Ray cluster. Raises Unreachable, or BadInput when it has too few nodes.
+
+        A token of Ray's (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token) is shown to it.
+        """
+        _keep_ray_quiet()
+        _require_listener(address)
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             first_line = str(error).strip().splitlines()[0]
             raise Unreachable(
-                f"--address {address}: no Ray cluster answers there ({first_line}); "
-                "start one with `ray start --head` or leave --address out"
+                f"--address {address}: the Ray cluster there refuses ({first_line}); its token "
+                "must be in ~/.ray/auth_token or RAY_AUTH_TOKEN, and both must run the same Ray"
             ) from error
         nodes = [node for node in ray.nodes() if node["Alive"]]
         if len(nodes) < machines:
@@ -113,6 +122,8 @@ class RayCluster:
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         except (RayError, TimeoutError) as error:
             remove_placement_group(group)
+            if isinstance(error, RayActorError):
+                raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
             raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
         gang = _Gang(group, len(machines))
         return {
@@ -243,15 +254,29 @@ class _RayExecutor:
     def _call(self, reference: Any) -> Any:
         try:
             return ray.get(reference, timeout=_CALL_TIMEOUT_S)
+        except RayTaskError as error:
+            raise JobFailed(f"executor {self.number}: {_brief(error)}") from error
         except (RayActorError, TimeoutError) as error:
             raise ExecutorLost(f"executor {self.number}: {_brief(error)}") from error
 
 
-def _prepare_ray() -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+def _keep_ray_quiet() -> None:
     # Ray prints a paragraph for every dead worker at any log level; the job reports it itself.
     ray_worker.print_to_stdstream = _print_nothing
+
+
+def _require_listener(address: str) -> None:
+    """Fail in seconds, not in Ray's minute, where nobody listens."""
+    host, separator, port = address.rpartition(":")
+    if not separator or "/" in address or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_KNOCK_TIMEOUT_S).close()
+    except OSError as error:
+        raise Unreachable(
+            f"--address {address}: nobody listens there ({error.strerror or error}); "
+            "start a cluster with `ray start --head` or leave --address out"
+        ) from error
 
 
 def _print_nothing(*args: object, **options: object) -> None:
@@ -263,6 +288,9 @@ def _machine(number: int) -> str:
 
 
 def _brief(error: BaseException) -> str:
+    """One line; of an exception in an executor its own message, not Ray's story around it."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
+        error = error.cause
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else ''}"
 

@@ -30,8 +30,7 @@ class RemoteModel:
     def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
         """The values of `batch.keys` as of the mini-batch's start; valid until the next pull."""
         plan = self._plan(batch)
-        values, wait_us = self._client.read(plan, step.clock, self._room(plan.length))
-        return values, Transfer(values.nbytes, wait_us)
+        return self._client.read(plan, step.clock, self._room(plan.length))
 
     def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
         """Contribute `update` (None: this worker has no instances in the mini-batch)."""
@@ -39,7 +38,7 @@ class RemoteModel:
         step = replace(step, statistics=statistics)
         head = PushHead(self._rank, step, len(batch.rows), is_last=True)
         delta = None if update is None else update.delta
-        return Transfer(self._client.contribute(self._plan(batch), delta, head), 0)
+        return self._client.contribute(self._plan(batch), delta, head)
 
     def pull_all(self) -> Array:
         """The whole model, with every mini-batch before `finished_clock` in it."""

@@ -96,25 +96,25 @@ class KeyPlan:
             self.blocks: list[int] = list(range(partition.block_count))
         else:
             self.blocks = self._divide(keys, cover_all)
-        self._version = -1
-        self._routes: list[Route] = []
-        self._chunks: dict[int, list[Route]] = {}
+        self._routes: tuple[int, list[Route]] = (-1, [])
+        self._chunks: tuple[int, int, list[Route]] = (-1, 0, [])
 
     def routes(self, ownership: Ownership) -> list[Route]:
         """One route per owner."""
-        if ownership.version != self._version:
-            self._routes = self.split(self.blocks, ownership)
-            self._chunks = {}
-            self._version = ownership.version
-        return self._routes
+        version, routes = self._routes
+        if version != ownership.version:
+            routes = self.split(self.blocks, ownership)
+            self._routes = (ownership.version, routes)
+        return routes
 
     def chunks(self, ownership: Ownership, row_limit: int) -> list[Route]:
         """The routes in pieces of at most `row_limit` rows (but at least one block)."""
-        routes = self.routes(ownership)
-        if row_limit not in self._chunks:
-            pieces = [route.chunks(row_limit, self.partition) for route in routes]
-            self._chunks[row_limit] = [chunk for route in pieces for chunk in route]
-        return self._chunks[row_limit]
+        version, limit, chunks = self._chunks
+        if (version, limit) != (ownership.version, row_limit):
+            pieces = [r.chunks(row_limit, self.partition) for r in self.routes(ownership)]
+            chunks = [chunk for route in pieces for chunk in route]
+            self._chunks = (ownership.version, row_limit, chunks)
+        return chunks
 
     def split(self, blocks: Iterable[int], ownership: Ownership) -> list[Route]:
         """Routes for some of the plan's blocks."""

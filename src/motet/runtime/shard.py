@@ -87,17 +87,6 @@ class Shard:
         for number in ownership.blocks_of(executor):
             self._add_block(number, update, first_clock)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the values."""
-        rows = sum(self._spec.partition.rows_in(number) for number in self._blocks)
-        return rows * self._spec.model.value_bytes
-
-    def set_ownership(self, ownership: Ownership) -> None:
-        """Learn a newer ownership table."""
-        if ownership.version > self._ownership.version:
-            self._ownership = ownership
-
     # -- requests ----------------------------------------------------------------------------------
 
     def pull(self, request: Request, target: Target) -> None:
@@ -157,6 +146,8 @@ class Shard:
     def _contribute(self, number: int, contribution: Contribution, head: PushHead) -> bool:
         block = self._blocks[number]
         if self._sync.consistency != "bsp":
+            if not head.instances:
+                return False
             share = head.instances / max(head.step.instances, 1)
             block.contribute_now(head.rank, contribution, replace(head.step, share=share))
             return False
@@ -185,7 +176,10 @@ class Shard:
             self._parked = waiting
         now_us = monotonic_us()
         for entry in due:
-            self._answer(entry.request, entry.named, WAIT.pack(now_us - entry.since_us))
+            try:
+                self._answer(entry.request, entry.named, WAIT.pack(now_us - entry.since_us))
+            except Exception as error:
+                entry.request.fail(error)
 
     # -- bytes -------------------------------------------------------------------------------------
 
@@ -252,11 +246,10 @@ class Shard:
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model
         values = np.zeros(self._spec.block_shape(number), model.dtype)
-        self._blocks[number] = Block(values, update, clock)
+        delta_shape, delta_dtype = self._spec.delta_block_shape(number), model.delta_value_dtype
+        self._blocks[number] = Block(values, update, delta_shape, delta_dtype, clock)
         self._block_clocks[number] = clock
-        self._accumulators[number] = Accumulator(
-            self._spec.delta_block_shape(number), model.delta_value_dtype, self._sync.worker_count
-        )
+        self._accumulators[number] = Accumulator(delta_shape, delta_dtype, self._sync.worker_count)
 
 
 _NO_STEP = Step(0, 0, 1, 0, 1, 1, 0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from motet.runtime.application import ModelTable
@@ -47,7 +46,3 @@ class TableSpec:
     def delta_block_shape(self, block: int) -> tuple[int, ...]:
         """Shape of a block's deltas."""
         return (self.partition.rows_in(block), *self.model.delta_value_shape)
-
-    def block_of_values(self, values: Array, block: int) -> Array:
-        """A block's own copy out of an array of all keys."""
-        return np.array(values[self.partition.slice_of(block)], dtype=self.model.dtype, order="C")

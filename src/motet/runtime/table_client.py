@@ -12,7 +12,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,9 @@ from motet.domain.errors import JobFailed
 from motet.runtime.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, encode_target
 from motet.runtime.ownership import Ownership
 from motet.runtime.routes import KeyPlan, Route
+from motet.runtime.subtask import monotonic_us
 from motet.runtime.table import TableSpec
+from motet.runtime.worker import Transfer
 from motet.transport import Call, Connection, Reply
 
 Array = NDArray[Any]
@@ -29,7 +33,11 @@ Indices = NDArray[np.int64]
 
 PUSH_CHUNK_BYTES = 2 << 20
 _REDIRECTS_FOR_S = 30.0
+_REDIRECT_PAUSE_S = 0.002
 _CLIENT = struct.Struct("<Q")
+
+
+Keys: TypeAlias = "Indices | Sequence[int] | KeyPlan | None"
 
 
 class Peers(Protocol):
@@ -91,20 +99,20 @@ class TableClient:
         self._check(keys)
         return KeyPlan(self.spec.partition, keys, cover_all=False)
 
-    def multi_get(self, keys: Indices | KeyPlan | None = None, out: Array | None = None) -> Array:
+    def multi_get(self, keys: Keys = None, out: Array | None = None) -> Array:
         """The values of unique keys in their order, `(len(keys), *value_shape)`; None: all."""
-        plan = keys if isinstance(keys, KeyPlan) else self.plan(keys)
-        return self.read(plan, ANY_CLOCK, out)[0]
+        return self.read(self._as_plan(keys), ANY_CLOCK, out)[0]
 
-    def multi_put(self, keys: Indices | KeyPlan | None, values: Array) -> None:
+    def multi_put(self, keys: Keys, values: Array) -> None:
         """Replace the values of unique keys (None: all)."""
-        self._write(Kind.PUT, keys, np.ascontiguousarray(values, self.spec.model.dtype))
+        model = self.spec.model
+        self._write(Kind.PUT, self._as_plan(keys), values, model.value_shape, model.dtype)
 
-    def multi_update(self, keys: Indices | KeyPlan | None, deltas: Array) -> None:
+    def multi_update(self, keys: Keys, deltas: Array) -> None:
         """Run the update function on unique keys (None: all), exactly once."""
-        self._write(
-            Kind.UPDATE, keys, np.ascontiguousarray(deltas, self.spec.model.delta_value_dtype)
-        )
+        model = self.spec.model
+        shape, dtype = model.delta_value_shape, model.delta_value_dtype
+        self._write(Kind.UPDATE, self._as_plan(keys), deltas, shape, dtype)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -120,37 +128,32 @@ class TableClient:
         model = self.spec.model
         return self._peers.empty((length, *model.value_shape), model.dtype)
 
-    def read(self, plan: KeyPlan, clock: int, out: Array | None) -> tuple[Array, int]:
-        """Values as of mini-batch `clock`'s start, and the microseconds that a server held them
-        back.
-        """
+    def read(self, plan: KeyPlan, clock: int, out: Array | None) -> tuple[Array, Transfer]:
+        """Values as of mini-batch `clock`'s start."""
         model = self.spec.model
-        if out is None:
-            out = self.buffer(plan.length)
-        destination = out
+        destination = self.buffer(plan.length) if out is None else out
 
-        def submit(route: Route) -> Call:
-            return self._peers.connection(route.owner).submit(
-                Kind.PULL, self._head(route, clock), (), route.views(destination)
-            )
+        def prepare(route: Route) -> _Message:
+            return _Message(Kind.PULL, self._head(route, clock), (), route.views(destination))
 
-        def receive(route: Route, reply: Reply) -> None:
+        transit, replies = self._run(plan, plan.routes(self._ownership), prepare)
+        for route, reply in replies:
             if route.index is not None:
                 part = np.frombuffer(reply.payload, model.dtype)
                 destination[route.index] = part.reshape(-1, *model.value_shape)
+        return destination, replace(transit, payload_bytes=destination.nbytes)
 
-        return out, self._run(plan, plan.routes(self._ownership), submit, receive)
-
-    def contribute(self, plan: KeyPlan, delta: Array | None, head: PushHead) -> int:
-        """Send a worker's part of a mini-batch (None: nothing); returns payload bytes."""
+    def contribute(self, plan: KeyPlan, delta: Array | None, head: PushHead) -> Transfer:
+        """Send a worker's part of a mini-batch (None: nothing, then `plan` has no keys)."""
         model = self.spec.model
         if delta is None:
-            plan = KeyPlan(self.spec.partition, np.empty(0, np.int64), cover_all=True)
             delta = np.empty((0, *model.delta_value_shape), model.delta_value_dtype)
         delta = np.ascontiguousarray(delta, model.delta_value_dtype)
-        encoded = head.encode()
-        self._send_in_chunks(Kind.PUSH, plan, delta, head.step.clock, lambda _: encoded)
-        return delta.nbytes
+        last, earlier = head.encode(), replace(head, is_last=False).encode()
+        clock = head.step.clock
+        return self._send(
+            Kind.PUSH, plan, delta, clock, lambda _, is_last: last if is_last else earlier
+        )
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -165,58 +168,89 @@ class TableClient:
         """The newest ownership table known here."""
         return self._ownership
 
-    def _write(self, kind: Kind, keys: Indices | KeyPlan | None, values: Array) -> None:
-        plan = keys if isinstance(keys, KeyPlan) else self.plan(keys)
+    def _as_plan(self, keys: Keys) -> KeyPlan:
+        if keys is None or isinstance(keys, KeyPlan):
+            return keys or self._everything
+        return self.plan(np.asarray(keys, dtype=np.int64))
+
+    def _write(
+        self,
+        kind: Kind,
+        plan: KeyPlan,
+        values: Array,
+        value_shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> None:
+        values = np.ascontiguousarray(values, dtype)
+        if values.shape != (plan.length, *value_shape):
+            raise ValueError(
+                f"values of shape {values.shape} for {plan.length} keys; "
+                f"this table takes {(plan.length, *value_shape)}"
+            )
         with self._lock:
             numbers = self._next_numbers.copy()
             self._next_numbers[plan.blocks] += 1
 
-        def extra(route: Route) -> bytes:
+        def extra(route: Route, is_last: bool) -> bytes:
+            del is_last
             return self._client + numbers[route.selection.blocks].tobytes()
 
-        self._send_in_chunks(kind, plan, values, ANY_CLOCK, extra)
+        self._send(kind, plan, values, ANY_CLOCK, extra)
 
-    def _send_in_chunks(
-        self, kind: Kind, plan: KeyPlan, values: Array, clock: int, extra: Callable[[Route], bytes]
-    ) -> None:
+    def _send(
+        self,
+        kind: Kind,
+        plan: KeyPlan,
+        values: Array,
+        clock: int,
+        extra: Callable[[Route, bool], bytes],
+    ) -> Transfer:
+        """Send every owner its part in chunks; `extra` is told which chunk is an owner's last."""
         row_bytes = max(values.nbytes // max(len(values), 1), 1)
-        row_limit = max(PUSH_CHUNK_BYTES // row_bytes, 1)
-        chunks = plan.chunks(self._ownership, row_limit)
+        chunks = plan.chunks(self._ownership, max(PUSH_CHUNK_BYTES // row_bytes, 1))
+        earlier = {id(one) for one, next_one in pairwise(chunks) if one.owner == next_one.owner}
 
-        def submit(route: Route) -> Call:
-            meta = self._head(route, clock) + extra(route)
-            return self._peers.connection(route.owner).submit(kind, meta, route.part_of(values))
+        def prepare(route: Route) -> _Message:
+            meta = self._head(route, clock) + extra(route, id(route) not in earlier)
+            return _Message(kind, meta, route.part_of(values), None)
 
-        self._run(plan, chunks, submit, _ignore)
+        transit, _ = self._run(plan, chunks, prepare)
+        return replace(transit, payload_bytes=values.nbytes)
 
     def _run(
-        self,
-        plan: KeyPlan,
-        routes: Sequence[Route],
-        submit: Callable[[Route], Call],
-        receive: Callable[[Route, Reply], None],
-    ) -> int:
-        """Send every route, wait for all, follow redirections; the longest time a server waited."""
-        pending = deque((route, submit(route)) for route in routes)
+        self, plan: KeyPlan, routes: Sequence[Route], prepare: Callable[[Route], _Message]
+    ) -> tuple[Transfer, list[tuple[Route, Reply]]]:
+        """Send every route, wait for all, follow redirections."""
+        ready = [(route, prepare(route)) for route in routes]
+        start_us = monotonic_us()
+        pending = deque((route, self._submit(route, message)) for route, message in ready)
         deadline_s = time.monotonic() + _REDIRECTS_FOR_S
+        replies: list[tuple[Route, Reply]] = []
         wait_us = 0
         while pending:
             route, call = pending.popleft()
             reply = call.wait()
             if reply.status == Status.OK:
-                receive(route, reply)
+                replies.append((route, reply))
                 if len(reply.meta):
                     wait_us = max(wait_us, int(WAIT.unpack(reply.meta)[0]))
             elif reply.status == Status.MOVED:
                 self._learn_from(reply, route, deadline_s)
                 for new in plan.split(route.selection.blocks.tolist(), self._ownership):
-                    pending.append((new, submit(new)))
+                    pending.append((new, self._submit(new, prepare(new))))
             else:
                 raise StaleGeneration(f"generation {self._generation} of the job has ended")
-        return wait_us
+        return Transfer(0, start_us, monotonic_us(), wait_us), replies
+
+    def _submit(self, route: Route, message: _Message) -> Call:
+        return self._peers.connection(route.owner).submit(*message)
 
     def _learn_from(self, reply: Reply, route: Route, deadline_s: float) -> None:
+        """Take the owner's table; pause when it is no newer (the block is on its way there)."""
+        known = self._ownership.version
         self.learn(Ownership.decode(reply.meta))
+        if self._ownership.version == known:
+            time.sleep(_REDIRECT_PAUSE_S)
         if time.monotonic() > deadline_s:
             raise JobFailed(
                 f"blocks {route.selection.blocks[:5].tolist()}... of table {self.spec.number} "
@@ -236,12 +270,21 @@ class TableClient:
         )
 
     def _check(self, keys: Indices) -> None:
-        if len(keys) and (int(keys.min()) < 0 or int(keys.max()) >= self.spec.model.key_count):
+        if not len(keys):
+            return
+        if int(keys.min()) < 0 or int(keys.max()) >= self.spec.model.key_count:
             raise IndexError(
                 f"keys {int(keys.min())}..{int(keys.max())}: "
                 f"the table has keys 0..{self.spec.model.key_count - 1}"
             )
+        if len(np.unique(keys)) < len(keys):
+            raise ValueError("a key is named twice; sum its deltas first")
 
 
-def _ignore(route: Route, reply: Reply) -> None:
-    del route, reply
+class _Message(NamedTuple):
+    """What one owner is sent, and where its reply goes."""
+
+    kind: Kind
+    meta: bytes
+    buffers: Sequence[Array]
+    into: Sequence[Array] | None

@@ -24,10 +24,19 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a COMM subtask moved, and how long a server made it wait for other workers."""
+    """What a COMM subtask moved, and when; messages are made and taken apart outside it.
 
-    payload_bytes: int
-    wait_us: int
+    `wait_us`: how long a server made it wait for other workers.
+    """
+
+    payload_bytes: int = 0
+    start_us: int = 0
+    end_us: int = 0
+    wait_us: int = 0
+
+    def subtask(self, kind: Kind, clock: int) -> Subtask:
+        """The subtask that this was."""
+        return Subtask(kind, clock, self.start_us, self.end_us, self.wait_us, self.payload_bytes)
 
 
 class ModelPort(Protocol):
@@ -57,7 +66,6 @@ class Share:
         merged = np.concatenate(positions)
         batches = schedule.batch_of(merged)
         self._order = np.argsort(batches, kind="stable")
-        self._block_sizes = [len(part) for part in positions]
         self.rows = Rows.concatenate([blocks[number] for number in self.block_numbers]).take(
             self._order
         )
@@ -72,17 +80,6 @@ class Share:
             rows = self.rows.slice(low, high)
             self._batches[number] = self._app.make_batch(rows) if high > low else _empty(rows)
         return self._batches[number]
-
-    def block_states(self) -> dict[int, Rows]:
-        """The state columns of every data block, in dealt order (for checkpoints and moves)."""
-        back = np.empty_like(self._order)
-        back[self._order] = np.arange(len(self._order))
-        state = self.rows.select(self._app.state_columns)
-        ends = np.cumsum(self._block_sizes)
-        return {
-            number: state.take(back[end - size : end])
-            for number, size, end in zip(self.block_numbers, self._block_sizes, ends, strict=True)
-        }
 
 
 class Worker:
@@ -122,16 +119,13 @@ class Worker:
         return self._app.evaluate(self._share.rows, self._model.pull_all())
 
     def _run_batch(self, batch: Batch, step: Step, log: SubtaskLog) -> None:
-        start = self._now_us()
         model, pulled = self._model.pull(batch, step)
-        middle = self._now_us()
-        log.add(Subtask(Kind.PULL, step.clock, start, middle, pulled.wait_us, pulled.payload_bytes))
+        log.add(pulled.subtask(Kind.PULL, step.clock))
+        start_us = self._now_us()
         update = self._app.compute(batch, model, step) if len(batch.rows) else None
-        end = self._now_us()
-        log.add(Subtask(Kind.COMP, step.clock, middle, end))
+        log.add(Subtask(Kind.COMP, step.clock, start_us, self._now_us()))
         pushed = self._model.push(batch, update, step)
-        finish = self._now_us()
-        log.add(Subtask(Kind.PUSH, step.clock, end, finish, pushed.wait_us, pushed.payload_bytes))
+        log.add(pushed.subtask(Kind.PUSH, step.clock))
 
     def _step(self, epoch: int, position: int, number: int) -> Step:
         schedule = self._schedule

@@ -108,7 +108,9 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         staleness=settings.staleness,
         worker_batch_size=settings.worker_batch_size,
         until=None if flags.until is None else StopRule.parse(flags.until),
-        checkpoint_every=flags.checkpoint_every or settings.checkpoint_every,
+        checkpoint_every=(
+            settings.checkpoint_every if flags.checkpoint_every is None else flags.checkpoint_every
+        ),
         checkpoint_dir=None if folder is None else folder.checkpoint_folder,
         resume=flags.resume,
         port=flags.port,

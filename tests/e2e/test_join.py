@@ -1,0 +1,96 @@
+"""`--address`: training on a Ray cluster that runs already."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+_BIN = Path(sys.executable).parent
+_START_TIMEOUT_S = 90
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A one-node Ray cluster of its own, started as a user starts it."""
+    port = free_port()
+    # Ray's socket names must stay under 107 characters, which pytest's folders are not.
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as home:
+        command = [
+            _BIN / "ray", "start", "--head", "--block", f"--port={port}", "--num-cpus=2",
+            "--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={home}",
+        ]  # fmt: skip
+        head = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            await_listener(head, port)
+            yield f"127.0.0.1:{port}"
+        finally:
+            end(head)
+
+
+def await_listener(head: subprocess.Popen[bytes], port: int) -> None:
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
+    while True:
+        assert head.poll() is None, "ray start ended early"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline_s, "Ray did not start listening"
+        else:
+            return
+
+
+def end(head: subprocess.Popen[bytes]) -> None:
+    family = [psutil.Process(head.pid), *psutil.Process(head.pid).children(recursive=True)]
+    os.killpg(head.pid, signal.SIGTERM)
+    for process in psutil.wait_procs(family, timeout=10)[1]:
+        process.kill()
+    head.wait()
+
+
+def train(address: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--json",
+         "--address", address, *more],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_a_job_trains_on_a_cluster_that_runs_already(address: str) -> None:
+    done = train(address, "--machines", "1")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["loss"]) == 3
+
+
+def test_more_machines_than_the_cluster_has_nodes_are_refused(address: str) -> None:
+    done = train(address, "--machines", "2")
+    assert done.returncode == 2
+    assert "has 1 node(s); lower --machines or add nodes" in done.stderr
+
+
+def test_an_address_where_nobody_listens_is_said_at_once() -> None:
+    done = train(f"127.0.0.1:{free_port()}", "--machines", "1")
+    assert done.returncode == 5
+    assert "nobody listens there" in done.stderr
+    assert "Traceback" not in done.stderr
