@@ -167,6 +167,45 @@ def test_a_resumed_job_continues_on_other_numbers_of_executors(tmp_path: Path) -
     assert result.app.visits_.tolist() == [6.0] * 203
 
 
+def test_resuming_a_converged_job_starts_nothing(tmp_path: Path) -> None:
+    rule = StopRule("loss", 1e9)
+    train(options(2, 1, checkpoint_dir=tmp_path, until=rule))
+    cluster = InProcessCluster(2)
+    wanted = options(2, 1, checkpoint_dir=tmp_path, until=rule, resume=True)
+    assert len(train(wanted, cluster=cluster).losses) == 1
+    assert cluster.launches == []
+
+
+def test_a_fresh_run_forgets_the_checkpoints_of_an_earlier_one(tmp_path: Path) -> None:
+    train(options(1, 1, epochs=9, checkpoint_dir=tmp_path, checkpoint_every=3))
+    train(options(1, 1, epochs=2, checkpoint_dir=tmp_path))
+    result = train(options(1, 1, epochs=3, checkpoint_dir=tmp_path, resume=True))
+    assert result.resumed_from_epoch == 2
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path: Path) -> None:
+    whole = train(options(2, 1, epochs=4))
+    train(options(2, 1, epochs=2, checkpoint_dir=tmp_path, checkpoint_every=1))
+    newest = tmp_path / "epoch-000002" / "arrays.npz"
+    newest.write_bytes(newest.read_bytes()[:-10])
+    result = train(options(2, 1, epochs=4, checkpoint_dir=tmp_path, resume=True))
+    assert result.resumed_from_epoch == 1
+    assert result.model_sha256 == whole.model_sha256
+
+
+def test_more_workers_than_data_blocks_are_refused() -> None:
+    with pytest.raises(BadInput, match="make 16 data blocks"):
+        train(options(17, 1), ToyRegression(batch_size=2))
+
+
+def test_other_data_of_the_same_size_is_another_job(tmp_path: Path) -> None:
+    train(options(1, 1, epochs=1, checkpoint_dir=tmp_path))
+    app = ToyRegression()
+    wanted = options(1, 1, checkpoint_dir=tmp_path, resume=True)
+    with pytest.raises(BadInput, match="data was"):
+        Job(app, app.prepare(None, seed=2), wanted, InProcessCluster(1)).run()
+
+
 def test_resuming_another_job_is_refused(tmp_path: Path) -> None:
     train(options(1, 1, epochs=1, checkpoint_dir=tmp_path))
     with pytest.raises(BadInput, match="seed was 0, now it is 5"):

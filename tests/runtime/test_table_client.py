@@ -139,6 +139,16 @@ def test_a_key_outside_the_table_is_refused(table: TableOnExecutors) -> None:
         table.client().get(50)
 
 
+def test_a_key_named_twice_is_refused(table: TableOnExecutors) -> None:
+    with pytest.raises(ValueError, match="named twice"):
+        table.client().multi_update([2, 2], np.ones((2, 3)))
+
+
+def test_values_that_do_not_fit_the_keys_are_refused(table: TableOnExecutors) -> None:
+    with pytest.raises(ValueError, match=r"takes \(2, 3\)"):
+        table.client().multi_put([1, 2], np.ones((2, 4)))
+
+
 def test_updates_of_many_clients_at_once_all_count(table: TableOnExecutors) -> None:
     def hammer(client: TableClient, seed: int) -> None:
         rng = np.random.default_rng(seed)
