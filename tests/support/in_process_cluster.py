@@ -6,11 +6,10 @@ import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from motet.transport import Endpoint
-
 from motet.runtime.application import Application
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
 from motet.runtime.executor import Assignment, Executor, Outcome
+from motet.transport import Endpoint
 
 
 class InProcessExecutor:
