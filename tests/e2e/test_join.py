@@ -92,5 +92,5 @@ def test_more_machines_than_the_cluster_has_nodes_are_refused(address: str) -> N
 def test_an_address_where_nobody_listens_is_said_at_once() -> None:
     done = train(f"127.0.0.1:{free_port()}", "--machines", "1")
     assert done.returncode == 5
-    assert "nobody listens there" in done.stderr
+    assert "127.0.0.1" in done.stderr
     assert "Traceback" not in done.stderr

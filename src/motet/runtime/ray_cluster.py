@@ -14,7 +14,6 @@ import motet.runtime.ray_environment  # noqa: F401
 import contextlib
 import logging
 import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -34,7 +33,6 @@ from motet.transport import Endpoint
 
 _CALL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 180.0
-_KNOCK_TIMEOUT_S = 5.0
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -76,7 +74,6 @@ class RayCluster:
         A token of Ray's (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token) is shown to it.
         """
         _keep_ray_quiet()
-        _require_listener(address)
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -263,20 +260,6 @@ class _RayExecutor:
 def _keep_ray_quiet() -> None:
     # Ray prints a paragraph for every dead worker at any log level; the job reports it itself.
     ray_worker.print_to_stdstream = _print_nothing
-
-
-def _require_listener(address: str) -> None:
-    """Fail in seconds, not in Ray's minute, where nobody listens."""
-    host, separator, port = address.rpartition(":")
-    if not separator or "/" in address or not port.isdigit():
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=_KNOCK_TIMEOUT_S).close()
-    except OSError as error:
-        raise Unreachable(
-            f"--address {address}: nobody listens there ({error.strerror or error}); "
-            "start a cluster with `ray start --head` or leave --address out"
-        ) from error
 
 
 def _print_nothing(*args: object, **options: object) -> None:
