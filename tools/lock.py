@@ -35,7 +35,9 @@ def main() -> None:
     """Resolve, replace the file, and make sure that it serves every Python."""
     packages = resolve(OLDEST_PYTHON)
     pins = sorted(f"{package['name'].lower()}=={package['version']}" for package in packages)
-    CONSTRAINTS.write_text(HEADER + "\n".join(pins) + "\n", encoding="utf-8")
+    text = HEADER + "\n".join(pins) + "\n"
+    if text != CONSTRAINTS.read_text(encoding="utf-8"):  # `make` looks at the file's time
+        CONSTRAINTS.write_text(text, encoding="utf-8")
     for python in NEWER_PYTHONS:
         resolve(python, f"--constraint={CONSTRAINTS}")
     print(f"{CONSTRAINTS.name}: {len(pins)} packages pinned", file=sys.stderr)
