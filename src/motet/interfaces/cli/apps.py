@@ -35,7 +35,7 @@ def list_apps(as_json: bool) -> None:
         return
     width = max(map(len, found))
     for name, app_class in found.items():
-        click.echo(f"{name:<{width}}  {_first_line(app_class)}")
+        click.echo(f"{name:<{width}}  {_summary(app_class)}")
 
 
 @app.command("describe", short_help="Show an application's parameters.")
@@ -72,7 +72,7 @@ def _entry(app_class: type[Estimator]) -> dict[str, Any]:
 
     return {
         "name": app_class.name,
-        "summary": _first_line(app_class),
+        "summary": _summary(app_class),
         "reads": app_class.dataset_kind,
         "epochs": app_class.default_epochs,
         "parameters": [
@@ -82,8 +82,10 @@ def _entry(app_class: type[Estimator]) -> dict[str, Any]:
     }
 
 
-def _first_line(app_class: type[Estimator]) -> str:
-    return (inspect.getdoc(app_class) or "").partition("\n")[0]
+def _summary(app_class: type[Estimator]) -> str:
+    """The first sentence of its docstring."""
+    first_line = (inspect.getdoc(app_class) or "").partition("\n")[0]
+    return first_line.partition(". ")[0].rstrip(".") + "."
 
 
 def _print_json(document: object) -> None:

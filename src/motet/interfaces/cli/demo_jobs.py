@@ -75,7 +75,7 @@ DEMO_JOBS = (
         title="what drives diabetes",
         noun="patients",
         settings=("l1_ratio_of_max=0.05", "standardize=true", "solver=fista"),
-        epochs=30,
+        epochs=60,
         workers=2,
         servers=1,
     ),
