@@ -55,11 +55,6 @@ ATTACH = 4
 """Not a request: the first reference announces a segment whose descriptor comes along."""
 DETACH = 8
 """Not a request: the first reference's segment is not used any more."""
-PROGRESS = 16
-"""Not yet the reply: its first `payload_bytes` bytes are in place in shared memory."""
-
-
-_PAYLOAD_ELSEWHERE = SHARED_PAYLOAD | PROGRESS
 
 
 class Header(NamedTuple):
@@ -85,7 +80,7 @@ class Header(NamedTuple):
     @property
     def inline_bytes(self) -> int:
         """Payload bytes that travel on the stream itself."""
-        return 0 if self.flags & _PAYLOAD_ELSEWHERE else self.payload_bytes
+        return 0 if self.flags & SHARED_PAYLOAD else self.payload_bytes
 
 
 class Reference(NamedTuple):

@@ -25,16 +25,18 @@ from motet.transport.sockets import hang_up
 
 _LOG = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 10.0
 MAX_STRANGERS = 64
 _BACKLOG = 128
+_ACCEPT_PAUSE_S = 0.05
 
 
 class Server:
     """Serves `handler` at a TCP port and at a unix socket for clients on the same host.
 
     `handler(request)` runs on the connection's thread and must not block for long: it holds back
-    the requests behind it (and nobody else's). Port 0 lets the system choose. Raises BadInput if
-    the address cannot be taken.
+    the requests behind it (and nobody else's). `host` is the address that clients use; port 0 lets
+    the system choose. Raises BadInput if the address cannot be taken.
     """
 
     def __init__(
@@ -73,7 +75,8 @@ class Server:
         for sock in strangers:
             hang_up(sock)
         for connection in connections:
-            connection.end()
+            if not connection.end(CLOSE_TIMEOUT_S):
+                _LOG.warning("a handler of %s does not return; left behind", connection.client_id)
         for thread in strangers.values():
             thread.join()
         for listener in self._listeners:
@@ -105,6 +108,7 @@ class Server:
         try:
             sock, _ = listener.accept()
         except OSError:
+            time.sleep(_ACCEPT_PAUSE_S)  # out of descriptors: the caller is still waiting
             return
         thread = threading.Thread(target=self._serve, args=(sock,), daemon=True)
         with self._lock:
