@@ -160,19 +160,22 @@ class Table:
         self.arena.close()
 
 
-def interleaved_s(contestants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Median seconds of each, taking turns."""
+def interleaved_s(
+    contestants: dict[str, Callable[[], None]], turns: int, burst: int
+) -> dict[str, float]:
+    """Median seconds of each, taking turns of `burst` operations one after another."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    for number in range(rounds + max(rounds // 10, 2)):
+    for number in range(turns + 1):
         for name, run in contestants.items():
-            began = time.perf_counter()
-            run()
-            if number >= max(rounds // 10, 2):
-                times[name].append(time.perf_counter() - began)
+            for _ in range(burst):
+                began = time.perf_counter()
+                run()
+                if number:
+                    times[name].append(time.perf_counter() - began)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def compare(label: str, size: int, rounds: int) -> list[Figure]:
+def compare(label: str, size: int, turns: int) -> list[Figure]:
     """Pull and push of one size over TCP and over shared memory."""
     raw = RawPeer()
     tcp, shared = Table(size, False), Table(size, True)
@@ -190,7 +193,8 @@ def compare(label: str, size: int, rounds: int) -> list[Figure]:
     if size == 4 * KB:
         contestants["raw many"] = lambda: raw.echo_many(room, OUTSTANDING)
         contestants["tcp many"] = lambda: tcp.pull_many(OUTSTANDING)
-    median_s = interleaved_s(contestants, rounds)
+    burst = 50 if size <= 64 * KB else 5 if size <= 2 * MB else 2
+    median_s = interleaved_s(contestants, turns, burst)
     for closing in (raw, tcp, shared):
         closing.close()
     return _figures(label, size, median_s)
@@ -237,8 +241,8 @@ def main() -> None:
     scale = 1 if arguments.quick else 4
     figures: list[Figure] = []
     for label, size in SIZES.items():
-        rounds = {4 * KB: 500, 64 * KB: 300, 2 * MB: 60, 64 * MB: 8}[size] * scale
-        figures += compare(label, size, rounds)
+        turns = {4 * KB: 15, 64 * KB: 10, 2 * MB: 15, 64 * MB: 5}[size] * scale
+        figures += compare(label, size, turns)
     report("parameter_server", "Whole stack against a plain socket, medians", figures)
 
 

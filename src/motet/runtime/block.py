@@ -158,6 +158,11 @@ class Block:
             if values is self._values:
                 self._pins -= 1
 
+    def to_bytes(self) -> bytes:
+        """A copy of the present values."""
+        with self._lock:
+            return self._values.tobytes()
+
     def gather(self, rows: RowIndices, out: Array) -> None:
         """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
         with self._lock:

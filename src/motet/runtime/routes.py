@@ -35,9 +35,12 @@ class Route:
     row_count: int
     runs: tuple[slice, ...] | None
     index: Indices | None
+    is_whole: bool = False
 
     def views(self, array: Array) -> list[Array] | None:
         """The stretches of `array` that this route fills, or None when they are scattered."""
+        if self.is_whole:
+            return [array]
         return None if self.runs is None else [array[run] for run in self.runs]
 
     def part_of(self, array: Array) -> list[Array]:
@@ -140,15 +143,17 @@ class KeyPlan:
         if self.keys is None:
             slices = [self.partition.slice_of(block) for block in blocks]
             positions = np.concatenate([np.arange(s.start, s.stop, s.step) for s in slices])
-            return _route(owner, Selection(numbers), positions)
+            return _route(owner, Selection(numbers), positions, self.length)
         nothing = np.empty(0, np.int64)
         positions = np.concatenate([self._positions.get(block, nothing) for block in blocks])
         rows = [self._rows.get(block, nothing.astype(np.uint32)) for block in blocks]
         counts = np.array([len(part) for part in rows], dtype=np.uint32)
-        return _route(owner, Selection(numbers, counts, np.concatenate(rows)), positions)
+        selection = Selection(numbers, counts, np.concatenate(rows))
+        return _route(owner, selection, positions, self.length)
 
 
-def _route(owner: int, selection: Selection, positions: Indices) -> Route:
+def _route(owner: int, selection: Selection, positions: Indices, length: int = -1) -> Route:
+    """`length`: of the caller's array, to know whether the route fills all of it in order."""
     runs = _runs(positions)
     scattered = len(runs) > 2 * len(selection.blocks)
     return Route(
@@ -158,6 +163,7 @@ def _route(owner: int, selection: Selection, positions: Indices) -> Route:
         len(positions),
         None if scattered else runs,
         positions if scattered else None,
+        runs == (slice(0, length),),
     )
 
 

@@ -8,6 +8,7 @@ more than `staleness` mini-batches behind; under async it never is.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,15 +39,20 @@ class Synchronisation:
     worker_count: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class _Named:
-    """The blocks that a request names, found once: the same workers name them again and again."""
+    """The blocks that a request names, found once: the same workers name them again and again.
+
+    `copy`: the shard's revision and its small values joined; one value, for threads share it.
+    """
 
     version: int
     numbers: NDArray[np.uint32]
     pieces: list[tuple[int, NDArray[np.uint32] | None]]
     blocks: list[Block]
     row_count: int | None
+    is_small: bool
+    copy: tuple[int, bytes] = (-1, b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +64,7 @@ class _Parked:
 
 
 _MOST_NAMED = 4096
+_SMALL_BYTES = 16 << 10
 
 
 class Shard:
@@ -78,6 +85,8 @@ class Shard:
         self._ownership = ownership
         self._executor = executor
         self._lock = threading.Lock()
+        self._revisions = itertools.count(1)
+        self._revision = 0
         self._parked: list[_Parked] = []
         self._named: dict[tuple[int, bytes], _Named] = {}
         self._worker_clocks = np.full(sync.worker_count, first_clock, dtype=np.int64)
@@ -111,6 +120,7 @@ class Shard:
             self._contribute(number, Contribution(delta, rows, head.step.statistics), head)
             for (number, rows), delta in zip(named.pieces, deltas, strict=True)
         ]
+        self._changed()
         request.reply(Status.OK)
         if any(committed) or (head.is_last and self._sync.consistency == "ssp"):
             self._release_parked(head)
@@ -126,6 +136,7 @@ class Shard:
         ):
             if delta is not None:
                 block.update(client, number, rows, delta, _NO_STEP)
+        self._changed()
         request.reply(Status.OK)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
@@ -139,6 +150,7 @@ class Shard:
         ):
             if new is not None:
                 block.put(client, number, rows, new)
+        self._changed()
         request.reply(Status.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
@@ -187,9 +199,28 @@ class Shard:
         if named.row_count is not None:
             request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
             return
+        if named.is_small:
+            request.reply(Status.OK, meta, [self._joined(named)])
+            return
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
         request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
+
+    def _joined(self, named: _Named) -> bytes:
+        """Small values as one copy, made anew after the shard has changed.
+
+        The revision is read before the values and set after they change, each time to a number it
+        never had: a copy that missed a change cannot look current.
+        """
+        now = self._revision
+        revision, data = named.copy
+        if revision != now:
+            data = b"".join([block.to_bytes() for block in named.blocks])
+            named.copy = (now, data)
+        return data
+
+    def _changed(self) -> None:
+        self._revision = next(self._revisions)
 
     def _gather(self, named: _Named, row_count: int) -> Array:
         model = self._spec.model
@@ -237,11 +268,16 @@ class Shard:
             selection.pieces(),
             [self._blocks[number] for number in selection.blocks.tolist()],
             None if selection.rows is None else len(selection.rows),
+            self._bytes_of(selection) <= _SMALL_BYTES,
         )
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
         self._named[key] = named
         return named
+
+    def _bytes_of(self, selection: Selection) -> int:
+        rows = sum(self._spec.partition.rows_in(number) for number in selection.blocks.tolist())
+        return rows * self._spec.model.value_bytes
 
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model

@@ -136,12 +136,13 @@ class TableClient:
         def prepare(route: Route) -> _Message:
             return _Message(Kind.PULL, self._head(route, clock), (), route.views(destination))
 
-        transit, replies = self._run(plan, plan.routes(self._ownership), prepare)
+        routes = plan.routes(self._ownership)
+        transfer, replies = self._run(plan, routes, prepare, destination.nbytes)
         for route, reply in replies:
             if route.index is not None:
                 part = np.frombuffer(reply.payload, model.dtype)
                 destination[route.index] = part.reshape(-1, *model.value_shape)
-        return destination, replace(transit, payload_bytes=destination.nbytes)
+        return destination, transfer
 
     def contribute(self, plan: KeyPlan, delta: Array | None, head: PushHead) -> Transfer:
         """Send a worker's part of a mini-batch (None: nothing, then `plan` has no keys)."""
@@ -214,15 +215,25 @@ class TableClient:
             meta = self._head(route, clock) + extra(route, id(route) not in earlier)
             return _Message(kind, meta, route.part_of(values), None)
 
-        transit, _ = self._run(plan, chunks, prepare)
-        return replace(transit, payload_bytes=values.nbytes)
+        return self._run(plan, chunks, prepare, values.nbytes)[0]
 
     def _run(
-        self, plan: KeyPlan, routes: Sequence[Route], prepare: Callable[[Route], _Message]
+        self,
+        plan: KeyPlan,
+        routes: Sequence[Route],
+        prepare: Callable[[Route], _Message],
+        payload_bytes: int,
     ) -> tuple[Transfer, list[tuple[Route, Reply]]]:
         """Send every route, wait for all, follow redirections."""
         ready = [(route, prepare(route)) for route in routes]
         start_us = monotonic_us()
+        if len(ready) == 1:
+            route, message = ready[0]
+            reply = self._peers.connection(route.owner).submit(*message).wait()
+            if reply.status == Status.OK:
+                wait_us = WAIT.unpack(reply.meta)[0] if reply.meta else 0
+                transfer = Transfer(payload_bytes, start_us, monotonic_us(), wait_us)
+                return transfer, [(route, reply)]
         pending = deque((route, self._submit(route, message)) for route, message in ready)
         deadline_s = time.monotonic() + _REDIRECTS_FOR_S
         replies: list[tuple[Route, Reply]] = []
@@ -240,7 +251,7 @@ class TableClient:
                     pending.append((new, self._submit(new, prepare(new))))
             else:
                 raise StaleGeneration(f"generation {self._generation} of the job has ended")
-        return Transfer(0, start_us, monotonic_us(), wait_us), replies
+        return Transfer(payload_bytes, start_us, monotonic_us(), wait_us), replies
 
     def _submit(self, route: Route, message: _Message) -> Call:
         return self._peers.connection(route.owner).submit(*message)

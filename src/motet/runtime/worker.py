@@ -7,8 +7,7 @@ parameter servers (`table_client.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ Array = NDArray[Any]
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """What a COMM subtask moved, and when; messages are made and taken apart outside it.
 
     `wait_us`: how long a server made it wait for other workers.
