@@ -83,6 +83,7 @@ class _Generation:
 
     def __init__(self, executor: int, assignment: Assignment, secret: bytes, arena: Arena) -> None:
         self.assignment = assignment
+        self.number = assignment.generation
         self.data_blocks: dict[int, Rows] = {}
         self.share: Share | None = None
         self.ended = threading.Event()
@@ -201,7 +202,7 @@ class Executor:
 
     def _handle_table(self, request: Request, generation: _Generation | None) -> None:
         target, offset = Target.decode(request.meta)
-        if generation is None or target.generation != generation.assignment.generation:
+        if generation is None or target.generation != generation.number:
             request.reply(Status.STALE)
             return
         shard = generation.shard
