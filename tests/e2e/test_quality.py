@@ -1,4 +1,4 @@
-"""What well-known single-machine libraries reach on real data, reached on 3 workers and 2 servers."""
+"""What single-machine libraries reach on real data, reached on 3 workers and 2 servers."""
 
 from __future__ import annotations
 
