@@ -11,7 +11,7 @@ import logging
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from motet.transport.framing import IOV_MAX, Piece, advance
 from motet.transport.sockets import hang_up
@@ -37,22 +37,31 @@ class _Outgoing:
         self.pieces[: index + 1] = [rest]
         self.total_bytes -= sent_bytes
 
+    def release(self) -> None:
+        """Sent or lost: the buffers are free."""
+        if self.on_sent is not None:
+            try:
+                self.on_sent()
+            except Exception:
+                _LOG.exception("a callback after sending failed")
+
 
 class Outbox:
     """A queue of frames for one socket. Thread-safe.
 
-    Invariant: while the queue is not empty, exactly one thread has the turn to send
-    (`_is_sending`).
+    Whoever holds the turn sends from the head of the queue; anybody appends to its tail. Holders
+    look at the queue again after they gave the turn up, so nothing is left lying.
     """
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._sock = sock
         self._name = name
-        self._lock = threading.Lock()
         self._queue: deque[_Outgoing] = deque()
-        self._is_sending = False
+        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._is_closed = False
         self._writer: threading.Thread | None = None
+        self._writer_has_turn = False
         self._work = threading.Semaphore(0)
 
     def post(self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None = None) -> None:
@@ -60,18 +69,8 @@ class Outbox:
 
         `on_sent` is called once the frame's buffers are free, also if it gets lost.
         """
-        entry = _Outgoing(pieces, total_bytes, on_sent)
-        with self._lock:
-            is_lost = self._is_closed
-            if not is_lost:
-                self._queue.append(entry)
-                if self._is_sending:
-                    return
-                self._is_sending = True
-        if is_lost:
-            _release([entry])
-        elif not self._send(pieces, socket.MSG_DONTWAIT):
-            self._leave_to_writer()
+        self._queue.append(_Outgoing(pieces, total_bytes, on_sent))
+        self._drain()
 
     def close(self) -> None:
         """Break the connection, forget what was not sent, and wait for the writer to end."""
@@ -79,95 +78,80 @@ class Outbox:
         with self._lock:
             self._is_closed = True
             writer = self._writer
-            lost = [] if self._is_sending else self._forget()
-        _release(lost)
         self._work.release()
         if writer is not None and writer is not threading.current_thread():
             writer.join()
+        self._drain()
 
-    def _send(self, batch: Sequence[Piece], flags: int) -> bool:
-        """Send until the queue is empty (True) or the socket is full (False)."""
-        while batch:
+    def _drain(self) -> None:
+        while self._queue and self._turn.acquire(blocking=False):
+            if not self._send(socket.MSG_DONTWAIT) and self._leave_to_writer():
+                return
+            self._turn.release()
+
+    def _send(self, flags: int) -> bool:
+        """Send until the queue is empty (True) or the socket is full (False). Holds the turn."""
+        queue = self._queue
+        while queue:
+            pieces = queue[0].pieces if len(queue) == 1 else self._batch()
             try:
-                if len(batch) == 1:
-                    sent_bytes = self._sock.send(batch[0], flags)
+                if len(pieces) == 1:
+                    sent_bytes = self._sock.send(pieces[0], flags)
                 else:
-                    sent_bytes = self._sock.sendmsg(batch[:IOV_MAX], (), flags)
+                    sent_bytes = self._sock.sendmsg(pieces[:IOV_MAX], (), flags)
             except BlockingIOError:
                 return False
             except OSError:
-                self._break()
+                hang_up(self._sock)
+                self._forget()
                 return True
-            complete, batch = self._account(sent_bytes)
-            _release(complete)
+            self._account(sent_bytes)
         return True
 
-    def _account(self, sent_bytes: int) -> tuple[list[_Outgoing], list[Piece]]:
-        """Take what was sent off the queue; returns the complete frames and what to send next.
-
-        If nothing is left this thread's turn is over.
-        """
-        complete: list[_Outgoing] = []
-        queue = self._queue
-        with self._lock:
-            while queue and sent_bytes >= queue[0].total_bytes:
-                entry = queue.popleft()
-                sent_bytes -= entry.total_bytes
-                complete.append(entry)
-            if sent_bytes:
-                queue[0].advance(sent_bytes)
-            if not queue:
-                self._is_sending = False
-                return complete, []
-            return complete, self._batch()
-
     def _batch(self) -> list[Piece]:
+        """The next pieces to send, of as many frames as one system call takes."""
         batch: list[Piece] = []
-        for entry in self._queue:
+        for entry in self._queue.copy():
             batch.extend(entry.pieces)
             if len(batch) >= IOV_MAX:
                 break
         return batch
 
-    def _leave_to_writer(self) -> None:
+    def _account(self, sent_bytes: int) -> None:
+        """Take what was sent off the queue. Holds the turn."""
+        queue = self._queue
+        while queue and sent_bytes >= queue[0].total_bytes:
+            entry = queue.popleft()
+            sent_bytes -= entry.total_bytes
+            entry.release()
+        if sent_bytes:
+            queue[0].advance(sent_bytes)
+
+    def _leave_to_writer(self) -> bool:
+        """Give the turn to the writer thread; False if the connection was closed meanwhile."""
         with self._lock:
-            if not self._is_closed and self._writer is None:
+            if self._is_closed:
+                self._forget()
+                return False
+            if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name=self._name, daemon=True)
                 self._writer.start()
-            lost = self._forget() if self._is_closed else []
-        _release(lost)
+            self._writer_has_turn = True
         self._work.release()
+        return True
 
     def _write(self) -> None:
-        """The writer thread: takes the turn to send whenever it is given."""
+        """The writer thread: sends whenever it is given the turn, ends when woken without it."""
         while True:
             self._work.acquire()
-            with self._lock:
-                if self._is_closed:
-                    lost = self._forget()
-                    break
-                batch = self._batch()
-            self._send(batch, 0)
-        _release(lost)
+            if not self._writer_has_turn:
+                return
+            self._send(0)
+            self._writer_has_turn = False
+            self._turn.release()
+            self._drain()
 
-    def _break(self) -> None:
-        hang_up(self._sock)
-        with self._lock:
-            self._is_closed = True
-            lost = self._forget()
-        _release(lost)
-
-    def _forget(self) -> list[_Outgoing]:
-        self._is_sending = False
-        lost = list(self._queue)
-        self._queue.clear()
-        return lost
-
-
-def _release(entries: Sequence[_Outgoing]) -> None:
-    for entry in entries:
-        if entry.on_sent is not None:
-            try:
-                entry.on_sent()
-            except Exception:
-                _LOG.exception("a callback after sending failed")
+    def _forget(self) -> None:
+        """Drop what was not sent. Holds the turn."""
+        while self._queue:
+            self._queue.popleft().release()

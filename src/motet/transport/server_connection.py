@@ -88,13 +88,14 @@ class ServerConnection:
 
     def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
         """Send a reply, or on the connection's own thread put it with those about to be sent."""
+        is_own_thread = threading.get_ident() == self._thread_id
         if size > JOIN_BYTES:
             self._outbox.post([head, *views], len(head) + size, on_sent)
             return
         data = b"".join((head, *views)) if views else head
         if on_sent is not None:
             on_sent()
-        if threading.get_ident() == self._thread_id:
+        if is_own_thread:
             self._small_replies.append(data)
         else:
             self._outbox.post([data], len(data))
