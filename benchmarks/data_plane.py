@@ -1,35 +1,28 @@
-"""How much of the machine's speed the data plane keeps: pull and push beside a plain socket copy.
+"""The data plane alone, without tables: pull and push beside a plain socket copy, in one run.
 
-Everything is measured in one run and interleaved, because only ratios within one run are safe:
-a raw two-process socket copy, Motet over TCP, Motet over shared memory, and a memory copy.
-
-    python benchmarks/data_plane.py [--json FILE] [--rounds N]
-
-Latencies are medians in microseconds. A ratio is Motet's speed over the reference's; the target is
-the least ratio that is accepted.
+Contestants take turns: a raw two-process socket copy, Motet over TCP, Motet over shared memory, and
+a memory copy. Figures are medians; only ratios within the run are safe. `parameter_server.py`
+measures the same through the whole stack.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import socket
 import statistics
 import struct
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from functools import partial
 from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from motet.transport import (
     Arena,
+    Call,
     Connection,
     Endpoint,
     Request,
@@ -37,60 +30,21 @@ from motet.transport import (
     new_secret,
     use_short_switch_interval,
 )
+from support.figures import Figure, parser, report
 
 KB, MB = 1 << 10, 1 << 20
 SIZES = {"4 KB": 4 * KB, "64 KB": 64 * KB, "2 MB": 2 * MB, "64 MB": 64 * MB}
 REPEATS = {4 * KB: 300, 64 * KB: 150, 2 * MB: 30, 64 * MB: 3}
 LARGEST = max(SIZES.values())
+PUSH_CHUNK = 2 * MB // 4
 WINDOW = 16
-WINDOW_CALLS = 800
+WINDOW_CALLS = 400
 PULL, PUSH, ECHO = 1, 2, 3
 _RAW_HEAD = struct.Struct("<II8x")
 _LENGTH = struct.Struct("<I")
 
-Array = NDArray[np.float32]
-
-
-class Subject(Protocol):
-    """Something that moves float32 values between this process and a server's."""
-
-    def pull(self, size_bytes: int) -> None:
-        """Copy the server's values here."""
-        ...
-
-    def push(self, size_bytes: int) -> None:
-        """Copy values to the server, which adds them up (the raw server only receives them)."""
-        ...
-
-    def pull_window(self, size_bytes: int, count: int) -> None:
-        """`count` pulls, 16 of them under way at any time."""
-        ...
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One comparison."""
-
-    operation: str
-    size: str
-    subject: str
-    reference: str
-    microseconds: float
-    reference_microseconds: float
-    target: float | None
-
-    @property
-    def ratio(self) -> float:
-        """Speed over the reference's speed."""
-        return self.reference_microseconds / self.microseconds
-
-    @property
-    def verdict(self) -> str:
-        """ok, MISS, or nothing where no target is set."""
-        if self.target is None:
-            return ""
-        return "ok" if self.ratio >= self.target else "MISS"
-
+Array = NDArray[Any]
+Action = Callable[[], None]
 
 # -- the plain socket copy ---------------------------------------------------------------------
 
@@ -108,7 +62,7 @@ def serve_raw(pipe: Pipe) -> None:
     pipe.send(listener.getsockname())
     sock, _ = listener.accept()
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    data = memoryview(np.ones(LARGEST // 4, np.float32)).cast("B")
+    data = np.ones(LARGEST, np.uint8).data
     head = memoryview(bytearray(_RAW_HEAD.size))
     while sock.recv_into(head, 0, socket.MSG_WAITALL):
         operation, size_bytes = _RAW_HEAD.unpack(head)
@@ -123,15 +77,15 @@ class RawSocket:
     def __init__(self, address: tuple[str, int]) -> None:
         self._sock = socket.create_connection(address)
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._data = memoryview(np.ones(LARGEST // 4, np.float32)).cast("B")
+        self._data = np.ones(LARGEST, np.uint8).data
 
     def pull(self, size_bytes: int) -> None:
-        """See Subject."""
+        """Receive values."""
         self._sock.sendall(_RAW_HEAD.pack(PULL, size_bytes))
         receive_exactly(self._sock, self._data[:size_bytes])
 
     def push(self, size_bytes: int) -> None:
-        """See Subject."""
+        """Send values and wait for a byte."""
         self._sock.sendall(_RAW_HEAD.pack(PUSH, size_bytes))
         self._sock.sendall(self._data[:size_bytes])
         self._sock.recv(1)
@@ -141,15 +95,15 @@ class RawSocket:
         self._sock.sendall(_RAW_HEAD.pack(ECHO, size_bytes) + bytes(size_bytes))
         receive_exactly(self._sock, self._data[:size_bytes])
 
-    def pull_window(self, size_bytes: int, count: int) -> None:
-        """See Subject."""
+    def window(self, size_bytes: int) -> None:
+        """Pulls, 16 of them under way at any time."""
         head = _RAW_HEAD.pack(PULL, size_bytes)
         view = self._data[:size_bytes]
         for _ in range(WINDOW):
             self._sock.sendall(head)
-        for done in range(count):
+        for done in range(WINDOW_CALLS):
             receive_exactly(self._sock, view)
-            if done + WINDOW < count:
+            if done + WINDOW < WINDOW_CALLS:
                 self._sock.sendall(head)
 
 
@@ -192,12 +146,12 @@ class Motet:
         self._source[:] = 0
 
     def pull(self, size_bytes: int) -> None:
-        """See Subject."""
+        """Receive values."""
         self._submit_pull(size_bytes).wait()
 
     def push(self, size_bytes: int) -> None:
-        """See Subject. Divided like a table's pushes, so that copying and adding overlap."""
-        source, step = self._source[: size_bytes // 4], 2 * MB // 4
+        """Send values, divided like a table's, so that copying and adding overlap."""
+        source, step = self._source[: size_bytes // 4], PUSH_CHUNK
         calls = [
             self._connection.submit(PUSH, b"", [source[start : start + step]])
             for start in range(0, len(source), step)
@@ -205,15 +159,15 @@ class Motet:
         for call in calls:
             call.wait()
 
-    def pull_window(self, size_bytes: int, count: int) -> None:
-        """See Subject."""
+    def window(self, size_bytes: int) -> None:
+        """Pulls, 16 of them under way at any time."""
         calls = [self._submit_pull(size_bytes) for _ in range(WINDOW)]
-        for done in range(count):
+        for done in range(WINDOW_CALLS):
             calls[done % WINDOW].wait()
-            if done + WINDOW < count:
+            if done + WINDOW < WINDOW_CALLS:
                 calls[done % WINDOW] = self._submit_pull(size_bytes)
 
-    def _submit_pull(self, size_bytes: int) -> Any:
+    def _submit_pull(self, size_bytes: int) -> Call:
         return self._connection.submit(
             PULL, _LENGTH.pack(size_bytes), into=[self._target[: size_bytes // 4]]
         )
@@ -233,89 +187,81 @@ class Memory:
 
 # -- measuring ---------------------------------------------------------------------------------
 
-Action = Callable[[], None]
+# (operation, size): Motet over TCP against the plain socket, then over shared memory against a
+# memory copy. The whole stack's targets are these with room for the table on top.
+TCP_TARGETS = {
+    ("pull", "4 KB"): ("raw echo", 1 / 1.5),
+    ("window", "4 KB"): ("raw window", 0.5),
+    ("pull", "2 MB"): ("raw pull", 0.8),
+    ("pull", "64 MB"): ("raw pull", 0.8),
+    ("push", "64 MB"): ("raw push", 0.6),
+}
+SHARED_TARGETS = {
+    (operation, size): ("memory copy", 0.4)
+    for operation in ("pull", "push")
+    for size in ("2 MB", "64 MB")
+}
 
 
 def median_us(action: Action, repeats: int) -> float:
     """Median duration of `repeats` calls."""
-    durations = []
+    durations_ns = []
     for _ in range(repeats):
         begin_ns = time.perf_counter_ns()
         action()
-        durations.append(time.perf_counter_ns() - begin_ns)
-    return statistics.median(durations) / 1e3
+        durations_ns.append(time.perf_counter_ns() - begin_ns)
+    return statistics.median(durations_ns) / 1e3
 
 
 def measure(actions: dict[str, tuple[Action, int]], rounds: int) -> dict[str, float]:
     """Median over interleaved rounds of every action's median duration in microseconds."""
     for action, _ in actions.values():
         median_us(action, 2)
-    samples: dict[str, list[float]] = {name: [] for name in actions}
+    samples_us: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(rounds):
         for name, (action, repeats) in actions.items():
-            samples[name].append(median_us(action, repeats))
-    return {name: statistics.median(values) for name, values in samples.items()}
+            samples_us[name].append(median_us(action, repeats))
+    return {name: statistics.median(values) for name, values in samples_us.items()}
 
 
-def actions_for(size: str, subjects: dict[str, Any]) -> dict[str, tuple[Action, int]]:
+def actions_for(size: str, contestants: dict[str, Any]) -> dict[str, tuple[Action, int]]:
     """What is measured at one size."""
     size_bytes = SIZES[size]
-    repeats = REPEATS[size_bytes]
-    actions: dict[str, tuple[Action, int]] = {}
-    for name, subject in subjects.items():
-        for operation in ("pull", "push", "copy", "echo"):
-            method = getattr(subject, operation, None)
-            if method is not None and (operation != "echo" or size_bytes == 4 * KB):
-                actions[f"{name} {operation}"] = (lambda m=method: m(size_bytes), repeats)
-    if size_bytes == 4 * KB:
-        for name, subject in subjects.items():
-            if hasattr(subject, "pull_window"):
-                window = subject.pull_window
-                actions[f"{name} window"] = (lambda w=window: w(size_bytes, WINDOW_CALLS), 3)
-    return actions
+    operations = ["pull", "push", "copy"] + (["echo", "window"] if size == "4 KB" else [])
+    return {
+        f"{name} {operation}": (
+            partial(getattr(contestant, operation), size_bytes),
+            3 if operation == "window" else REPEATS[size_bytes],
+        )
+        for name, contestant in contestants.items()
+        for operation in operations
+        if hasattr(contestant, operation)
+    }
 
 
-TARGETS: dict[tuple[str, str, str], tuple[str, float]] = {
-    ("tcp", "pull", "4 KB"): ("raw echo", 1 / 1.5),
-    ("tcp", "window", "4 KB"): ("raw window", 0.5),
-    ("tcp", "pull", "2 MB"): ("raw pull", 0.8),
-    ("tcp", "pull", "64 MB"): ("raw pull", 0.8),
-    ("tcp", "push", "64 MB"): ("raw push", 0.6),
-    ("shared", "pull", "2 MB"): ("memory copy", 0.4),
-    ("shared", "push", "2 MB"): ("memory copy", 0.4),
-    ("shared", "pull", "64 MB"): ("memory copy", 0.4),
-    ("shared", "push", "64 MB"): ("memory copy", 0.4),
-}
-
-
-def figures_of(size: str, measured: dict[str, float]) -> list[Figure]:
+def figures_of(size: str, measured_us: dict[str, float]) -> list[Figure]:
     """Motet's figures at one size beside their references."""
     figures = []
-    for key, microseconds in measured.items():
-        subject, operation = key.rsplit(" ", 1)
-        if subject in ("raw", "memory"):
+    for key, own_us in measured_us.items():
+        contestant, operation = key.rsplit(" ", 1)
+        if contestant in ("raw", "memory"):
             continue
-        default = (f"raw {operation}", None)
-        reference, target = TARGETS.get((subject.split()[0], operation, size), default)
+        targets = TCP_TARGETS if contestant == "TCP" else SHARED_TARGETS
+        peer, target = targets.get((operation, size), (f"raw {operation}", None))
         figures.append(
-            Figure(operation, size, subject, reference, microseconds, measured[reference], target)
+            Figure(
+                name=f"{contestant} {operation} {size}",
+                measured=f"{own_us:.1f} us",
+                peer=f"{measured_us[peer]:.1f} {peer}",
+                ratio=measured_us[peer] / own_us,
+                target=target,
+            )
         )
     return figures
 
 
-def show(figure: Figure) -> None:
-    """One line of the report."""
-    target = "" if figure.target is None else f">= {figure.target:.2f}"
-    print(
-        f"{figure.size:>6} {figure.operation:<7} {figure.subject:<16} "
-        f"{figure.microseconds:>10.1f} us  {figure.reference:<12} "
-        f"{figure.reference_microseconds:>10.1f} us  ratio {figure.ratio:5.2f} "
-        f"{target:<8} {figure.verdict}"
-    )
-
-
-def run(rounds: int, sizes: list[str]) -> list[Figure]:
-    """Measure everything; prints as it goes."""
+def run(rounds: int) -> list[Figure]:
+    """Measure everything."""
     context = multiprocessing.get_context("spawn")
     secret = new_secret()
     here_raw, there_raw = context.Pipe()
@@ -326,40 +272,31 @@ def run(rounds: int, sizes: list[str]) -> list[Figure]:
     ]
     for process in processes:
         process.start()
-    endpoint = here.recv()
-    arena = Arena()
-    subjects = {
+    endpoint, arena = here.recv(), Arena()
+    contestants = {
         "raw": RawSocket(here_raw.recv()),
-        "tcp": Motet(endpoint, secret, None, push_from_arena=False),
-        "shared": Motet(endpoint, secret, arena, push_from_arena=False),
-        "shared (in place)": Motet(endpoint, secret, arena, push_from_arena=True),
+        "TCP": Motet(endpoint, secret, None, push_from_arena=False),
+        "shared": Motet(endpoint, secret, arena, push_from_arena=True),
+        "shared, staged": Motet(endpoint, secret, arena, push_from_arena=False),
         "memory": Memory(),
     }
-    figures: list[Figure] = []
-    for size in sizes:
-        for figure in figures_of(size, measure(actions_for(size, subjects), rounds)):
-            show(figure)
-            figures.append(figure)
+    figures = [
+        figure
+        for size in SIZES
+        for figure in figures_of(size, measure(actions_for(size, contestants), rounds))
+    ]
     for process in processes:
         process.terminate()
         process.join()
     return figures
 
 
-def main() -> int:
-    """Run, print, and write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=list(SIZES))
-    arguments = parser.parse_args()
+def main() -> None:
+    """The data plane alone beside a plain socket and a memory copy."""
+    arguments = parser(main.__doc__ or "").parse_args()
     use_short_switch_interval()
-    figures = run(arguments.rounds, arguments.sizes)
-    if arguments.json:
-        rows = [asdict(f) | {"ratio": f.ratio, "verdict": f.verdict} for f in figures]
-        arguments.json.write_text(json.dumps({"figures": rows}, indent=1) + "\n")
-    return 0
+    report("data_plane", main.__doc__ or "", run(rounds=3 if arguments.quick else 9))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,13 +19,13 @@ from motet.runtime.application import Application
 from motet.runtime.job import Job
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.ray_cluster import RayCluster
-from support.figures import Figure, parser, report
+from support.figures import RESULTS, Figure, parser, report
 
 CASES = {
-    "mlr": "synthetic-classification:samples=20000,features=400,classes=10,seed=1",
+    "mlr": "synthetic-classification:rows=20000,features=400,classes=10,seed=1",
     "nmf": "synthetic-ratings:users=6000,items=2000,rank=16,density=0.05,seed=1",
     "lda": "pydoc",
-    "lasso": "synthetic-regression:samples=40000,features=200,seed=1",
+    "lasso": "synthetic-regression:rows=40000,features=200,seed=1",
 }
 WORKERS = (1, 2, 4)
 
@@ -71,6 +71,25 @@ def measure(cluster: RayCluster, name: str, data: str, workers: int, epochs: int
     )
 
 
+def draw(figures: list[Figure], cores: int) -> None:
+    """Speed-up against workers, a line per application."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    axes.plot(WORKERS, [min(w, cores) for w in WORKERS], "--", color="#888", label="cores allow")
+    for name in CASES:
+        ratios = [f.ratio for f in figures if f.name.startswith(f"{name},") and f.ratio]
+        axes.plot(WORKERS, ratios, marker="o", label=name)
+    axes.set_xlabel("workers")
+    axes.set_ylabel("speed-up of an epoch")
+    axes.set_xticks(WORKERS)
+    axes.legend(frameon=False)
+    figure.savefig(RESULTS / "scaling.png", dpi=120)
+
+
 def main() -> None:
     """All applications with all numbers of workers in one run."""
     arguments = parser(main.__doc__ or "").parse_args()
@@ -94,6 +113,7 @@ def main() -> None:
                 Figure(f"{name}, memory of an executor", f"{alone.executor_bytes / 2**20:.0f} MiB")
             )
     report("scaling", "Epoch time, speed-up over one worker, and memory", figures, plot=False)
+    draw(figures, cores)
 
 
 if __name__ == "__main__":

@@ -46,13 +46,17 @@ class Job:
         observer: TrainObserver | None = None,
     ) -> None:
         """`rows`: as made by `app.prepare`. Raises BadInput for options that cannot work."""
-        _check(app, options, cluster)
+        if options.machines > cluster.machine_count:
+            raise BadInput(
+                f"machines={options.machines}: the cluster has {cluster.machine_count}; "
+                "lower --machines"
+            )
+        self._plan = plan_job(app, rows, options)
         self._app = app
         self._rows = rows
         self._options = options
         self._cluster = cluster
         self._observer = observer or TrainObserver()
-        self._plan = _plan(app, rows, options)
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
         self._handles: dict[int, ExecutorHandle] = {}
@@ -183,7 +187,7 @@ class Job:
         }
 
 
-def _check(app: Application, options: TrainOptions, cluster: Cluster) -> None:
+def _check(app: Application, options: TrainOptions) -> None:
     if options.consistency != "bsp" and app.needs_bsp:
         raise BadInput(
             f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
@@ -194,14 +198,14 @@ def _check(app: Application, options: TrainOptions, cluster: Cluster) -> None:
             f"worker_batch_size={options.worker_batch_size}: {app.name} always takes the whole "
             "data set as one mini-batch; leave worker_batch_size out"
         )
-    if options.machines > cluster.machine_count:
-        raise BadInput(
-            f"machines={options.machines}: the cluster has {cluster.machine_count}; "
-            "lower --machines"
-        )
 
 
-def _plan(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
+def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
+    """How a job will be laid out. Raises BadInput for options that cannot work together.
+
+    Needs no cluster, so a command can refuse before it starts one.
+    """
+    _check(app, options)
     batch_size = app.batch_size
     if options.worker_batch_size is not None:
         batch_size = options.worker_batch_size * options.workers

@@ -1,6 +1,7 @@
 """What Ray must find in the environment when it is first imported; import this before Ray.
 
-Ray's clusters ask for a token by default, but its clients show theirs only when told to.
+Ray's clusters ask for a token by default, but its clients show theirs only when told to. And an
+embedded Ray starts idle workers ahead of need, which executors cannot use.
 """
 
 from __future__ import annotations
@@ -8,11 +9,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+_WANTED = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
+
 
 def prepare() -> None:
     """Set what the user has not set."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    for name, value in _WANTED.items():
+        os.environ.setdefault(name, value)
     if _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 

@@ -18,6 +18,7 @@ from motet.interfaces.cli.memory_check import require_memory
 from motet.interfaces.cli.settings import Settings, read_settings
 from motet.interfaces.cli.train_screen import LineProgress
 from motet.report.run_files import RunFolder
+from motet.runtime.job import plan_job
 from motet.runtime.options import StopRule, TrainOptions, TrainResult
 from motet.runtime.rows import Rows
 
@@ -80,6 +81,7 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
     rows = app.prepare(dataset, options.seed)
     require_memory(app.model_table(), options.workers, flags.address is None, options.servers)
+    plan_job(app, rows, options)
     return Training(app, options, dataset, test, rows)
 
 
