@@ -25,7 +25,7 @@ demo: $(INSTALLED) ## Train four real models at the same time on a cluster insid
 	@$(BIN)/motet demo
 
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/ruff check .

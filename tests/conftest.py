@@ -1,4 +1,4 @@
-"""What all tests share: where real datasets lie, and how tests with a real cluster are grouped."""
+"""What all tests share: where real datasets lie."""
 
 from __future__ import annotations
 
@@ -18,11 +18,3 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip(f"needs real datasets: {data} is not there (set MOTET_SHARED)")
     return data
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start Ray run in one pytest worker, one after the other."""
-    for item in items:
-        if item.get_closest_marker("cluster"):
-            item.add_marker(pytest.mark.xdist_group("ray"))

@@ -18,7 +18,7 @@ from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, Trai
 from motet.runtime.ray_cluster import RayCluster
 from toy_app import ToyRegression
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
