@@ -12,6 +12,7 @@ from motet.transport.framing import (
     JOIN_BYTES,
     SHARED_PAYLOAD,
     Buffer,
+    Piece,
     byte_view,
     check_limits,
     encode_error,
@@ -33,7 +34,9 @@ class ReplyPath(Protocol):
         """Leave payloads that lie in the receive buffer untouched from now on."""
         ...
 
-    def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
+    def send(
+        self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
+    ) -> None:
         """Send a reply (`size` bytes in `views`), or forget it if the connection is lost."""
         ...
 
@@ -106,6 +109,7 @@ class Request:
         views = [byte_view(buffer) for buffer in buffers]
         size = sum(map(len, views)) if views else 0
         check_limits(status, len(meta), size)
+        self._claim()
         if self._targets and size > JOIN_BYTES and self._fill_targets(views, size):
             self._send(status, SHARED_PAYLOAD, meta, [], size, None)
             if on_sent is not None:
@@ -115,11 +119,17 @@ class Request:
 
     def fail(self, error: BaseException) -> None:
         """Answer with an error, which the client raises: the same class if it is Motet's."""
+        self._claim()
         self._send(0, ERROR, encode_error(error), [], 0, None)
 
     def mark_parked(self) -> None:
         """The handler returned and left the answer for later: `wait_us` counts from now."""
         self._parked_s = time.monotonic()
+
+    def _claim(self) -> None:
+        if self._is_answered:
+            raise RuntimeError(f"request {self._operation} of {self.client_id} answered twice")
+        self._is_answered = True
 
     def _send(
         self,
@@ -130,15 +140,12 @@ class Request:
         size: int,
         on_sent: OnSent | None,
     ) -> None:
-        if self._is_answered:
-            raise RuntimeError(f"request {self._operation} of {self.client_id} answered twice")
-        self._is_answered = True
         wait_us = int((time.monotonic() - self._parked_s) * 1e6) if self._parked_s else 0
         header = encode_header(code, flags, self._operation, 0, len(meta), size, wait_us)
-        sent_size = size if views else 0
-        if sent_size > JOIN_BYTES and self.payload:
+        inline_bytes = size if views else 0
+        if inline_bytes > JOIN_BYTES and self.payload:
             on_sent = self._keep_payload_until(on_sent)
-        self._path.send(b"".join((header, meta)), views, sent_size, on_sent)
+        self._path.send((header, meta), views, inline_bytes, on_sent)
         if self._buffer is not None:
             self._path.pool.give_back(self._buffer)
             self._buffer = None

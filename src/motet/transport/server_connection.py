@@ -16,6 +16,7 @@ from motet.transport.framing import (
     JOIN_BYTES,
     SHARED_PAYLOAD,
     Header,
+    Piece,
     ProtocolError,
     decode_references,
 )
@@ -86,16 +87,18 @@ class ServerConnection:
         """Leave payloads that lie in the receive buffer untouched from now on."""
         self._reader.keep()
 
-    def send(self, head: bytes, views: list[memoryview], size: int, on_sent: OnSent | None) -> None:
+    def send(
+        self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
+    ) -> None:
         """Send a reply, or on the connection's own thread put it with those about to be sent."""
-        is_own_thread = threading.get_ident() == self._thread_id
         if size > JOIN_BYTES:
-            self._outbox.post([head, *views], len(head) + size, on_sent)
+            joined = b"".join(head)
+            self._outbox.post([joined, *views], len(joined) + size, on_sent)
             return
-        data = b"".join((head, *views)) if views else head
+        data = b"".join((*head, *views))
         if on_sent is not None:
             on_sent()
-        if is_own_thread:
+        if threading.get_ident() == self._thread_id:
             self._small_replies.append(data)
         else:
             self._outbox.post([data], len(data))
