@@ -86,6 +86,28 @@ def test_replies_may_come_in_another_order_and_from_other_threads(connect: Conne
         thread.join()
 
 
+def test_other_threads_may_answer_while_the_handler_returns(connect: Connect) -> None:
+    handed_over: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+
+    def answer() -> None:
+        while (request := handed_over.get()) is not None:
+            echo(request)
+
+    threads = [threading.Thread(target=answer) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    connection = connect(handed_over.put)
+    payloads = [bytes([n % 256]) * (n * 37 % 9_000) for n in range(1_500)]
+    for start in range(0, len(payloads), 100):
+        some = payloads[start : start + 100]
+        calls = [connection.submit(ECHO, b"", [payload]) for payload in some]
+        assert [bytes(call.wait().payload) for call in calls] == some
+    for _ in threads:
+        handed_over.put(None)
+    for thread in threads:
+        thread.join()
+
+
 def test_a_payload_stays_valid_while_its_request_is_parked(connect: Connect) -> None:
     parked: list[Request] = []
 

@@ -45,7 +45,8 @@ class Request:
     """A client's request, to be answered exactly once with `reply`.
 
     `kind`, `meta`, `payload`: what the client submitted; `payload` stays valid until the reply
-    (for good after `detach_payload`). `client_id`: the name the client gave itself.
+    (for good after `detach_payload`). `client_id`: the name the client gave itself. `is_finished`:
+    whether the reply has left or been copied, so that the payload is not needed any more.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Request:
         "_path",
         "_targets",
         "client_id",
+        "is_finished",
         "kind",
         "meta",
         "payload",
@@ -71,6 +73,7 @@ class Request:
         self._buffer = buffer
         self._targets = targets
         self._is_answered = False
+        self.is_finished = False
         self._parked_s = 0.0
         self.client_id = path.client_id
         self.kind = header.code
@@ -84,7 +87,7 @@ class Request:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it was answered."""
+        """Whether somebody answers or has answered it."""
         return self._is_answered
 
     def detach_payload(self) -> memoryview:
@@ -149,6 +152,7 @@ class Request:
         if self._buffer is not None:
             self._path.pool.give_back(self._buffer)
             self._buffer = None
+        self.is_finished = True
 
     def _keep_payload_until(self, on_sent: OnSent | None) -> OnSent | None:
         """The reply may consist of the request's payload: keep that until the reply is sent."""

@@ -144,7 +144,7 @@ class ServerConnection:
                 _LOG.exception("request %d of %s failed", request.kind, self.client_id)
             if not request.is_answered:
                 request.fail(error)
-        if not request.is_answered:
+        if not request.is_finished:
             request.mark_parked()
             if is_borrowed:
                 self._reader.keep()
