@@ -131,18 +131,19 @@ def serve_motet(pipe: Pipe, secret: bytes) -> None:
 
 
 class Motet:
-    """The data plane between two processes. Pushed arrays are ordinary ones or the arena's."""
+    """The data plane between two processes. Arrays are the arena's, or ordinary ones (staged)."""
 
     def __init__(
-        self, endpoint: Endpoint, secret: bytes, arena: Arena | None, *, push_from_arena: bool
+        self, endpoint: Endpoint, secret: bytes, arena: Arena | None, *, in_place: bool
     ) -> None:
         self._connection = Connection(
             endpoint, secret, arena=arena, shared_memory=arena is not None
         )
         count = LARGEST // 4
-        self._target = np.empty(count, np.float32) if arena is None else arena.empty(count, "f4")
-        self._source: Array = self._target if push_from_arena else np.empty(count, np.float32)
-        self._target[:] = 0
+        self._target: Array = np.empty(count, "f4")
+        if arena is not None and in_place:
+            self._target = arena.empty(count, "f4")
+        self._source = self._target
         self._source[:] = 0
 
     def pull(self, size_bytes: int) -> None:
@@ -275,9 +276,9 @@ def run(rounds: int) -> list[Figure]:
     endpoint, arena = here.recv(), Arena()
     contestants = {
         "raw": RawSocket(here_raw.recv()),
-        "TCP": Motet(endpoint, secret, None, push_from_arena=False),
-        "shared": Motet(endpoint, secret, arena, push_from_arena=True),
-        "shared, staged": Motet(endpoint, secret, arena, push_from_arena=False),
+        "TCP": Motet(endpoint, secret, None, in_place=False),
+        "shared": Motet(endpoint, secret, arena, in_place=True),
+        "shared, staged": Motet(endpoint, secret, arena, in_place=False),
         "memory": Memory(),
     }
     figures = [
