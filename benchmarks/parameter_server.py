@@ -73,7 +73,12 @@ class RawPeer:
         self._socket.sendall(data)
         _receive(self._socket, memoryview(self._ack))
 
-    def echo_many(self, data: memoryview, count: int) -> None:
+    def echo(self, data: memoryview) -> None:
+        """Send, and receive as much again."""
+        self._socket.sendall(b"=" + len(data).to_bytes(15, "little") + data)
+        _receive(self._socket, data)
+
+    def pull_many(self, data: memoryview, count: int) -> None:
         """`count` pulls outstanding at once."""
         request = b"<" + len(data).to_bytes(15, "little")
         for _ in range(count):
@@ -95,6 +100,9 @@ def _raw_server(listener: socket.socket) -> None:
     while _receive(connection, head):
         length = int.from_bytes(head[1:], "little")
         if head[0] == ord("<"):
+            connection.sendall(room[:length])
+        elif head[0] == ord("="):
+            _receive(connection, room[:length])
             connection.sendall(room[:length])
         else:
             _receive(connection, room[:length])
@@ -191,7 +199,8 @@ def compare(label: str, size: int, turns: int) -> list[Figure]:
         "memcpy": lambda: np.copyto(target, source),
     }
     if size == 4 * KB:
-        contestants["raw many"] = lambda: raw.echo_many(room, OUTSTANDING)
+        contestants["raw echo"] = lambda: raw.echo(room)
+        contestants["raw many"] = lambda: raw.pull_many(room, OUTSTANDING)
         contestants["tcp many"] = lambda: tcp.pull_many(OUTSTANDING)
     burst = 50 if size <= 64 * KB else 5 if size <= 2 * MB else 2
     median_s = interleaved_s(contestants, turns, burst)
@@ -213,7 +222,7 @@ def _figures(label: str, size: int, median_s: dict[str, float]) -> list[Figure]:
 
     if size == 4 * KB:
         return [
-            figure("TCP pull latency", "tcp pull", "raw pull", 2.0, latency=True),
+            figure("TCP pull latency / raw echo", "tcp pull", "raw echo", 2.0, latency=True),
             figure("TCP push latency", "tcp push", "raw push", None, latency=True),
             figure("TCP, 16 outstanding pulls of", "tcp many", "raw many", 0.5),
             figure("shared memory pull latency", "shm pull", "raw pull", None, latency=True),
