@@ -134,8 +134,10 @@ class Block:
         """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
+        While no writer had to make a copy, the values are where they first were (`first_values`).
         """
         self._values = values
+        self.first_values = values
         self._delta_shape = values.shape if delta_shape is None else delta_shape
         self._delta_dtype = values.dtype if delta_dtype is None else delta_dtype
         self._update = update

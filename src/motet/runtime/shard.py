@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ class Synchronisation:
 class _Named:
     """The blocks that a request names, found once: the same workers name them again and again.
 
+    `stretch`: their values as one array, as long as they are where they were first laid out.
+
     `copy`: the shard's revision and its small values joined; one value, for threads share it.
     """
 
@@ -52,6 +55,7 @@ class _Named:
     blocks: list[Block]
     row_count: int | None
     is_small: bool
+    stretch: Array | None
     copy: tuple[int, bytes] = (-1, b"")
 
 
@@ -93,7 +97,9 @@ class Shard:
         self._block_clocks = np.zeros(spec.block_count, dtype=np.int64)
         self._blocks: dict[int, Block] = {}
         self._accumulators: dict[int, Accumulator] = {}
-        for number in ownership.blocks_of(executor):
+        mine = ownership.blocks_of(executor)
+        self._room = self._lay_out(mine)
+        for number in mine:
             self._add_block(number, update, first_clock)
 
     # -- requests ----------------------------------------------------------------------------------
@@ -204,6 +210,8 @@ class Shard:
             return
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
+        if named.stretch is not None and all(v is block.first_values for block, v in pinned):
+            values = [named.stretch]
         request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
 
     def _joined(self, named: _Named) -> bytes:
@@ -269,6 +277,7 @@ class Shard:
             [self._blocks[number] for number in selection.blocks.tolist()],
             None if selection.rows is None else len(selection.rows),
             self._bytes_of(selection) <= _SMALL_BYTES,
+            self._stretch(selection.blocks.tolist()),
         )
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
@@ -279,9 +288,24 @@ class Shard:
         rows = sum(self._spec.partition.rows_in(number) for number in selection.blocks.tolist())
         return rows * self._spec.model.value_bytes
 
+    def _lay_out(self, numbers: list[int]) -> Array:
+        """Room for the first values of these blocks, side by side, so that they copy as one."""
+        model = self._spec.model
+        sizes = [self._spec.partition.rows_in(number) for number in numbers]
+        bounds = pairwise([0, *np.cumsum(sizes).tolist()])
+        self._places = {n: slice(*place) for n, place in zip(numbers, bounds, strict=True)}
+        return np.zeros((sum(sizes), *model.value_shape), model.dtype)
+
+    def _stretch(self, numbers: list[int]) -> Array | None:
+        """The room of these blocks if it is one stretch in this order."""
+        places = [self._places[number] for number in numbers]
+        if any(one.stop != next_one.start for one, next_one in pairwise(places)):
+            return None
+        return self._room[places[0].start : places[-1].stop] if places else None
+
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model
-        values = np.zeros(self._spec.block_shape(number), model.dtype)
+        values = self._room[self._places[number]]
         delta_shape, delta_dtype = self._spec.delta_block_shape(number), model.delta_value_dtype
         self._blocks[number] = Block(values, update, delta_shape, delta_dtype, clock)
         self._block_clocks[number] = clock
