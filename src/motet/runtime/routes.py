@@ -99,6 +99,7 @@ class KeyPlan:
             self.blocks: list[int] = list(range(partition.block_count))
         else:
             self.blocks = self._divide(keys, cover_all)
+        self.block_numbers = np.array(self.blocks, dtype=np.int64)
         self._routes: tuple[int, list[Route]] = (-1, [])
         self._chunks: tuple[int, int, list[Route]] = (-1, 0, [])
 

@@ -190,7 +190,7 @@ class TableClient:
             )
         with self._lock:
             numbers = self._next_numbers.copy()
-            self._next_numbers[plan.blocks] += 1
+            self._next_numbers[plan.block_numbers] += 1
 
         def extra(route: Route, is_last: bool) -> bytes:
             del is_last
