@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.interfaces.cli.option_groups import json_option
+
 if TYPE_CHECKING:
     from motet.apps.estimator import Estimator
 
@@ -24,7 +26,7 @@ def app() -> None:
 
 
 @app.command("list", short_help="List the applications.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option()
 def list_apps(as_json: bool) -> None:
     """List the applications that 'motet train' can train."""
     from motet.apps import APPLICATIONS, load_application
@@ -40,7 +42,7 @@ def list_apps(as_json: bool) -> None:
 
 @app.command("describe", short_help="Show an application's parameters.")
 @click.argument("app", metavar="APP", shell_complete=complete_app)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option()
 def describe_app(app: str, as_json: bool) -> None:
     """Show what APP does, what data it reads and what --set can change."""
     from motet.apps import load_application

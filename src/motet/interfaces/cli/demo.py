@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from motet.interfaces.cli.option_groups import json_option
+
 
 @click.command(short_help="Train four real models at once and watch them learn.")
 @click.option(
@@ -16,7 +18,7 @@ import click
     metavar="DIR",
     help="Write the pictures of the loss curves and of the last screen there.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option()
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @click.pass_context
 def demo(ctx: click.Context, out: Path, as_json: bool, quiet: bool) -> None:

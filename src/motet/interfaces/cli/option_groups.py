@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -44,3 +46,33 @@ class SectionedCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def json_option(section: str = OTHER) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--json`, or `-o json`: the command's parameter `as_json`."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def wrapped(*args: Any, as_json: bool, output: str, **others: Any) -> Any:
+            return command(*args, as_json=as_json or output == "json", **others)
+
+        json_flag = click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            cls=SectionOption,
+            section=section,
+            help="Print one JSON document on stdout and nothing else.",
+        )
+        output_choice = click.option(
+            "-o",
+            "--output",
+            type=click.Choice(["table", "json"]),
+            default="table",
+            cls=SectionOption,
+            section=section,
+            help="What to print on stdout; '-o json' is '--json'.",
+        )
+        return json_flag(output_choice(wrapped))
+
+    return decorate

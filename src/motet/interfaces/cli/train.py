@@ -10,7 +10,12 @@ from typing import Any
 import click
 
 from motet.interfaces.cli.apps import complete_app
-from motet.interfaces.cli.option_groups import DescribedArgument, SectionedCommand, SectionOption
+from motet.interfaces.cli.option_groups import (
+    DescribedArgument,
+    SectionedCommand,
+    SectionOption,
+    json_option,
+)
 
 data_option = partial(click.option, cls=SectionOption, section="Data")
 cluster_option = partial(click.option, cls=SectionOption, section="Cluster")
@@ -107,9 +112,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="DIR",
     help="Write loss.csv, loss.png, model.npz, run.json and log.txt there.",
 )
-@output_option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
-)
+@json_option("Output")
 @output_option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option("-v", "--verbose", is_flag=True, help="A progress line for every epoch.")
 @click.pass_context
