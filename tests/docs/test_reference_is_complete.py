@@ -1,4 +1,4 @@
-"""What can be named on the command line is named in the documentation."""
+"""What can be named is named in the documentation, and the map of files is complete."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def test_every_data_set_name_is_in_the_data_reference(name: str) -> None:
 def test_every_application_is_in_the_readme_and_the_reference(name: str) -> None:
     assert f"`{name}`" in page("README.md")
     assert f"motet app describe {name}\n" in page("docs/reference/apps.md")
+
+
+@pytest.mark.parametrize("layer", ["runtime", "transport"])
+def test_every_file_of_the_engine_is_on_its_map(layer: str) -> None:
+    on_the_map = page("docs/systems/elastic-runtime.md")
+    files = sorted((REPOSITORY / "src" / "motet" / layer).glob("[!_]*.py"))
+    assert [file.name for file in files if f"`{file.name}`" not in on_the_map] == []
