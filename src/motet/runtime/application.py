@@ -1,6 +1,6 @@
 """The application protocol: what a training application is, without a word about machines.
 
-One class, one file (spec 01, "An application is one class"). The same object is a scikit-learn
+One class, one file. The same object is a scikit-learn
 style estimator: its constructor arguments are its hyper-parameters, `fit` runs the very same
 kernels in this process, `save`/`load` keep the fitted model, which needs no cluster.
 

@@ -61,7 +61,7 @@ class Contribution:
 class Accumulator:
     """Sums the contributions of all workers to one mini-batch in the order of their ranks.
 
-    The canonical order makes a BSP run reproducible to the bit (spec 01). A contribution that
+    The canonical order makes a BSP run reproducible to the bit. A contribution that
     arrives before its turn is kept.
     """
 

@@ -1,4 +1,4 @@
-"""Who owns which block: the versioned ownership table (spec 01, "Tables, blocks, ownership").
+"""Who owns which block: the versioned ownership table.
 
 The controller holds the global table; every executor and client holds a copy. A higher version
 always wins, so copies may arrive in any order.

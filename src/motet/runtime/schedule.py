@@ -1,6 +1,6 @@
 """Which instances form which mini-batch: a property of the data and the seed, never of a worker.
 
-Spec 01, "Placement-independent training". The instances are dealt once, in a seeded random order:
+See docs/decisions/0004. The instances are dealt once, in a seeded random order:
 position p of that order belongs to mini-batch floor(p K / n) and to data block p mod B. So a
 mini-batch is a contiguous range of positions, and every data block contributes the same number of
 instances to every mini-batch, give or take one: no worker of a BSP step has to wait for an unlucky

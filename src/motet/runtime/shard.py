@@ -172,6 +172,8 @@ class Shard:
         accumulator = self._accumulators[number]
         if not block.contribute(accumulator, head.rank, contribution, head.step):
             return False
+        # First the revision: who sees the new clock must not be given a copy from before.
+        self._changed()
         self._block_clocks[number] = head.step.clock + 1
         return True
 

@@ -1,6 +1,6 @@
 """PULL, COMP, PUSH: the three subtasks of a mini-batch, each timed.
 
-Harmony schedules them and Cruise's cost model reads them (spec 01), so they are explicit objects
+Harmony schedules them and Cruise's cost model reads them, so they are explicit objects
 from the start. (De)serialisation happens outside COMM: a subtask's `wait_us` (time a server parked
 the pull until its mini-batch began) is not communication either.
 """

@@ -2,7 +2,7 @@
 
 Every request names (table, blocks, ownership version). MOVED answers teach the client the newer
 ownership table and the request goes to the new owner with the same sequence numbers, so an
-application never notices that a block moved (spec 01).
+application never notices that a block moved.
 """
 
 from __future__ import annotations
