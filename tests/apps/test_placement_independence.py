@@ -1,4 +1,4 @@
-"""Any numbers of workers and servers give the same final loss (spec 01)."""
+"""Any numbers of workers and servers give the same final loss."""
 
 from __future__ import annotations
 

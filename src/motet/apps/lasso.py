@@ -2,12 +2,11 @@
 
 Minimises ||y - X w||^2 / 2n + l1 * ||w||_1. Two ways to the same optimum:
 
-    gram    coordinate descent on the all-reduced Gram matrix (`gram_descent.py`); needs columns^2
-    memory fista   accelerated proximal gradient with restart on the whole data set
-    (`proximal.py`)
+    gram    coordinate descent on the all-reduced Gram matrix, columns^2 (`gram_descent.py`)
+    fista   accelerated proximal gradient with restart on the whole data set (`proximal.py`)
 
-(spec 01; Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal
-SGD stalls three digits short.)
+Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal SGD stalls
+three digits short.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Every token (a word of a document) has a topic; an epoch (sweep) draws each anew
 
 with n_dk the document's tokens of topic k, n_wk the word's, n_k all of them, the token itself never
 counted, V words in the vocabulary (Griffiths and Steyvers 2004). The model is the table of n_wk
-with the totals n_k as its last row; topics travel with their documents (seed 000, ch. 2).
+with the totals n_k as its last row; topics travel with their documents (W.-Y. Lee, 2020, ch. 2).
 
 Documents of a mini-batch see the word counts of its start and their own document counts live.
 Random numbers are keyed by (seed, document, sweep) and counts are integers, so the result is
