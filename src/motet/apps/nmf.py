@@ -1,7 +1,7 @@
 """NMF: non-negative matrix factorisation of ratings by stochastic gradient descent.
 
 A rating d of item i by user u is explained by l . r with l, r >= 0. The factors l of a user travel
-with the user, an instance of the training data; the item factors r are the model (W.-Y. Lee, 2020, ch. 2).
+with the user, an instance of the training data; the item factors r are the model (Lee 2020, ch. 2).
 Per rating the objective is (l . r - d)^2 / 2 + l2 (|l|^2 + |r|^2) / 2.
 
 Users of a mini-batch see the item factors of its start and change their own at once; the items'

@@ -126,7 +126,8 @@ class Shard:
             self._contribute(number, Contribution(delta, rows, head.step.statistics), head)
             for (number, rows), delta in zip(named.pieces, deltas, strict=True)
         ]
-        self._changed()
+        if self._sync.consistency != "bsp":
+            self._changed()
         request.reply(Status.OK)
         if any(committed) or (head.is_last and self._sync.consistency == "ssp"):
             self._release_parked(head)
