@@ -34,6 +34,9 @@ class AppliedNumbers:
 
     def add(self, number: int) -> None:
         """The update is applied."""
+        if number == self.below and not self.ahead:
+            self.below += 1
+            return
         self.ahead.add(number)
         while self.below in self.ahead:
             self.ahead.remove(self.below)
@@ -135,14 +138,15 @@ class Block:
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
         While no writer had to make a copy, the values are where they first were (`first_values`).
+        `values`, `pins` and `applied_of` are for those who hold `lock`.
         """
-        self._values = values
+        self.values = values
         self.first_values = values
         self._delta_shape = values.shape if delta_shape is None else delta_shape
         self._delta_dtype = values.dtype if delta_dtype is None else delta_dtype
         self._update = update
-        self._pins = 0
-        self._lock = threading.Lock()
+        self.pins = 0
+        self.lock = threading.Lock()
         self._applied: dict[int, AppliedNumbers] = {}
         self._applied_clocks: dict[int, int] = {}
         self._scratch: Array | None = None
@@ -150,30 +154,30 @@ class Block:
 
     def pin(self) -> Array:
         """The present values; unchanged until `unpin`."""
-        with self._lock:
-            self._pins += 1
-            return self._values
+        with self.lock:
+            self.pins += 1
+            return self.values
 
     def unpin(self, values: Array) -> None:
         """The reader of `values` is done."""
-        with self._lock:
-            if values is self._values:
-                self._pins -= 1
+        with self.lock:
+            if values is self.values:
+                self.pins -= 1
 
     def to_bytes(self) -> bytes:
         """A copy of the present values."""
-        with self._lock:
-            return self._values.tobytes()
+        with self.lock:
+            return self.values.tobytes()
 
     def gather(self, rows: RowIndices, out: Array) -> None:
         """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
-        with self._lock:
-            np.take(self._values, rows, axis=0, out=out)
+        with self.lock:
+            np.take(self.values, rows, axis=0, out=out)
 
     def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:
         """Replace values, exactly once per (client, number)."""
-        with self._lock:
-            applied = self._applied_of(client)
+        with self.lock:
+            applied = self.applied_of(client)
             if not applied.has(number):
                 self._writable()[slice(None) if rows is None else rows] = values
                 applied.add(number)
@@ -182,8 +186,8 @@ class Block:
         self, client: int, number: int, rows: RowIndices | None, delta: Array, step: Step
     ) -> None:
         """Run the update function on these rows, exactly once per (client, number)."""
-        with self._lock:
-            applied = self._applied_of(client)
+        with self.lock:
+            applied = self.applied_of(client)
             if applied.has(number):
                 return
             values = self._writable()
@@ -200,7 +204,7 @@ class Block:
 
         A worker's mini-batches reach a block in order, so its last clock tells what is new.
         """
-        with self._lock:
+        with self.lock:
             if step.clock <= self._applied_clocks.get(rank, -1):
                 return
             self._apply(contribution, step)
@@ -213,7 +217,7 @@ class Block:
 
         Returns whether the mini-batch is now applied to this block. Duplicates change nothing.
         """
-        with self._lock:
+        with self.lock:
             if step.clock < self.clock:
                 return False
             accumulator.add(rank, contribution)
@@ -240,11 +244,14 @@ class Block:
         finally:
             self._scratch.fill(0)
 
-    def _applied_of(self, client: int) -> AppliedNumbers:
-        return self._applied.setdefault(client, AppliedNumbers())
+    def applied_of(self, client: int) -> AppliedNumbers:
+        applied = self._applied.get(client)
+        if applied is None:
+            applied = self._applied[client] = AppliedNumbers()
+        return applied
 
     def _writable(self) -> Array:
-        if self._pins:
-            self._values = self._values.copy()
-            self._pins = 0
-        return self._values
+        if self.pins:
+            self.values = self.values.copy()
+            self.pins = 0
+        return self.values

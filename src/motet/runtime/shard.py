@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from motet.runtime.application import Step
 from motet.runtime.block import Accumulator, Block, Contribution, UpdateFunction
 from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Selection, Status, Target
+from motet.runtime.neighbours import Neighbours
 from motet.runtime.options import Consistency
 from motet.runtime.ownership import Ownership
 from motet.runtime.subtask import monotonic_us
@@ -44,7 +45,7 @@ class Synchronisation:
 class _Named:
     """The blocks that a request names, found once: the same workers name them again and again.
 
-    `stretch`: their values as one array, as long as they are where they were first laid out.
+    `neighbours`: the blocks as one, if they were laid out side by side.
 
     `copy`: the shard's revision and its small values joined; one value, for threads share it.
     """
@@ -55,7 +56,7 @@ class _Named:
     blocks: list[Block]
     row_count: int | None
     is_small: bool
-    stretch: Array | None
+    neighbours: Neighbours | None
     copy: tuple[int, bytes] = (-1, b"")
 
 
@@ -85,6 +86,7 @@ class Shard:
     ) -> None:
         """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
         self._spec = spec
+        self._update = update
         self._sync = sync
         self._ownership = ownership
         self._executor = executor
@@ -137,12 +139,14 @@ class Shard:
         named = self._find(request, target)
         if named is None:
             return
-        deltas = self._split(named.pieces, request.payload, is_delta=True)
-        for block, (_, rows), delta, number in zip(
-            named.blocks, named.pieces, deltas, numbers, strict=True
-        ):
-            if delta is not None:
-                block.update(client, number, rows, delta, _NO_STEP)
+        neighbours, whole = named.neighbours, self._values_in(request.payload, is_delta=True)
+        if neighbours is None or not neighbours.update(client, numbers, whole, _NO_STEP):
+            deltas = self._split(named.pieces, request.payload, is_delta=True)
+            for block, (_, rows), delta, number in zip(
+                named.blocks, named.pieces, deltas, numbers, strict=True
+            ):
+                if delta is not None:
+                    block.update(client, number, rows, delta, _NO_STEP)
         self._changed()
         request.reply(Status.OK)
 
@@ -211,10 +215,13 @@ class Shard:
         if named.is_small:
             request.reply(Status.OK, meta, [self._joined(named)])
             return
+        neighbours = named.neighbours
+        stretch = None if neighbours is None else neighbours.pin()
+        if neighbours is not None and stretch is not None:
+            request.reply(Status.OK, meta, [stretch], on_sent=neighbours.unpin)
+            return
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
-        if named.stretch is not None and all(v is block.first_values for block, v in pinned):
-            values = [named.stretch]
         request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
 
     def _joined(self, named: _Named) -> bytes:
@@ -248,10 +255,7 @@ class Shard:
         self, pieces: list[tuple[int, Any]], payload: memoryview, *, is_delta: bool
     ) -> list[Array | None]:
         """The payload as one array per block; None for a block with no rows in it."""
-        model = self._spec.model
-        dtype = model.delta_value_dtype if is_delta else model.dtype
-        shape = model.delta_value_shape if is_delta else model.value_shape
-        values = np.frombuffer(payload, dtype).reshape(-1, *shape)
+        values = self._values_in(payload, is_delta=is_delta)
         parts: list[Array | None] = []
         offset = 0
         for number, rows in pieces:
@@ -259,6 +263,13 @@ class Shard:
             parts.append(values[offset : offset + count] if count else None)
             offset += count
         return parts
+
+    def _values_in(self, payload: memoryview, *, is_delta: bool) -> Array:
+        model = self._spec.model
+        dtype = model.delta_value_dtype if is_delta else model.dtype
+        shape = model.delta_value_shape if is_delta else model.value_shape
+        values: Array = np.frombuffer(payload, dtype).reshape(-1, *shape)
+        return values
 
     # -- ownership -------------------------------------------------------------------------------
 
@@ -280,7 +291,7 @@ class Shard:
             [self._blocks[number] for number in selection.blocks.tolist()],
             None if selection.rows is None else len(selection.rows),
             self._bytes_of(selection) <= _SMALL_BYTES,
-            self._stretch(selection.blocks.tolist()),
+            self._neighbours(selection),
         )
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
@@ -299,12 +310,16 @@ class Shard:
         self._places = {n: slice(*place) for n, place in zip(numbers, bounds, strict=True)}
         return np.zeros((sum(sizes), *model.value_shape), model.dtype)
 
-    def _stretch(self, numbers: list[int]) -> Array | None:
-        """The room of these blocks if it is one stretch in this order."""
-        places = [self._places[number] for number in numbers]
-        if any(one.stop != next_one.start for one, next_one in pairwise(places)):
+    def _neighbours(self, selection: Selection) -> Neighbours | None:
+        """The blocks as one if all of each is named, in order, and nothing lies between them."""
+        numbers = selection.blocks.tolist()
+        if selection.rows is not None or not numbers:
             return None
-        return self._room[places[0].start : places[-1].stop] if places else None
+        pairs = [(one, self._places[one], next_one) for one, next_one in pairwise(numbers)]
+        if any(a >= b or place.stop != self._places[b].start for a, place, b in pairs):
+            return None
+        stretch = self._room[self._places[numbers[0]].start : self._places[numbers[-1]].stop]
+        return Neighbours([self._blocks[number] for number in numbers], stretch, self._update)
 
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model

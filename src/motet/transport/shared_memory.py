@@ -120,7 +120,9 @@ class Arena:
         size_bytes = len(view)
         if not size_bytes:
             return None
-        address = int(np.frombuffer(view, np.uint8).__array_interface__["data"][0])
+        if view.readonly:  # what this hands out can be written to
+            return None
+        address = ctypes.addressof(ctypes.c_char.from_buffer(view))
         for segment in list(self._segments.values()):
             offset = address - segment.address
             if offset >= 0 and offset + size_bytes <= segment.size_bytes:

@@ -15,7 +15,7 @@ from motet.transport.framing import IOV_MAX, Piece, advance
 from motet.transport.patience import Patience
 
 SWITCH_INTERVAL_S = 1e-4
-LOOK_FOR_S = 50e-6
+LOOK_FOR_S = 150e-6  # longer than a server takes to copy or to add 2 MB
 _KEEPALIVE_IDLE_S = 5
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_PROBES = 3

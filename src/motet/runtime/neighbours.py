@@ -1,0 +1,69 @@
+"""Blocks that lie side by side, read and updated as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from motet.runtime.application import Step
+from motet.runtime.block import Block, UpdateFunction
+
+Array = NDArray[Any]
+
+
+class Neighbours:
+    """Blocks whose values were laid out side by side in `stretch`, dealt with as one.
+
+    What happens to them is what would happen to one after another, with less work: a request for a
+    whole table names all of an owner's blocks.
+    """
+
+    def __init__(self, blocks: Sequence[Block], stretch: Array, update: UpdateFunction) -> None:
+        """`blocks`: in the order of their numbers, for they are locked in it; none twice."""
+        self._blocks = blocks
+        self._stretch = stretch
+        self._update = update
+
+    def pin(self) -> Array | None:
+        """All values as one array, unchanged until `unpin`; None, then nothing is pinned, when
+        a block's values were copied elsewhere.
+        """
+        for count, block in enumerate(self._blocks):
+            with block.lock:
+                if block.values is block.first_values:
+                    block.pins += 1
+                    continue
+            for pinned in self._blocks[:count]:
+                pinned.unpin(pinned.first_values)
+            return None
+        return self._stretch
+
+    def unpin(self) -> None:
+        """The reader is done."""
+        for block in self._blocks:
+            with block.lock:
+                if block.values is block.first_values:
+                    block.pins -= 1
+
+    def update(self, client: int, numbers: Sequence[int], delta: Array, step: Step) -> bool:
+        """Run the update function once on all of them, exactly once per (client, number).
+
+        Returns False, having changed nothing, when a block is being read, was copied elsewhere or
+        has applied its update already: then each must be updated for itself.
+        """
+        for block in self._blocks:
+            block.lock.acquire()
+        try:
+            applied = [block.applied_of(client) for block in self._blocks]
+            for block, its_numbers, number in zip(self._blocks, applied, numbers, strict=True):
+                if block.pins or block.values is not block.first_values or its_numbers.has(number):
+                    return False
+            self._update(self._stretch, delta, step)
+            for its_numbers, number in zip(applied, numbers, strict=True):
+                its_numbers.add(number)
+        finally:
+            for block in self._blocks:
+                block.lock.release()
+        return True
