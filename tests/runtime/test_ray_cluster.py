@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.job import Job
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.ray_cluster import RayCluster, ray
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
@@ -64,6 +65,47 @@ def executor_processes() -> list[psutil.Process]:
     return found
 
 
+class EarlyAssassin(TrainObserver):
+    """Kills an executor while the job launches or sets up, at a random moment of it."""
+
+    def __init__(self, seed: int, phase: str) -> None:
+        self._random = random.Random(seed)
+        self._phase = phase
+        self._killer: threading.Thread | None = None
+        self.killed = 0
+
+    def preparing(self, what: str) -> None:
+        if what.startswith(self._phase) and self._killer is None:
+            self._killer = threading.Thread(target=self._kill_one)
+            self._killer.start()
+
+    def _kill_one(self) -> None:
+        pause = threading.Event()
+        deadline_s = time.monotonic() + 60
+        while not executor_processes() and time.monotonic() < deadline_s:
+            pause.wait(0.005)
+        pause.wait(self._random.uniform(0, 0.4 if self._phase == "starting" else 0.02))
+        with contextlib.suppress(IndexError, psutil.NoSuchProcess):
+            self._random.choice(executor_processes()).kill()
+            self.killed += 1
+
+    def join(self) -> None:
+        assert self._killer is not None
+        self._killer.join(timeout=60)
+
+
+class Reservations(Assassin):
+    """Remembers how many placement groups there were at the ends of epochs."""
+
+    def __init__(self, seed: int, times: int) -> None:
+        super().__init__(seed, times)
+        self.counts: list[int] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        groups = ray.util.placement_group_table().values()
+        self.counts.append(sum(group["state"] == "CREATED" for group in groups))
+
+
 class Census(TrainObserver):
     """Remembers the executors that were running."""
 
@@ -97,6 +139,30 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
     assert len(result.recoveries) >= 1
     assert result.model_sha256 == expected.model_sha256
     assert result.losses == expected.losses
+
+
+@pytest.mark.parametrize("phase", ["starting", "distributing"])
+@pytest.mark.parametrize("seed", range(2))
+def test_executors_killed_before_training_do_not_change_the_model(
+    cluster: RayCluster, seed: int, phase: str
+) -> None:
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=5, checkpoint_every=2)
+    assassin = EarlyAssassin(seed, phase)
+    psutil.wait_procs(executor_processes(), timeout=20)  # those of the job before
+    result = train(cluster, options, assassin)
+    assassin.join()
+    assert assassin.killed == 1
+    assert result.model_sha256 == train(cluster, options).model_sha256
+
+
+def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(
+    cluster: RayCluster,
+) -> None:
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=20, checkpoint_every=4)
+    observer = Reservations(seed=5, times=1)
+    result = train(cluster, options, observer, batch_size=1)
+    assert len(result.recoveries) == 1
+    assert set(observer.counts) == {1}
 
 
 def test_two_jobs_at_once_do_not_disturb_each_other(cluster: RayCluster) -> None:

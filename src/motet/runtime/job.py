@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ class Job:
         self._options = options
         self._cluster = cluster
         self._observer = observer or TrainObserver()
+        self._name = f"{app.name}-{uuid4().hex[:8]}"
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
         self._handles: dict[int, ExecutorHandle] = {}
@@ -133,8 +135,7 @@ class Job:
         missing = [n for n in self._plan.roles.executors if n not in self._handles]
         if missing:
             self._observer.preparing(f"starting {len(missing)} executors")
-            name = f"{self._app.name}-{os.getpid()}"
-            self._handles |= self._cluster.launch(name, missing, self._secret, self._app)
+            self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
 
     def _folder(self) -> CheckpointFolder | None:
         """Where checkpoints are kept beyond this process; without `resume` old ones go."""

@@ -45,6 +45,7 @@ class RayCluster:
         self._machine_count = machine_count
         self._host = host
         self._is_embedded = is_embedded
+        self._gangs: dict[str, _Gang] = {}
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -112,17 +113,19 @@ class RayCluster:
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine, all or none; compile the application's kernels."""
         _pickle_by_value(app)
-        group = self._reserve(job, machines)
+        gang = self._gang_for(job, machines)
+        actors: list[Any] = []
         try:
-            actors = [self._start(place, n, group, secret) for place, n in enumerate(machines)]
+            actors += [self._start(number, gang, secret) for number in machines]
             ray.get([actor.warm_up.remote(app) for actor in actors], timeout=_START_TIMEOUT_S)
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         except (RayError, TimeoutError) as error:
-            remove_placement_group(group)
+            for actor in actors:
+                _end(actor)
+            gang.leave(machines)
             if isinstance(error, RayActorError):
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
             raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
-        gang = _Gang(group, len(machines))
         return {
             number: _RayExecutor(number, actor, endpoint, gang)
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
@@ -131,6 +134,16 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
+
+    def _gang_for(self, job: str, machines: Sequence[int]) -> _Gang:
+        """Places for these machines: those that the job holds already, or new ones.
+
+        An executor that is started anew comes to where the lost one was, so beside no other one.
+        """
+        gang = self._gangs.get(job)
+        if gang is None or not gang.enter(machines):
+            gang = self._gangs[job] = _Gang(self._reserve(job, machines), machines)
+        return gang
 
     def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
         if self._is_embedded:
@@ -147,14 +160,12 @@ class RayCluster:
             )
         return group
 
-    def _start(self, place: int, number: int, group: PlacementGroup, secret: bytes) -> Any:
+    def _start(self, number: int, gang: _Gang, secret: bytes) -> Any:
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": 0,
             "max_concurrency": 8,
-            "scheduling_strategy": PlacementGroupSchedulingStrategy(
-                placement_group=group, placement_group_bundle_index=place
-            ),
+            "scheduling_strategy": gang.place_of(number),
             "runtime_env": {"env_vars": _ONE_THREAD},
         }
         if self._is_embedded:
@@ -197,14 +208,29 @@ class _ExecutorActor:
 class _Gang:
     """The executors of one reservation; the last one to go gives it back."""
 
-    def __init__(self, group: PlacementGroup, size: int) -> None:
+    def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
+        """All `machines` are present from now on."""
         self._group = group
-        self._present = size
+        self._bundles = {number: bundle for bundle, number in enumerate(machines)}
+        self._present = set(machines)
 
-    def leave(self) -> None:
-        """One executor has ended."""
-        self._present -= 1
-        if self._present == 0:
+    def place_of(self, machine: int) -> PlacementGroupSchedulingStrategy:
+        """Where the executor of a machine must run."""
+        return PlacementGroupSchedulingStrategy(
+            placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
+        )
+
+    def enter(self, machines: Sequence[int]) -> bool:
+        """Come back to places that were left; False when the reservation is not there for them."""
+        if not self._present or not self._bundles.keys() >= set(machines):
+            return False
+        self._present.update(machines)
+        return True
+
+    def leave(self, machines: Sequence[int]) -> None:
+        """These executors have ended."""
+        self._present.difference_update(machines)
+        if not self._present:
             remove_placement_group(self._group)
 
 
@@ -244,9 +270,9 @@ class _RayExecutor:
 
     def kill(self) -> None:
         """End the process."""
+        _end(self._actor)
         with contextlib.suppress(Exception):
-            ray.kill(self._actor)
-            self._gang.leave()
+            self._gang.leave([self.number])
 
     def _call(self, reference: Any) -> Any:
         try:
@@ -255,6 +281,11 @@ class _RayExecutor:
             raise JobFailed(f"executor {self.number}: {_brief(error)}") from error
         except (RayActorError, TimeoutError) as error:
             raise ExecutorLost(f"executor {self.number}: {_brief(error)}") from error
+
+
+def _end(actor: Any) -> None:
+    with contextlib.suppress(Exception):
+        ray.kill(actor)
 
 
 def _keep_ray_quiet() -> None:
