@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from statistics import median
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from motet.runtime.application import Step
 from motet.runtime.local import LocalTraining
 from motet.runtime.rows import Rows
 from support.figures import Figure
+from support.side_by_side import cpu_s, interleaved_medians, real_or_generated
 
 Array = NDArray[Any]
 
@@ -40,7 +40,10 @@ def linear_figures(quick: bool = False) -> list[Figure]:
 
 def _mlr_figure(classes: int, repetitions: int) -> Figure:
     data = _sparse_like_a9a(classes)
-    own, peer = _interleaved(_motet_epoch(data), _scipy_epoch(data, classes), repetitions)
+    own, peer = interleaved_medians(
+        [partial(cpu_s, _motet_epoch(data)), partial(cpu_s, _scipy_epoch(data, classes))],
+        repetitions,
+    )
     return Figure(
         name=f"MLR, sparse mini-batches of 100, {classes} classes",
         measured=f"{data.row_count / own / 1e6:.1f}M rows/s",
@@ -102,22 +105,32 @@ def _sparse_like_a9a(classes: int) -> LabelledMatrix:
 
 
 def _lasso_figure(ratio: float, repetitions: int) -> Figure:
-    X, y = _correlated_like_communities()
+    X, y, source = _communities()
     l1 = ratio * float(np.abs(X.T @ y).max()) / len(y)
     Lasso().warm_up()
-    own, peer = _interleaved(
-        lambda: Lasso(l1=l1, tol=1e-9).fit(X, y),
-        lambda: LassoPeer(alpha=l1, fit_intercept=False, tol=1e-5, max_iter=100_000).fit(X, y),
-        repetitions,
-    )
+    mine = Lasso(l1=l1, tol=1e-9)
+    theirs = LassoPeer(alpha=l1, fit_intercept=False, tol=1e-5, max_iter=100_000)
+    fits = [partial(cpu_s, partial(app.fit, X, y)) for app in (mine, theirs)]
+    own, peer = interleaved_medians(fits, repetitions)
     return Figure(
-        name=f"Lasso, whole fit, l1 = {ratio:g} of its maximum",
+        name=f"Lasso, {source}, l1 = {ratio:g} of its maximum",
         measured=f"{own * 1e3:.1f} ms",
         peer=f"{peer * 1e3:.1f} ms sklearn",
         ratio=own / peer,
         target=2.0,
         at_least=False,
     )
+
+
+def _communities() -> tuple[Array, Array, str]:
+    """Predictors and target, standardised: the real data, or generated ones of their shape."""
+    path, is_real = real_or_generated("communities/communities.data.gz", "")
+    if not is_real:
+        return *_correlated_like_communities(), "like communities"
+    table = np.genfromtxt(path, delimiter=",", missing_values="?", dtype=float)[:, 5:]
+    table = table[:, ~np.isnan(table).any(axis=0)]
+    table = (table - table.mean(axis=0)) / table.std(axis=0)
+    return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy(), "communities"
 
 
 def _correlated_like_communities() -> tuple[Array, Array]:
@@ -127,18 +140,3 @@ def _correlated_like_communities() -> tuple[Array, Array]:
     X = causes @ rng.normal(size=(12, 100)) + 1.5 * rng.normal(size=(1994, 100))
     y = causes @ rng.normal(size=12) + 2.0 * rng.normal(size=1994)
     return (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
-
-
-def _interleaved(
-    own: Callable[[], Any], peer: Callable[[], Any], repetitions: int
-) -> tuple[float, float]:
-    """Median CPU-seconds of both."""
-    own(), peer()
-    samples = [(_cpu_s(own), _cpu_s(peer)) for _ in range(repetitions)]
-    return median(sample[0] for sample in samples), median(sample[1] for sample in samples)
-
-
-def _cpu_s(action: Callable[[], Any]) -> float:
-    began = time.process_time()
-    action()
-    return time.process_time() - began
