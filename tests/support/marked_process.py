@@ -23,6 +23,7 @@ class MarkedProcess:
         self.process = subprocess.Popen(
             arguments,
             env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

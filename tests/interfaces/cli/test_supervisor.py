@@ -103,3 +103,15 @@ time.sleep(60)
     running.first_line()
 
     assert running.end(signal.SIGINT) == (130, "", "")
+
+
+def test_under_nohup_a_command_outlives_its_terminal() -> None:
+    program = PROGRAM.format(busy="sys.stdin.readline(); return 7")
+    running = MarkedProcess(["nohup", sys.executable, "-c", program])
+    running.first_line()
+
+    running.process.send_signal(signal.SIGHUP)
+    running.process.communicate("go on\n", timeout=30)
+
+    assert running.process.returncode == 7
+    assert running.descendants() == {}

@@ -8,6 +8,7 @@ always answer a signal, by killing the child and then all that the child has sta
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -28,9 +29,8 @@ LONGEST_SCRATCH_PARENT = 20
 
 def leave_on_signals() -> None:
     """Until a command starts: a signal ends this process, which has nothing to clean up."""
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:
-            signal.signal(number, lambda *_: os._exit(INTERRUPTED))
+    for number in _heeded():
+        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
 
 
 def run_supervised(command: Callable[[], int]) -> int:
@@ -38,10 +38,10 @@ def run_supervised(command: Callable[[], int]) -> int:
 
     Afterwards, and when a signal comes, no descendant is left and the scratch folder is gone.
     """
+    # A signal that comes between here and the handlers waits until both sides are ready.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     scratch = Path(tempfile.mkdtemp(prefix="motet-", dir=_scratch_parent()))
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # A signal that comes between the fork and the handlers waits until both sides are ready.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     parent, child = os.getpid(), os.fork()
     if child == 0:
         _be_the_child(command, scratch, parent)
@@ -70,7 +70,8 @@ class _Supervisor:
     def interrupt(self, number: int, frame: object) -> NoReturn:
         """Kill everything and leave."""
         _handle_signals(signal.SIG_IGN)
-        os.kill(self._child, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(self._child, signal.SIGKILL)
         self._clean_up()
         _say(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\nmotet: interrupted")
         os._exit(INTERRUPTED)
@@ -95,9 +96,15 @@ def _be_the_child(command: Callable[[], int], scratch: Path, parent: int) -> NoR
 
 
 def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in SIGNALS:
+    for number in _heeded():
         signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def _heeded() -> list[signal.Signals]:
+    """The signals that whoever started this process did not have ignored (`nohup` does)."""
+    ignored = {n for n in SIGNALS if signal.getsignal(n) is signal.SIG_IGN}
+    return [n for n in SIGNALS if n not in ignored or n == signal.SIGINT]
 
 
 def _kill_descendants() -> None:
