@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from motet.runtime.application import Step
 from motet.runtime.block import Block, UpdateFunction
+from motet.runtime.table import TableSpec
 
 Array = NDArray[Any]
+
+
+class Room:
+    """Memory for the first values of an owner's blocks, side by side in the order of `numbers`."""
+
+    def __init__(self, numbers: Sequence[int], spec: TableSpec) -> None:
+        sizes = [spec.partition.rows_in(number) for number in numbers]
+        bounds = pairwise([0, *np.cumsum(sizes).tolist()])
+        self._places = {n: slice(*place) for n, place in zip(numbers, bounds, strict=True)}
+        self._values = np.zeros((sum(sizes), *spec.model.value_shape), spec.model.dtype)
+
+    def values_of(self, number: int) -> Array:
+        """The room of one block."""
+        return self._values[self._places[number]]
+
+    def stretch_of(self, numbers: Sequence[int]) -> Array | None:
+        """The room of several as one array, if they are in order and nothing lies between them."""
+        pairs = [(one, self._places[one], next_one) for one, next_one in pairwise(numbers)]
+        if any(a >= b or place.stop != self._places[b].start for a, place, b in pairs):
+            return None
+        if not numbers:
+            return None
+        return self._values[self._places[numbers[0]].start : self._places[numbers[-1]].stop]
 
 
 class Neighbours:

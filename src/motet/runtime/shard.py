@@ -13,7 +13,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from motet.runtime.application import Step
 from motet.runtime.block import Accumulator, Block, Contribution, UpdateFunction
 from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Selection, Status, Target
-from motet.runtime.neighbours import Neighbours
+from motet.runtime.neighbours import Neighbours, Room
 from motet.runtime.options import Consistency
 from motet.runtime.ownership import Ownership
 from motet.runtime.subtask import monotonic_us
@@ -100,7 +99,7 @@ class Shard:
         self._blocks: dict[int, Block] = {}
         self._accumulators: dict[int, Accumulator] = {}
         mine = ownership.blocks_of(executor)
-        self._room = self._lay_out(mine)
+        self._room = Room(mine, spec)
         for number in mine:
             self._add_block(number, update, first_clock)
 
@@ -284,46 +283,34 @@ class Shard:
         if not (ownership.owners[selection.blocks] == self._executor).all():
             request.reply(Status.MOVED, ownership.encode())
             return None
+        blocks = [self._blocks[number] for number in selection.blocks.tolist()]
         named = _Named(
             ownership.version,
             selection.blocks,
             selection.pieces(),
-            [self._blocks[number] for number in selection.blocks.tolist()],
+            blocks,
             None if selection.rows is None else len(selection.rows),
             self._bytes_of(selection) <= _SMALL_BYTES,
-            self._neighbours(selection),
+            self._neighbours(selection, blocks),
         )
         if len(self._named) >= _MOST_NAMED:
             self._named.clear()
         self._named[key] = named
         return named
 
+    def _neighbours(self, selection: Selection, blocks: list[Block]) -> Neighbours | None:
+        stretch = self._room.stretch_of(selection.blocks.tolist())
+        if stretch is None or selection.rows is not None:
+            return None
+        return Neighbours(blocks, stretch, self._update)
+
     def _bytes_of(self, selection: Selection) -> int:
         rows = sum(self._spec.partition.rows_in(number) for number in selection.blocks.tolist())
         return rows * self._spec.model.value_bytes
 
-    def _lay_out(self, numbers: list[int]) -> Array:
-        """Room for the first values of these blocks, side by side, so that they copy as one."""
-        model = self._spec.model
-        sizes = [self._spec.partition.rows_in(number) for number in numbers]
-        bounds = pairwise([0, *np.cumsum(sizes).tolist()])
-        self._places = {n: slice(*place) for n, place in zip(numbers, bounds, strict=True)}
-        return np.zeros((sum(sizes), *model.value_shape), model.dtype)
-
-    def _neighbours(self, selection: Selection) -> Neighbours | None:
-        """The blocks as one if all of each is named, in order, and nothing lies between them."""
-        numbers = selection.blocks.tolist()
-        if selection.rows is not None or not numbers:
-            return None
-        pairs = [(one, self._places[one], next_one) for one, next_one in pairwise(numbers)]
-        if any(a >= b or place.stop != self._places[b].start for a, place, b in pairs):
-            return None
-        stretch = self._room[self._places[numbers[0]].start : self._places[numbers[-1]].stop]
-        return Neighbours([self._blocks[number] for number in numbers], stretch, self._update)
-
     def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
         model = self._spec.model
-        values = self._room[self._places[number]]
+        values = self._room.values_of(number)
         delta_shape, delta_dtype = self._spec.delta_block_shape(number), model.delta_value_dtype
         self._blocks[number] = Block(values, update, delta_shape, delta_dtype, clock)
         self._block_clocks[number] = clock

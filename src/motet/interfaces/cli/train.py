@@ -119,8 +119,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 def train(ctx: click.Context, /, **flags: Any) -> None:
     """Train APP on a parameter server: workers compute updates, servers hold the model.
 
-    Everything runs on this machine unless --address names a Ray cluster. The result is the same
-    for any number of workers and servers.
+    Everything runs on this machine unless --address names a Ray cluster. Under BSP (the
+    default) the result is the same for any number of workers and servers.
 
     \b
     Examples:
