@@ -1,14 +1,16 @@
 """Epoch time against 1, 2 and 4 workers, and memory per executor, for the four applications.
 
-Real executors on an embedded Ray cluster, data that is on every machine. On a machine with fewer
-cores than workers the best possible speed-up is the number of cores; the figure says how many there
-were. Memory is the unique set size (USS) of an executor's process after training.
+Real executors on an embedded Ray cluster; generated data with enough work in a mini-batch for workers
+to matter. On a machine with fewer cores than workers the best possible speed-up is the number of
+cores, and the servers want some of them, too; the figure says how many there were. Memory is the
+unique set size (USS) of an executor's process after training.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import psutil
@@ -21,11 +23,18 @@ from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, Trai
 from motet.runtime.ray_cluster import RayCluster
 from support.figures import RESULTS, Figure, parser, report
 
-CASES = {
-    "mlr": "synthetic-classification:rows=20000,features=400,classes=10,seed=1",
-    "nmf": "synthetic-ratings:users=6000,items=2000,rank=16,density=0.05,seed=1",
-    "lda": "pydoc",
-    "lasso": "synthetic-regression:rows=40000,features=200,seed=1",
+Case = tuple[str, dict[str, Any]]
+CASES: dict[str, Case] = {
+    "mlr": (
+        "synthetic-classification:rows=40000,features=784,classes=10,seed=1",
+        {"batch_size": 4000},
+    ),
+    "nmf": ("synthetic-ratings:users=20000,items=4000,rank=16,density=0.02,seed=1", {}),
+    "lda": (
+        "synthetic-corpus:documents=8000,words=4000,topics=50,length=150,seed=1",
+        {"topics": 100},
+    ),
+    "lasso": ("synthetic-regression:rows=100000,features=300,seed=1", {"solver": "fista"}),
 }
 WORKERS = (1, 2, 4)
 
@@ -53,9 +62,10 @@ class Measurement:
     executor_bytes: int
 
 
-def measure(cluster: RayCluster, name: str, data: str, workers: int, epochs: int) -> Measurement:
+def measure(cluster: RayCluster, name: str, case: Case, workers: int, epochs: int) -> Measurement:
     """Median epoch over all but the first."""
-    app: Application = load_application(name)()
+    data, settings = case
+    app: Application = load_application(name)(**settings)
     rows = app.prepare(open_dataset(data), 0)
     options = TrainOptions(
         machines=4, workers=workers, servers=2, epochs=epochs, checkpoint_every=1000
@@ -97,10 +107,10 @@ def main() -> None:
     cores = os.cpu_count() or 1
     figures: list[Figure] = []
     with RayCluster.embedded(machines=4) as cluster:
-        for name, data in CASES.items():
-            alone = measure(cluster, name, data, 1, epochs)
+        for name, case in CASES.items():
+            alone = measure(cluster, name, case, 1, epochs)
             for workers in WORKERS:
-                many = alone if workers == 1 else measure(cluster, name, data, workers, epochs)
+                many = alone if workers == 1 else measure(cluster, name, case, workers, epochs)
                 figures.append(
                     Figure(
                         f"{name}, {workers} workers, 2 servers ({cores} cores)",
