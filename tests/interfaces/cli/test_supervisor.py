@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
 import tempfile
@@ -79,16 +78,26 @@ def test_a_command_that_is_killed_is_a_failure_and_says_so() -> None:
     assert running.descendants() == {}
 
 
-def test_when_the_supervisor_is_killed_its_command_dies_too() -> None:
+def test_when_the_supervisor_is_killed_its_command_dies_too_and_the_next_one_cleans_up() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()
     running.process.kill()
 
     try:
         running.wait_until(lambda: not any("python" in it for it in running.descendants().values()))
+        assert Path(scratch).exists()
+        MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+        assert not Path(scratch).parent.exists()
     finally:
         running.kill_descendants()
-        shutil.rmtree(Path(scratch).parent)
+
+
+def test_the_folder_of_a_running_command_is_left_alone() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
+    scratch = running.first_line()
+    MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+    assert Path(scratch).exists()
+    running.end(signal.SIGINT)
 
 
 def test_a_signal_before_the_command_starts_ends_the_process_without_a_traceback() -> None:

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from motet.interfaces.cli.scratch import make_scratch
+
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = "\x1b[?25h"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 KILL_ROUND_S = 0.1
-# Ray's sockets lie in the scratch folder, and a socket's path has at most 107 bytes.
-LONGEST_SCRATCH_PARENT = 20
 
 
 def leave_on_signals() -> None:
@@ -40,7 +40,7 @@ def run_supervised(command: Callable[[], int]) -> int:
     """
     # A signal that comes between here and the handlers waits until both sides are ready.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    scratch = Path(tempfile.mkdtemp(prefix="motet-", dir=_scratch_parent()))
+    scratch = make_scratch()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     parent, child = os.getpid(), os.fork()
     if child == 0:
@@ -126,11 +126,6 @@ def _prctl(option: int, value: int) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def _scratch_parent() -> str:
-    folder = tempfile.gettempdir()
-    return folder if len(folder) <= LONGEST_SCRATCH_PARENT else "/tmp"
 
 
 def _say(text: str) -> None:
