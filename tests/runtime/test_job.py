@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput, Interrupted, JobFailed
+from motet.runtime.application import Step
 from motet.runtime.job import Job
 from motet.runtime.local import LocalTraining
 from motet.runtime.options import (
@@ -213,8 +215,18 @@ def test_resuming_another_job_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_error_in_the_application_fails_the_job_with_its_message() -> None:
-    with pytest.raises(JobFailed, match="the application's own bug"):
+    with pytest.raises(JobFailed, match=r"toy_app.py:\d+ in compute: ZeroDivisionError: the"):
         train(options(2, 1), ToyRegression(fail_at_clock=7))
+
+
+class FailingApply(ToyRegression):
+    def apply(self, values: NDArray[Any], delta: NDArray[Any], step: Step) -> None:
+        raise ZeroDivisionError("a bug at the server")
+
+
+def test_an_error_of_the_update_function_names_its_place_too() -> None:
+    with pytest.raises(JobFailed, match=r"test_job.py:\d+ in apply: ZeroDivisionError: a bug at"):
+        train(options(2, 1), FailingApply())
 
 
 def test_a_job_that_diverges_says_so() -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from motet.domain.errors import JobFailed, MotetError, Unreachable
 from motet.runtime.application import Application
+from motet.runtime.blame import described
 from motet.runtime.messages import (
     Kind,
     PushHead,
@@ -143,7 +144,8 @@ class Executor:
         except MotetError as error:
             return Outcome("failed", str(error))
         except Exception as error:
-            return Outcome("failed", f"{type(error).__name__}: {error}", traceback.format_exc())
+            detail = described(error, generation.assignment.app)
+            return Outcome("failed", detail, traceback.format_exc())
         return Outcome("finished")
 
     def abort(self) -> None:
@@ -208,14 +210,12 @@ class Executor:
         shard = generation.shard
         if target.table != MODEL_TABLE:
             raise JobFailed(f"executor {self.number} has no table {target.table}")
-        if request.kind == Kind.PULL:
-            shard.pull(request, target)
-        elif request.kind == Kind.PUSH:
-            shard.push(request, target, PushHead.decode(request.meta, offset, target.clock))
-        else:
-            client, numbers = _sequence(request.meta, offset, target)
-            apply = shard.update if request.kind == Kind.UPDATE else shard.put
-            apply(request, target, client, numbers)
+        try:
+            _ask(shard, request, target, offset)
+        except MotetError:
+            raise
+        except Exception as error:
+            raise JobFailed(described(error, generation.assignment.app)) from error
 
     def _load_rows(self, request: Request) -> None:
         head = decode_json(request.meta)
@@ -281,6 +281,17 @@ class _Reporter:
             **fields,
         }
         return self._controller.submit(kind, encode_json(head), [payload])
+
+
+def _ask(shard: Shard, request: Request, target: Target, offset: int) -> None:
+    if request.kind == Kind.PULL:
+        shard.pull(request, target)
+    elif request.kind == Kind.PUSH:
+        shard.push(request, target, PushHead.decode(request.meta, offset, target.clock))
+    else:
+        client, numbers = _sequence(request.meta, offset, target)
+        apply = shard.update if request.kind == Kind.UPDATE else shard.put
+        apply(request, target, client, numbers)
 
 
 def _sequence(meta: bytes, offset: int, target: Target) -> tuple[int, list[int]]:
