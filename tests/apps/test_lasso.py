@@ -1,7 +1,8 @@
-"""Lasso: both solvers against scikit-learn, the optimality conditions, units."""
+"""Lasso: both solvers against scikit-learn, the optimality conditions, intercept, units."""
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from scipy.sparse import random as random_sparse
+from sklearn.base import clone
 from sklearn.linear_model import Lasso as Peer
 
 from motet.apps.lasso import Lasso
 from motet.datasets.builtin.toys import load_diabetes
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
-from placement import train_placed
+from placement import assert_placement_independent, train_placed
 from real_data import communities
 
 Array = NDArray[Any]
@@ -37,15 +40,113 @@ def problem(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
     return X, X @ truth + 0.1 * rng.normal(size=rows)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_coefficients_are_those_of_scikit_learn(
-    diabetes: LabelledMatrix, solver: Literal["gram", "fista"]
+    diabetes: LabelledMatrix, solver: Literal["gram", "fista"], fit_intercept: bool
 ) -> None:
     X, y = diabetes.features, diabetes.target
-    peer = Peer(alpha=0.5, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(X, y)
-    model = Lasso(l1=0.5, solver=solver, epochs=2000, tol=0.0).fit(X, y)
+    peer = Peer(alpha=0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000).fit(X, y)
+    model = Lasso(l1=0.5, fit_intercept=fit_intercept, solver=solver, epochs=2000, tol=0.0)
+    model.fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-5, atol=1e-5)
-    assert model.intercept_ == 0.0
+    assert model.intercept_ == pytest.approx(peer.intercept_, rel=1e-9)
+
+
+def off_centre(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
+    """Columns with many zeros, means of their own and one constant; a target far from 0."""
+    X, y = problem(rows, columns, seed)
+    X = np.where(np.abs(X) < 0.7, 0.0, X + np.linspace(0, 5, columns))
+    X[:, -1] = 0.1
+    return X, y + 40.0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("is_sparse", [False, True])
+@settings(max_examples=15, deadline=None)
+@given(
+    fit_intercept=st.booleans(),
+    standardize=st.booleans(),
+    rows=st.integers(10, 60),
+    columns=st.integers(2, 12),
+    ratio=st.floats(0.02, 0.9),
+    seed=st.integers(0, 1000),
+)
+def test_the_objective_is_that_of_scikit_learn(
+    solver: Literal["gram", "fista"],
+    is_sparse: bool,
+    fit_intercept: bool,
+    standardize: bool,
+    rows: int,
+    columns: int,
+    ratio: float,
+    seed: int,
+) -> None:
+    """In trained units, with and without an intercept; `l1_ratio_of_max` as in scikit-learn."""
+    X, y = off_centre(rows, columns, seed)
+    model = Lasso(
+        l1_ratio_of_max=ratio,
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        solver=solver,
+        epochs=3000,
+        tol=1e-15,
+    ).fit(csr_matrix(X) if is_sparse else X, y)
+    x_scale, y_scale = np.ones(columns), 1.0
+    if standardize:
+        x_scale, y_scale = spread(X, fit_intercept), float(spread(y, fit_intercept))
+    Z, z = X / x_scale, y / y_scale
+    centred = (Z - Z.mean(axis=0), z - z.mean()) if fit_intercept else (Z, z)
+    assert model.l1_ == pytest.approx(ratio * np.abs(centred[0].T @ centred[1]).max() / rows)
+    peer = Peer(alpha=model.l1_, fit_intercept=fit_intercept, tol=1e-14, max_iter=200_000)
+    peer.fit(Z, z)
+
+    def objective(weights: Array, intercept: float) -> float:
+        errors = z - Z @ weights - intercept
+        return float(errors @ errors / (2 * rows) + model.l1_ * np.abs(weights).sum())
+
+    best = objective(peer.coef_, peer.intercept_)
+    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    fitted = objective(model.coef_ * x_scale / y_scale, model.intercept_ / y_scale)
+    assert fitted == pytest.approx(best, rel=1e-6)
+
+
+def spread(values: Array, about_mean: bool) -> Array:
+    """Root mean square of every column, 1 for one that never varies."""
+    squares = np.mean((values - about_mean * values.mean(axis=0)) ** 2, axis=0)
+    return np.asarray(np.where(squares > 1e-25, np.sqrt(squares), 1.0))
+
+
+def test_prices_far_from_zero_are_explained() -> None:
+    """a + 2 b - d + 3: without an intercept the fit is worse than the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(5, 10, size=(200, 3))
+    y = X @ [1.0, 2.0, -1.0] + 3.0
+    model = Lasso(l1=0.1).fit(X, y)
+    assert model.score(X, y) > 0.98
+    assert model.intercept_ == pytest.approx(Peer(alpha=0.1).fit(X, y).intercept_, rel=1e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_sparse_features_off_centre_do_not_depend_on_the_placement(
+    solver: Literal["gram", "fista"],
+) -> None:
+    X, y = off_centre(120, 8, seed=1)
+    data = LabelledMatrix(csr_matrix(X), y, source="sparse")
+    assert_placement_independent(Lasso(solver=solver, standardize=True), data, epochs=30)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_sparse_features_are_never_filled(solver: Literal["gram", "fista"]) -> None:
+    """60 MB as a dense matrix."""
+    features = random_sparse(30_000, 250, density=0.001, format="csr", rng=0)
+    y = features @ np.linspace(-1, 1, 250) + 5.0
+    Lasso(solver=solver, epochs=1).fit(features[:50], y[:50])
+    tracemalloc.start()
+    Lasso(solver=solver, epochs=3, standardize=True).fit(features, y)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 30e6
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -62,7 +163,7 @@ def test_the_optimality_conditions_hold(
     """|x_j . residual| / n is l1 where w_j is not 0, and at most l1 where it is."""
     X, y = problem(rows, columns, seed)
     model = Lasso(l1_ratio_of_max=ratio, solver=solver, epochs=1500, tol=1e-15).fit(X, y)
-    pulls = X.T @ (y - X @ model.coef_) / rows
+    pulls = (X - X.mean(axis=0)).T @ (y - model.predict(X)) / rows
     slack = 1e-4 * model.l1_
     assert (np.abs(pulls) <= model.l1_ + slack).all()
     active = model.coef_ != 0
@@ -87,13 +188,14 @@ def test_standardized_training_predicts_in_the_units_of_the_data(
     assert model.score(X, y) == pytest.approx(peer.score(Z, (y - y.mean()) / y.std()), rel=1e-6)
 
 
-def test_sparse_data_stay_sparse_and_give_the_same_coefficients() -> None:
+def test_sparse_data_give_the_same_coefficients() -> None:
     X, y = problem(80, 12, seed=3)
     X[np.abs(X) < 1.0] = 0.0
-    dense, sparse = (Lasso(l1=0.05, tol=1e-14).fit(M, y) for M in (X, csr_matrix(X)))
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-8, atol=1e-10)
-    scaled = Lasso(l1=0.05, standardize=True).fit(csr_matrix(X), y)
-    assert scaled.intercept_ == 0.0
+    for standardize in (False, True):
+        app = Lasso(l1=0.05, standardize=standardize, tol=1e-14)
+        dense, sparse = (clone(app).fit(M, y) for M in (X, csr_matrix(X)))
+        np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-8, atol=1e-10)
+        assert sparse.intercept_ == pytest.approx(dense.intercept_, rel=1e-8)
 
 
 def test_gram_training_needs_few_epochs_and_never_goes_up(diabetes: LabelledMatrix) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from motet.runtime.rows import Column, Ragged, Rows
 
 Array = NDArray[Any]
-# A dense (rows, columns) float64 array or a SciPy CSR matrix; both know @ and .T.
+# A dense (rows, columns) float64 array or a SciPy CSR matrix; both know shape, @ and .T.
 Features = Any
 
 # Lanczos iteration wants a few more columns than it looks for eigenvalues.
@@ -54,9 +54,14 @@ def standardise(
         centred /= scale
         return centred, Coordinates(shift, scale)
     scale = scale_of(mean_squares(features))
-    scaled = features.copy()
-    scaled.data = features.data / scale[features.indices]
-    return scaled, Coordinates(np.zeros_like(scale), scale)
+    return divide_columns(features, scale), Coordinates(np.zeros_like(scale), scale)
+
+
+def divide_columns(features: Features, divisors: Array) -> Features:
+    """A copy of a CSR matrix with every column divided by its divisor, `(columns,)`."""
+    divided = features.copy()
+    divided.data = features.data / divisors[features.indices]
+    return divided
 
 
 def mean_squares(features: Features) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from motet.apps.centred import Centred
 from motet.runtime.application import Step
 
 Array = NDArray[Any]
@@ -39,12 +40,11 @@ def coefficients(rows: Array) -> Array:
     return rows[:, _W]
 
 
-def compute(features: Any, target: Array, model: Array, l1: float, step: Step) -> Array:
+def compute(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
     """A delta: in the first epoch the instances' part of c and G, then coefficients, weighted."""
     delta = np.zeros(model.shape)
     if step.epoch == 0:
-        gram = features.T @ features
-        delta[:, _GRAM:] = gram if isinstance(gram, np.ndarray) else gram.toarray()
+        delta[:, _GRAM:] = features.gram()
         delta[:, _C] = features.T @ target
     else:
         delta[:, _W] = len(target) * descend(model, l1, SWEEPS_PER_EPOCH)
@@ -76,7 +76,7 @@ def descend(model: Array, l1: float, sweeps: int) -> Array:
         largest_change = 0.0
         for j in range(count):
             curvature = model[j, _GRAM + j]
-            if curvature == 0.0:
+            if curvature <= 0.0:
                 continue
             pull = model[j, _C] - product[j] + curvature * weights[j]
             new = np.sign(pull) * max(abs(pull) - l1, 0.0) / curvature

@@ -1,6 +1,7 @@
-"""Lasso: sparse linear regression without an intercept.
+"""Lasso: sparse linear regression.
 
-Minimises ||y - X w||^2 / 2n + l1 * ||w||_1. Two ways to the same optimum:
+Minimises ||y - X w - b||^2 / 2n + l1 * ||w||_1; the intercept b is not penalised, so w is that of
+centred data (`centred.py`). Two ways to the same optimum:
 
     gram    coordinate descent on the all-reduced Gram matrix, columns^2 (`gram_descent.py`)
     fista   accelerated proximal gradient with restart on the whole data set (`proximal.py`)
@@ -18,14 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps import gram_descent, proximal
-from motet.apps.coordinates import (
-    Coordinates,
-    feature_columns,
-    features_of,
-    gram_norm,
-    mean_squares,
-    standardise,
-)
+from motet.apps.centred import Centred, trained_features
+from motet.apps.coordinates import Coordinates, feature_columns, features_of, gram_norm
 from motet.apps.estimator import Estimator, EstimatorType
 from motet.apps.matrix_input import features_for, finite_features, varying_target
 from motet.apps.whole_batch import require_whole_batch
@@ -53,9 +48,11 @@ class Lasso(Estimator):
     """Sparse linear regression. Fitted: `coef_: (features,)`, `intercept_`, `l1_`.
 
     `l1`: the penalty (lambda); None: `l1_ratio_of_max` times the smallest one that makes all
-    coefficients 0. `standardize`: train on columns and target of mean 0 and standard deviation 1
-    (sparse data: of mean square 1); `l1` and the objective are then in those units, while `coef_`
-    and `intercept_` are for the data as given.
+    coefficients 0. `fit_intercept`: false for data that are centred already, or whose line must
+    pass through 0. `standardize`: divide columns and target by their standard deviations (without
+    an intercept: by their root mean squares); `l1` and the objective are then in those units, while
+    `coef_` and `intercept_` are for the data as given. `solver`: gram (a sum of columns x columns,
+    then no pass over the data), fista (one pass per epoch), or auto: gram up to 2,048 columns.
     """
 
     name: ClassVar[str] = "lasso"
@@ -72,6 +69,7 @@ class Lasso(Estimator):
     n_features_in_: int
     _uses_gram: bool
     _step_size: float
+    _centre: Array
     _coordinates: Coordinates
     _target_units: _TargetUnits
 
@@ -79,6 +77,7 @@ class Lasso(Estimator):
         self,
         l1: float | None = None,
         l1_ratio_of_max: float = 0.1,
+        fit_intercept: bool = True,
         standardize: bool = False,
         solver: Solver = "auto",
         epochs: int = default_epochs,
@@ -87,6 +86,7 @@ class Lasso(Estimator):
     ) -> None:
         self.l1 = l1
         self.l1_ratio_of_max = l1_ratio_of_max
+        self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
         self.epochs = epochs
@@ -100,7 +100,8 @@ class Lasso(Estimator):
         del seed
         self._check_parameters()
         self.n_features_in_ = dataset.feature_count
-        features, target = self._in_trained_units(finite_features(dataset), varying_target(dataset))
+        features = self._trained_features(finite_features(dataset))
+        target = self._trained_target(varying_target(dataset))
         largest = float(np.abs(features.T @ target).max()) / len(target)
         self.l1_ = self.l1_ratio_of_max * largest if self.l1 is None else float(self.l1)
         self._uses_gram = self.solver == "gram" or (
@@ -108,7 +109,8 @@ class Lasso(Estimator):
         )
         if not self._uses_gram:
             self._step_size = 1 / max(gram_norm(features, with_intercept=False), 1e-300)
-        return Rows(np.arange(len(target)), {**feature_columns(features), "target": target})
+        columns = {**feature_columns(features.matrix), "target": target}
+        return Rows(np.arange(len(target)), columns)
 
     def model_table(self) -> ModelTable:
         """One key per coefficient."""
@@ -133,7 +135,7 @@ class Lasso(Estimator):
 
     def make_batch(self, rows: Rows) -> Batch:
         """All keys; the features as a matrix."""
-        return Batch(rows, extras=features_of(rows, self.n_features_in_))
+        return Batch(rows, extras=self._features_of(rows))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """The instances' part of the Gram matrix or of the gradient."""
@@ -160,8 +162,7 @@ class Lasso(Estimator):
 
     def evaluate(self, rows: Rows, model: Array) -> Array:
         """Sum of squared errors."""
-        features = features_of(rows, self.n_features_in_)
-        errors = features @ self._weights(model) - rows["target"]
+        errors = self._features_of(rows) @ self._weights(model) - rows["target"]
         return np.array([errors @ errors])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
@@ -205,23 +206,23 @@ class Lasso(Estimator):
         if self.solver not in ("auto", "gram", "fista"):
             raise BadInput(f"lasso: solver={self.solver!r} must be auto, gram or fista")
 
-    def _in_trained_units(self, features: Any, target: Array) -> tuple[Any, Array]:
-        columns = features.shape[1]
-        self._coordinates = Coordinates(np.zeros(columns), np.ones(columns))
-        self._target_units = _TargetUnits(0.0, 1.0)
-        if not self.standardize:
-            return features, target
-        features, self._coordinates = standardise(features, _root_or_one)
-        shift = float(target.mean()) if isinstance(features, np.ndarray) else 0.0
-        scale = float(np.sqrt(mean_squares((target - shift)[:, None])[0]))
-        self._target_units = _TargetUnits(shift, scale)
-        return features, (target - shift) / scale
+    def _trained_features(self, features: Any) -> Centred:
+        trained, self._coordinates = trained_features(
+            features, bool(self.fit_intercept), bool(self.standardize)
+        )
+        self._centre = trained.centre
+        return trained
+
+    def _trained_target(self, target: Array) -> Array:
+        shift = float(target.mean()) if self.fit_intercept else 0.0
+        spread = float(np.sqrt(np.mean((target - shift) ** 2))) if self.standardize else 1.0
+        self._target_units = _TargetUnits(shift, spread)
+        return (target - shift) / spread
+
+    def _features_of(self, rows: Rows) -> Centred:
+        return Centred(features_of(rows, self.n_features_in_), self._centre)
 
     def _weights(self, model: Array) -> Array:
         if self._uses_gram:
             return gram_descent.coefficients(model)
         return proximal.coefficients(model)
-
-
-def _root_or_one(mean_squares: Array) -> Array:
-    return np.asarray(np.where(mean_squares > 0, np.sqrt(mean_squares), 1.0))
