@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from motet.apps.coordinates import feature_columns, features_of
 from motet.apps.estimator import Estimator
 from motet.domain.errors import BadInput
 from motet.runtime.application import Evaluation, ModelTable, Update
@@ -26,9 +27,8 @@ class PoissonRegression(Estimator):
         counts = dataset.require_target()
         if counts.min() < 0:
             raise BadInput(f"{dataset.source}: count {counts.min():g}; counts are at least 0")
-        features = np.column_stack([dataset.features, np.ones(len(counts))])
-        self.width_ = features.shape[1]
-        return Rows(np.arange(len(counts)), {"features": features, "counts": counts})
+        self.width_ = dataset.feature_count + 1
+        return Rows(np.arange(len(counts)), {**feature_columns(dataset.features), "counts": counts})
 
     def model_table(self):
         return ModelTable(key_count=self.width_, value_shape=(), dtype=np.dtype(np.float64))
@@ -37,15 +37,16 @@ class PoissonRegression(Estimator):
         return np.zeros(self.width_)
 
     def compute(self, batch, model, step):
-        rates = np.exp(batch.rows["features"] @ model)
-        return Update(batch.rows["features"].T @ (rates - batch.rows["counts"]))
+        features = features_of(batch.rows, self.width_ - 1)
+        errors = np.exp(features @ model[:-1] + model[-1]) - batch.rows["counts"]
+        return Update(np.append(features.T @ errors, errors.sum()))
 
     def apply(self, values, delta, step):
         gradient = delta / step.instances + step.share * self.l2 * values
         values -= self.learning_rate / (1 + step.epoch) * gradient
 
     def evaluate(self, rows, model):
-        scores = rows["features"] @ model
+        scores = features_of(rows, self.width_ - 1) @ model[:-1] + model[-1]
         return np.array([np.sum(np.exp(scores) - rows["counts"] * scores)])
 
     def summarise(self, model, sums, rows_count):

@@ -1,0 +1,62 @@
+"""An application of your own, as docs/applications.md shows one: sparse data, saved models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file
+
+from marked_process import run_motet
+from motet.apps import load_application
+from motet.datasets import open_dataset
+from placement import assert_placement_independent
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "poisson_regression.py"
+
+
+@pytest.fixture(scope="module")
+def poisson_regression() -> Any:
+    return load_application(str(EXAMPLE))
+
+
+def sparse_visits(rows: int = 400) -> tuple[csr_matrix, NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, 4)) * (rng.random((rows, 4)) < 0.3)
+    return csr_matrix(X), rng.poisson(np.exp(X @ [0.5, -0.3, 0.2, 0.0] + 1.0))
+
+
+def test_sparse_features_give_the_model_of_dense_ones(poisson_regression: Any) -> None:
+    X, y = sparse_visits()
+    sparse, dense = (poisson_regression(epochs=5).fit(M, y) for M in (X, X.toarray()))
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9)
+    np.testing.assert_allclose(sparse.predict(X), dense.predict(X.toarray()))
+
+
+def test_sparse_features_do_not_depend_on_the_placement(
+    poisson_regression: Any, tmp_path: Path
+) -> None:
+    X, y = sparse_visits()
+    dump_svmlight_file(X, y, str(tmp_path / "visits.svm"), zero_based=False)
+    data = open_dataset(tmp_path / "visits.svm", kind="labelled")
+    assert not isinstance(data.features, np.ndarray)
+    assert_placement_independent(poisson_regression(), data, epochs=3)
+
+
+@pytest.mark.cluster
+def test_sparse_features_train_on_a_cluster(poisson_regression: Any, tmp_path: Path) -> None:
+    X, y = sparse_visits()
+    dump_svmlight_file(X, y, str(tmp_path / "visits.svm"), zero_based=False)
+    ended = run_motet(
+        *("train", EXAMPLE, "--data", tmp_path / "visits.svm", "--epochs", "2", "--json", "-q"),
+        *("--machines", "2", "--workers", "2", "--servers", "1"),
+    )
+    alone = poisson_regression(epochs=2, random_state=0).fit(X, y)
+
+    assert (ended.code, ended.left_running) == (0, {})
+    assert json.loads(ended.out)["final_loss"] == pytest.approx(alone.loss_curve_[-1], rel=1e-6)
