@@ -23,6 +23,8 @@ _HOME_OF = {
     "MLR": "motet.apps.mlr",
     "MotetError": "motet.domain.errors",
     "NMF": "motet.apps.nmf",
+    "load_application": "motet.apps",
+    "load_model": "motet.apps",
 }
 
 

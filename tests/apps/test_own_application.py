@@ -13,8 +13,9 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
 from marked_process import run_motet
-from motet.apps import load_application
+from motet.apps import load_application, load_model
 from motet.datasets import open_dataset
+from motet.domain.errors import BadInput
 from placement import assert_placement_independent
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "poisson_regression.py"
@@ -46,6 +47,17 @@ def test_sparse_features_do_not_depend_on_the_placement(
     data = open_dataset(tmp_path / "visits.svm", kind="labelled")
     assert not isinstance(data.features, np.ndarray)
     assert_placement_independent(poisson_regression(), data, epochs=3)
+
+
+def test_a_saved_model_says_how_it_is_loaded(poisson_regression: Any, tmp_path: Path) -> None:
+    X, y = sparse_visits(50)
+    path = tmp_path / "model.npz"
+    poisson_regression(epochs=1).fit(X, y).save(path)
+    with pytest.raises(BadInput) as caught:
+        load_model(path)
+    assert f'load_application("file.py").load("{path}")' in str(caught.value)
+    assert "'poisson_regression'" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
 
 
 @pytest.mark.cluster

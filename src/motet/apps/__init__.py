@@ -48,11 +48,16 @@ def load_application(name: str) -> type[Estimator]:
 
 
 def load_model(path: str | Path) -> Estimator:
-    """A fitted model that any application's `save` wrote. Raises BadInput."""
+    """A fitted model that `save` of any application of `APPLICATIONS` wrote. Raises BadInput."""
     from motet.apps.estimator import read_model
 
-    header, _ = read_model(path)
-    return load_application(header["application"]).load(path)
+    name = read_model(path)[0]["application"]
+    if name not in APPLICATIONS:
+        raise BadInput(
+            f"{path}: holds a model of {name!r}, which does not come with Motet; load it with the "
+            f'file that defines it: motet.load_application("file.py").load("{path}")'
+        )
+    return load_application(name).load(path)
 
 
 def _module_named(module: str, asked: str) -> ModuleType:
