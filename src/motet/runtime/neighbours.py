@@ -76,19 +76,21 @@ class Neighbours:
     def update(self, client: int, numbers: Sequence[int], delta: Array, step: Step) -> bool:
         """Run the update function once on all of them, exactly once per (client, number).
 
-        Returns False, having changed nothing, when a block is being read, was copied elsewhere or
-        has applied its update already: then each must be updated for itself.
+        Returns False, having changed nothing, when a block is being read, was copied elsewhere, or
+        this is not the next of the client's updates for it: then each must be updated for itself.
         """
         for block in self._blocks:
             block.lock.acquire()
         try:
             applied = [block.applied_of(client) for block in self._blocks]
             for block, its_numbers, number in zip(self._blocks, applied, numbers, strict=True):
-                if block.pins or block.values is not block.first_values or its_numbers.has(number):
+                if block.pins or block.values is not block.first_values:
+                    return False
+                if its_numbers.below != number or its_numbers.ahead:
                     return False
             self._update(self._stretch, delta, step)
             for its_numbers, number in zip(applied, numbers, strict=True):
-                its_numbers.add(number)
+                its_numbers.below = number + 1
         finally:
             for block in self._blocks:
                 block.lock.release()
