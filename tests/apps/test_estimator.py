@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from motet.apps import APPLICATIONS, load_application, load_model
+from motet.apps.arrays import labelled_of
 from motet.apps.estimator import Estimator, read_model, seed_of
 from motet.apps.lda import LDA
 from motet.apps.linear_regression import LinearRegression
@@ -104,24 +105,69 @@ def test_fitting_again_starts_anew() -> None:
     np.testing.assert_array_equal(app.fit(RATINGS).components_, first)
 
 
-def test_what_is_not_fitted_says_so() -> None:
-    for ask in (
-        lambda: NMF().predict([[0, 0]]),
-        lambda: NMF().save("x"),
-        lambda: LDA().transform([[1]]),
-    ):
-        with pytest.raises(BadInput, match="is not fitted; call fit or load first"):
-            ask()
+QUESTIONS = (
+    "decision_function",
+    "inverse_transform",
+    "predict",
+    "predict_proba",
+    "score",
+    "test_metrics",
+    "transform",
+)
+UNFITTED = [
+    (name, question)
+    for name in APPLICATIONS
+    for question in QUESTIONS
+    if callable(getattr(load_application(name), question, None))
+]
+
+
+@pytest.mark.parametrize(("name", "question"), UNFITTED)
+def test_what_is_not_fitted_says_so(name: str, question: str) -> None:
+    app = load_application(name)()
+    X: Any = (
+        labelled_of([[0.0, 1.0], [1.0, 0.0]], [0, 1]) if question == "test_metrics" else [[1.0]]
+    )
+    arguments = (X, [1.0]) if question == "score" else (X,)
+    with pytest.raises(NotFittedError, match=f"^this {type(app).__name__} is not fitted; call fit"):
+        getattr(app, question)(*arguments)
+
+
+def test_an_application_of_ones_own_says_so_too() -> None:
+    class Mine(NMF):
+        def predict(self, pairs: Any) -> Any:
+            return self.components_.sum()
+
+    with pytest.raises(NotFittedError, match="this Mine is not fitted; call fit or load first"):
+        Mine().predict(None)
+
+
+def test_saving_needs_a_fitted_model_and_a_misspelt_attribute_is_just_that() -> None:
+    with pytest.raises(NotFittedError, match="call fit or load first"):
+        NMF().save("x")
     with pytest.raises(NotFittedError):
         check_is_fitted(NMF())
     check_is_fitted(fitted())
+    assert not hasattr(NMF(), "components_")
+    with pytest.raises(
+        AttributeError, match="'NMF' object has no attribute 'component_'"
+    ) as caught:
+        fitted().component_  # type: ignore[attr-defined]  # noqa: B018 - the point is the look-up
+    assert not isinstance(caught.value, NotFittedError)
 
 
 def test_preparing_is_not_fitting() -> None:
     app = NMF(rank=2)
     app.prepare(_dataset(), 0)
-    with pytest.raises(BadInput, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         app.predict([[0, 0]])
+
+
+def test_a_data_set_of_another_kind_is_refused() -> None:
+    with pytest.raises(BadInput, match="X: holds ratings; this application reads a matrix of num"):
+        MLR().fit(_dataset())
+    with pytest.raises(BadInput, match="X: holds a matrix of numbers; this application reads rat"):
+        fitted().score(labelled_of([[1.0]]))
 
 
 def _dataset() -> Any:

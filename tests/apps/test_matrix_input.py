@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import NotFittedError
 
 from motet.apps.class_labels import class_numbers, learn_classes
 from motet.apps.linear_regression import LinearRegression
@@ -76,7 +77,7 @@ def test_named_classes_keep_the_order_of_their_names() -> None:
 
 def test_data_to_predict_on_must_be_as_wide_as_training_data() -> None:
     model = LinearRegression()
-    with pytest.raises(BadInput, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         features_for(model, np.eye(2))
     model.fit(np.eye(3)[:, :2], [1.0, 2.0, 4.0])
     with pytest.raises(BadInput, match="X has 3 features, but the model was fitted with 2"):

@@ -209,6 +209,22 @@ def test_transform_is_the_constrained_optimum() -> None:
     assert gradient[factors == 0].min(initial=0) >= -1e-6
 
 
+def test_predict_takes_a_ratings_data_set_by_its_ids() -> None:
+    data = planted()
+    model = NMF(rank=2, epochs=2).fit(data)
+    pairs = np.column_stack([data.user_ids[data.users], data.item_ids[data.items]])
+    np.testing.assert_array_equal(model.predict(data), model.predict(pairs))
+    assert model.score(data) == pytest.approx(
+        -np.sqrt(np.mean((model.predict(data) - data.values) ** 2))
+    )
+
+
+@pytest.mark.parametrize("pairs", [np.ones((4, 3)), 7, [["a", "b"]], csr_matrix(np.eye(2)), None])
+def test_predict_says_what_it_takes(pairs: object) -> None:
+    with pytest.raises(BadInput, match="nmf: predict takes pairs of a user and an item id"):
+        NMF(rank=1, epochs=1).fit(planted()).predict(pairs)
+
+
 def test_saved_model_predicts_the_same(tmp_path: Path) -> None:
     data = planted()
     model = NMF(rank=4, epochs=3).fit(data)

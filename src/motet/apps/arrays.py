@@ -23,12 +23,23 @@ def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
     documents, columns words, values counts. A Motet data set is taken as it is. Raises BadInput.
     """
     if isinstance(X, Dataset):
-        return X
+        return _require_kind(X, kind)
     if kind == "ratings":
         return ratings_of(X)
     if kind == "corpus":
         return corpus_of(X)
     return labelled_of(X, y if kind == "labelled" else None)
+
+
+def _require_kind(dataset: Dataset, kind: str) -> Dataset:
+    classes: dict[str, type[Dataset]] = {"ratings": Ratings, "corpus": Corpus}
+    wanted = classes.get(kind, LabelledMatrix)
+    if not isinstance(dataset, wanted):
+        raise BadInput(
+            f"{dataset.source}: holds {dataset.described}; this application reads "
+            f"{wanted.described}"
+        )
+    return dataset
 
 
 def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:

@@ -12,7 +12,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,9 +104,9 @@ class Estimator(Application):
     # -- checks ------------------------------------------------------------------------------------
 
     def check_fitted(self) -> None:
-        """Raise BadInput unless the model has been fitted or loaded."""
+        """Raise scikit-learn's NotFittedError unless the model has been fitted or loaded."""
         if not self.__sklearn_is_fitted__():
-            raise BadInput(f"this {type(self).__name__} is not fitted; call fit or load first")
+            raise _not_fitted(self)
 
     def check_number(
         self,
@@ -137,6 +137,14 @@ class Estimator(Application):
         )
 
     # -- what scikit-learn asks for --------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # a type checker would take every misspelt attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Only for attributes that are not there: a fitted one before `fit` says so."""
+            if name.endswith("_") and not name.startswith("_") and not self.__sklearn_is_fitted__():
+                raise _not_fitted(self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.fitted_attribute in vars(self)
@@ -199,6 +207,15 @@ def check_columns(found: int, expected: int, what: str = "features") -> None:
     """Raise BadInput unless data to predict on has as many `what` as the training data had."""
     if found != expected:
         raise BadInput(f"X has {found} {what}, but the model was fitted with {expected}")
+
+
+def _not_fitted(model: Estimator) -> Exception:
+    """scikit-learn's NotFittedError, which is an AttributeError too; made here to load it late."""
+    from sklearn.exceptions import NotFittedError
+
+    message = f"this {type(model).__name__} is not fitted; call fit or load first"
+    error: Exception = NotFittedError(message)
+    return error
 
 
 def _plain(value: Any) -> Any:

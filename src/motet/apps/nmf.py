@@ -165,13 +165,15 @@ class NMF(AutomaticBatches):
         self.user_factors_ = np.array(rows["factors"])
 
     def predict(self, pairs: Any) -> Floats:
-        """Ratings for `pairs: (n, 2)` of user and item ids.
+        """Ratings for `pairs: (n, 2)` of user and item ids, or for those of a ratings data set.
 
         Within the range of the training ratings; the training mean where the user or the item was
-        never seen.
+        never seen. Raises BadInput for anything else.
         """
         self.check_fitted()
-        users, items = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+        if isinstance(pairs, Ratings):
+            return self._rate_pairs(*self._positions(pairs))
+        users, items = _id_pairs(pairs).T
         return self._rate_pairs(_find(users, self.user_ids_), _find(items, self.item_ids_))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -182,9 +184,8 @@ class NMF(AutomaticBatches):
         if ratings is not X:
             check_columns(ratings.shape[0], len(self.user_ids_), "users")
             ratings = replace(ratings, user_ids=self.user_ids_)
-        users = _lookup(ratings.users, ratings.user_ids, self.user_ids_)
-        items = _lookup(ratings.items, ratings.item_ids, self.item_ids_)
-        return -float(np.sqrt(np.mean((self._rate_pairs(users, items) - ratings.values) ** 2)))
+        errors = self._rate_pairs(*self._positions(ratings)) - ratings.values
+        return -float(np.sqrt(np.mean(errors**2)))
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """`fit`, then the users' factors `(users, rank)`."""
@@ -237,6 +238,11 @@ class NMF(AutomaticBatches):
         check_columns(ratings.shape[1], len(self.item_ids_), "items")
         return replace(ratings, item_ids=self.item_ids_)
 
+    def _positions(self, ratings: Ratings) -> tuple[Indices, Indices]:
+        """Every rating's user and item as positions in the fitted factors, -1: never seen."""
+        users = _lookup(ratings.users, ratings.user_ids, self.user_ids_)
+        return users, _lookup(ratings.items, ratings.item_ids, self.item_ids_)
+
     def _rate_pairs(self, users: Indices, items: Indices) -> Floats:
         """Predictions for positions in the fitted factors, -1: never seen."""
         products = np.einsum("nk,kn->n", self.user_factors_[users], self.components_[:, items])
@@ -262,6 +268,20 @@ def _by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
     counts = np.bincount(ratings.users, minlength=ratings.shape[0])
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return offsets, ratings.items[order], ratings.values[order]
+
+
+def _id_pairs(pairs: Any) -> Indices:
+    """`pairs` as `(n, 2)` ids; raises BadInput."""
+    try:
+        ids = np.asarray(pairs, dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"nmf: predict takes pairs of a user and an item id ({error})") from None
+    if ids.size and ids.shape[-1:] != (2,):
+        raise BadInput(
+            "nmf: predict takes pairs of a user and an item id, (n, 2), or a ratings data set; "
+            f"this has shape {ids.shape}. For a matrix of ratings use transform or score"
+        )
+    return ids.reshape(-1, 2)
 
 
 def _find(ids: Indices, known_ids: Indices) -> Indices:
