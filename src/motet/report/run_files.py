@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from motet.report.loss_plot import LossCurve, save_loss_plot
 from motet.report.train_document import to_json
 from motet.runtime.options import EpochReport
 
+LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
+CHECKPOINTS = "checkpoints"
 LOSS_COLUMNS = (
     "wall_s",
     "comp_s",
@@ -46,27 +49,33 @@ class RunFolder:
     @property
     def log_file(self) -> Path:
         """The run's log."""
-        return self.path / "log.txt"
+        return self.path / LOG
 
     @property
     def checkpoint_folder(self) -> Path:
         """Where checkpoints are kept for `--resume`."""
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS
+
+    def clear(self) -> None:
+        """Remove what an earlier run left, and nothing else."""
+        for name in (LOSSES, PLOT, MODEL, RECORD, LOG):
+            (self.path / name).unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint_folder, ignore_errors=True)
 
     def write_losses(self, reports: Sequence[EpochReport]) -> None:
         """`loss.csv`: a row per epoch with its loss, the application's metrics, times and bytes."""
         metrics = sorted({name for report in reports for name in report.metrics})
         with_header: list[list[object]] = [["epoch", "loss", *metrics, *LOSS_COLUMNS]]
         with_header += [_loss_row(report, metrics) for report in reports]
-        self.write("loss.csv", lambda path: _write_csv(path, with_header))
+        self.write(LOSSES, lambda path: _write_csv(path, with_header))
 
-    def write_plot(self, curves: Sequence[LossCurve], name: str = "loss.png") -> None:
+    def write_plot(self, curves: Sequence[LossCurve], name: str = PLOT) -> None:
         """`loss.png`."""
         self.write(name, lambda path: save_loss_plot(curves, path))
 
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
-        self.write("model.npz", app.save)
+        self.write(MODEL, app.save)
 
     def write_json(self, name: str, document: object) -> None:
         """A JSON file."""
@@ -85,6 +94,21 @@ class RunFolder:
             partial.replace(self.path / name)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def kept_results(path: Path) -> list[str]:
+    """The results of a run in the folder at `path`, which need not exist."""
+    return [name for name in (RECORD, MODEL) if os.path.exists(path / name)]
+
+
+def kept_checkpoints(path: Path) -> list[str]:
+    """The checkpoints of a run in that folder, the oldest first."""
+    return sorted(str(found.relative_to(path)) for found in path.glob(f"{CHECKPOINTS}/epoch-*"))
+
+
+def has_begun(path: Path) -> bool:
+    """Whether a run was started in that folder, however far it came."""
+    return os.path.exists(path / LOG)
 
 
 def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:

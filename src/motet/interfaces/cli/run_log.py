@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
 Echo = Callable[[str], None]
 
@@ -15,13 +15,25 @@ def nowhere(text: str) -> None:
 
 
 class RunLog:
-    """`line`: progress, which a live screen shows in its own way; `remark`: for people to read."""
+    """`line`: progress, which a live screen shows in its own way; `remark`: for people to read.
+
+    The file is touched by `begin` only, so that a command which is refused leaves no trace in the
+    log of an earlier run. Lines that come before are kept until then.
+    """
 
     def __init__(
         self, path: Path | None, echo: Echo = nowhere, echo_remark: Echo = nowhere
     ) -> None:
-        self._file = None if path is None else path.open("a", encoding="utf-8", buffering=1)
+        self._path = path
+        self._file: TextIO | None = None
+        self._early: list[str] = []
         self._echo, self._echo_remark = echo, echo_remark
+
+    def begin(self) -> None:
+        """The run starts: append everything from here on, and what was said so far."""
+        if self._path is not None:
+            self._file = self._path.open("a", encoding="utf-8", buffering=1)
+            self._file.writelines(self._early)
 
     def __enter__(self) -> Self:
         return self
@@ -43,5 +55,8 @@ class RunLog:
         self._echo_remark(text)
 
     def _keep(self, text: str) -> None:
+        entry = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n"
         if self._file is not None:
-            self._file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
+            self._file.write(entry)
+        elif self._path is not None:
+            self._early.append(entry)

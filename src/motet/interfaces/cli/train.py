@@ -112,6 +112,9 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="DIR",
     help="Write loss.csv, loss.png, model.npz, run.json and log.txt there.",
 )
+@output_option(
+    "--overwrite", is_flag=True, help="Replace the run in --out, which is refused otherwise."
+)
 @json_option("Output")
 @output_option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option("-v", "--verbose", is_flag=True, help="A progress line for every epoch.")

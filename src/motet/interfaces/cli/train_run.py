@@ -13,6 +13,7 @@ from rich.console import Console
 
 from motet.interfaces.cli.cluster_start import start_cluster
 from motet.interfaces.cli.results import print_result
+from motet.interfaces.cli.run_choice import choose_folder, starts_over
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import (
     PLAIN_LINES,
@@ -37,9 +38,11 @@ COLOUR = job_colour(0)
 def run(flags: TrainFlags) -> None:
     """Train as the flags say and print the result. Raises MotetError."""
     started_at = datetime.now(UTC)
-    folder = None if flags.out is None else RunFolder(flags.out)
-    with _progress(flags, folder) as progress:
+    folder = choose_folder(flags.out, flags.resume, flags.overwrite)
+    console = Console(stderr=True, highlight=False)
+    with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
         training = check(flags, folder, progress)
+        _begin(flags, folder, log)
         result = _train(flags, training, progress)
         progress.preparing("evaluating")
         document = _document(flags, training, result)
@@ -52,22 +55,38 @@ def run(flags: TrainFlags) -> None:
         print_result(train_summary(document, flags.out, COLOUR))
 
 
-@contextmanager
-def _progress(flags: TrainFlags, folder: RunFolder | None) -> Iterator[LineProgress]:
-    """Progress on stderr: live on a terminal, lines elsewhere or with -v, nothing with -q."""
-    console = Console(stderr=True, highlight=False)
-    is_live = is_live_terminal(sys.stderr) and not (flags.quiet or flags.verbose)
-    with RunLog(
+def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
+    """From here on the folder is this run's."""
+    if folder is not None and flags.overwrite:
+        folder.clear()
+    log.begin()
+    if starts_over(folder, flags.resume):
+        log.remark(f"no checkpoint in {flags.out} yet; training from the beginning")
+
+
+def _log(flags: TrainFlags, folder: RunFolder | None, console: Console) -> RunLog:
+    """Lines on stderr where no live screen shows progress, remarks in any case; nothing with -q."""
+    return RunLog(
         None if folder is None else folder.log_file,
-        echo=nowhere if flags.quiet or is_live else _to_stderr,
+        echo=nowhere if flags.quiet or _is_live(flags) else _to_stderr,
         echo_remark=nowhere if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
-    ) as log:
-        progress = LineProgress(log, sys.maxsize if flags.verbose else PLAIN_LINES)
-        if not is_live:
-            yield progress
-            return
-        with live(LiveTrain(progress, f"{flags.app} on {Path(flags.data).name}", COLOUR), console):
-            yield progress
+    )
+
+
+def _is_live(flags: TrainFlags) -> bool:
+    return is_live_terminal(sys.stderr) and not (flags.quiet or flags.verbose)
+
+
+@contextmanager
+def _progress(flags: TrainFlags, log: RunLog, console: Console) -> Iterator[LineProgress]:
+    """Progress on stderr: live on a terminal, lines elsewhere or with -v, nothing with -q."""
+    progress = LineProgress(log, sys.maxsize if flags.verbose else PLAIN_LINES)
+    if not _is_live(flags):
+        yield progress
+        return
+    title = f"{flags.app} on {Path(flags.data).name}"
+    with live(LiveTrain(progress, title, COLOUR), console):
+        yield progress
 
 
 def _to_stderr(text: str) -> None:

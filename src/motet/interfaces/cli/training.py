@@ -48,6 +48,7 @@ class TrainFlags:
     seed: int = 0
     checkpoint_every: int | None = None
     resume: bool = False
+    overwrite: bool = False
     out: Path | None = None
     as_json: bool = False
     quiet: bool = False
@@ -98,8 +99,6 @@ def more_metrics(
 
 def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) -> TrainOptions:
     shape = ClusterShape.of(flags.machines, flags.workers, flags.servers)
-    if flags.resume and folder is None:
-        raise BadInput("--resume needs --out DIR, the folder of the run to continue")
     return TrainOptions(
         machines=shape.machines,
         workers=shape.workers,
