@@ -121,7 +121,8 @@ class Estimator(Application):
         value = getattr(self, name)
         kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
         is_number = isinstance(value, kinds) and not isinstance(value, bool)
-        low_enough = is_number and np.isfinite(value) and value <= at_most
+        is_finite = is_number and (isinstance(value, int) or bool(np.isfinite(value)))
+        low_enough = is_finite and value <= at_most
         if (
             low_enough
             and (at_least is None or value >= at_least)

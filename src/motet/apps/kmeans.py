@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from motet.apps.coordinates import feature_columns, features_of
 from motet.apps.estimator import Estimator, EstimatorType
 from motet.apps.matrix_input import features_for, finite_features
+from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
@@ -66,6 +67,7 @@ class KMeans(Estimator):
         self.check_number("n_clusters", at_least=1, at_most=dataset.row_count, whole=True)
         if self.init not in ("k-means++", "first"):
             raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
+        self._require_memory(dataset.row_count, dataset.feature_count)
         features = finite_features(dataset)
         self.n_features_in_ = dataset.feature_count
         return Rows(np.arange(dataset.row_count), feature_columns(features))
@@ -150,6 +152,14 @@ class KMeans(Estimator):
         """Minus the inertia."""
         del y
         return -float(self._nearest(X)[1].sum())
+
+    def _require_memory(self, rows: int, columns: int) -> None:
+        clusters = self.n_clusters
+        needs = {
+            f"distances of {rows:,} rows": float64_bytes(rows, clusters, copies=2),
+            "the centres": float64_bytes(clusters, columns, copies=MODEL_COPIES),
+        }
+        require_memory(f"kmeans: n_clusters={clusters}", needs, "lower n_clusters")
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
         return nearest_centres(features_for(self, X), self.cluster_centers_)

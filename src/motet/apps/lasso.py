@@ -22,7 +22,13 @@ from motet.apps import gram_descent, proximal
 from motet.apps.centred import Centred, trained_features
 from motet.apps.coordinates import Coordinates, feature_columns, features_of, gram_norm
 from motet.apps.estimator import Estimator, EstimatorType
-from motet.apps.matrix_input import features_for, finite_features, varying_target
+from motet.apps.matrix_input import (
+    features_for,
+    finite_features,
+    training_bytes,
+    varying_target,
+)
+from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
@@ -100,13 +106,14 @@ class Lasso(Estimator):
         del seed
         self._check_parameters()
         self.n_features_in_ = dataset.feature_count
+        self._uses_gram = self.solver == "gram" or (
+            self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
+        )
+        self._require_memory(dataset)
         features = self._trained_features(finite_features(dataset))
         target = self._trained_target(varying_target(dataset))
         largest = float(np.abs(features.T @ target).max()) / len(target)
         self.l1_ = self.l1_ratio_of_max * largest if self.l1 is None else float(self.l1)
-        self._uses_gram = self.solver == "gram" or (
-            self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
-        )
         if not self._uses_gram:
             self._step_size = 1 / max(gram_norm(features, with_intercept=False), 1e-300)
         columns = {**feature_columns(features.matrix), "target": target}
@@ -205,6 +212,15 @@ class Lasso(Estimator):
             self.check_number("l1", at_least=0)
         if self.solver not in ("auto", "gram", "fista"):
             raise BadInput(f"lasso: solver={self.solver!r} must be auto, gram or fista")
+
+    def _require_memory(self, dataset: LabelledMatrix) -> None:
+        columns = self.n_features_in_
+        needs, mend = {"the features": training_bytes(dataset)}, "use fewer rows or columns"
+        if self._uses_gram:
+            needs["columns x columns"] = float64_bytes(columns, columns, copies=MODEL_COPIES)
+            mend += ", or solver=fista"
+        subject = f"lasso: solver={self.solver}, {dataset.row_count:,} rows, {columns:,} columns,"
+        require_memory(subject, needs, mend)
 
     def _trained_features(self, features: Any) -> Centred:
         trained, self._coordinates = trained_features(

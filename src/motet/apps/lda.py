@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from motet.apps.arrays import as_dataset
 from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
+from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.topic_kernels import (
     count_topics,
     document_log_likelihood,
@@ -88,6 +89,7 @@ class LDA(AutomaticBatches):
         self._check_parameters()
         if not dataset.token_count:
             raise BadInput(f"{dataset.source}: holds no words; lda needs at least one")
+        self._require_memory(dataset.vocabulary_size, dataset.document_count)
         self.word_count_ = dataset.vocabulary_size
         self.token_count_ = dataset.token_count
         self.vocabulary_ = _names(dataset)
@@ -208,6 +210,18 @@ class LDA(AutomaticBatches):
         self.check_number("topics", at_least=2, whole=True)
         self.check_number("alpha", above=0)
         self.check_number("beta", above=0)
+
+    def _require_memory(self, words: int, documents: int) -> None:
+        """Counts are int32; `adopt` makes shares of topics (float64) from their counts."""
+        counts, shares = (
+            float64_bytes(words + 1, self.topics),
+            float64_bytes(documents, self.topics),
+        )
+        needs = {
+            f"counts of {words:,} words": MODEL_COPIES * counts // 2,
+            f"shares of {documents:,} documents": 2 * shares,
+        }
+        require_memory(f"lda: topics={self.topics}", needs, "lower topics")
 
     def _topic_words(self) -> Floats:
         """`(words, topics)`: probability of each word in each topic."""

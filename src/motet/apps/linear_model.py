@@ -24,7 +24,8 @@ from motet.apps.coordinates import (
     standardise,
 )
 from motet.apps.estimator import Estimator
-from motet.apps.matrix_input import features_for, finite_features
+from motet.apps.matrix_input import features_for, finite_features, training_bytes
+from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
@@ -91,14 +92,15 @@ class LinearModel(Estimator):
         """Rows with features in trained coordinates and `target`."""
         del seed
         self._check_parameters()
-        features = finite_features(dataset)
-        target = self.learn_target(dataset)
-        features, self._coordinates = standardise(features, self._column_scales)
-        self._penalty = np.append(self.l2 / self._coordinates.scale**2, 0.0)
         self.n_features_in_ = dataset.feature_count
         self._uses_newton = self.solver == "newton" or (
             self.solver == "auto" and self.n_features_in_ <= _NEWTON_COLUMNS
         )
+        self._require_memory(dataset)
+        features = finite_features(dataset)
+        target = self.learn_target(dataset)
+        features, self._coordinates = standardise(features, self._column_scales)
+        self._penalty = np.append(self.l2 / self._coordinates.scale**2, 0.0)
         if not self._uses_newton:
             steepest = self.curvature * gram_norm(features) + self._penalty.max()
             self._step_size = float(1 / steepest)
@@ -193,6 +195,15 @@ class LinearModel(Estimator):
         self.check_number("l2", at_least=0)
         if self.solver not in ("auto", "newton", "gradient"):
             raise BadInput(f"{self.name}: solver={self.solver!r} must be auto, newton or gradient")
+
+    def _require_memory(self, dataset: LabelledMatrix) -> None:
+        columns = self.n_features_in_
+        needs, mend = {"the features": training_bytes(dataset)}, "use fewer rows or columns"
+        if self._uses_newton:
+            needs["columns x columns"] = float64_bytes(columns, columns, copies=MODEL_COPIES)
+            mend += ", or solver=gradient"
+        subject = f"{self.name}: solver={self.solver}, {dataset.row_count:,} rows, "
+        require_memory(f"{subject}{columns:,} columns,", needs, mend)
 
     def _weights(self, model: Array) -> Array:
         """Weights and intercept in trained coordinates, `(keys,)`."""

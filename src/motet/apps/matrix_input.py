@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from motet.apps.arrays import as_dataset
 from motet.apps.estimator import Estimator, check_columns
+from motet.apps.memory import FEATURE_COPIES
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
 
@@ -30,6 +31,14 @@ def finite_features(dataset: LabelledMatrix) -> Any:
             "remove or fill them (CSV: --drop missing leaves out columns with missing values)"
         )
     return features
+
+
+def training_bytes(dataset: LabelledMatrix) -> int:
+    """What training takes beside the data set: copies of its features in trained coordinates."""
+    features: Any = dataset.features
+    if isinstance(features, np.ndarray):
+        return FEATURE_COPIES * features.nbytes
+    return FEATURE_COPIES * int(features.data.nbytes + features.indices.nbytes)
 
 
 def varying_target(dataset: LabelledMatrix) -> Array:

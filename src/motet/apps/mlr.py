@@ -33,7 +33,8 @@ from motet.apps.coordinates import (
     standardise,
 )
 from motet.apps.estimator import Estimator, EstimatorType
-from motet.apps.matrix_input import features_for, finite_features
+from motet.apps.matrix_input import features_for, finite_features, training_bytes
+from motet.apps.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.softmax_kernels import (
     loss_and_hits,
     renew_residuals,
@@ -96,6 +97,7 @@ class MLR(Estimator):
         del seed
         self._check_parameters()
         self.classes_, labels = learn_classes(dataset)
+        self._require_memory(dataset)
         features, self._coordinates = standardise(finite_features(dataset), tame)
         self._penalty = self.l2 / self._coordinates.scale**2
         self._first_step_size = self.learning_rate or self._stable_step_size(features)
@@ -230,6 +232,19 @@ class MLR(Estimator):
         self.check_number("batch_size", at_least=0, whole=True)
         if self.learning_rate is not None:
             self.check_number("learning_rate", above=0)
+
+    def _require_memory(self, dataset: LabelledMatrix) -> None:
+        """A row of the model holds weights and mean gradients, a delta only gradients."""
+        rows, columns, classes = dataset.row_count, dataset.feature_count, len(self.classes_)
+        needs = {
+            f"the model of {columns:,} columns": float64_bytes(
+                columns, classes, copies=MODEL_COPIES + 1
+            ),
+            f"residuals of {rows:,} rows": float64_bytes(rows, classes, copies=ROW_COPIES),
+            "the features": training_bytes(dataset),
+        }
+        mend = "use fewer rows or columns, or a --target with fewer classes"
+        require_memory(f"mlr: {dataset.source}: a target of {classes:,} classes", needs, mend)
 
     def _weights(self, model: Array) -> tuple[Array, Array]:
         """Weights `(features, classes)` and intercept `(classes,)` in trained coordinates."""

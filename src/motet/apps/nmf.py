@@ -25,6 +25,7 @@ from motet.apps.arrays import as_dataset
 from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
 from motet.apps.keyed_random import uniform_rows
+from motet.apps.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.rating_kernels import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
@@ -83,6 +84,7 @@ class NMF(AutomaticBatches):
         """One instance per user: `items` and `ratings` (ragged), `factors: (users, rank)`."""
         self._check_parameters()
         _check_ratings(dataset)
+        self._require_memory(*dataset.shape)
         self.choose_batch_size(len(dataset.user_ids))
         self.user_ids_ = dataset.user_ids
         self.item_ids_ = dataset.item_ids
@@ -217,6 +219,13 @@ class NMF(AutomaticBatches):
         self.check_number("l2", at_least=0)
         self.check_number("learning_rate", above=0)
         self.check_number("decay", above=0, at_most=1)
+
+    def _require_memory(self, users: int, items: int) -> None:
+        needs = {
+            f"the factors of {users:,} users": float64_bytes(users, self.rank, copies=ROW_COPIES),
+            f"those of {items:,} items": float64_bytes(items, self.rank, copies=MODEL_COPIES),
+        }
+        require_memory(f"nmf: rank={self.rank}", needs, "lower rank")
 
     def _first_factors(self, seed: int, stream: int, ids: NDArray[np.int64]) -> Floats:
         """Evenly between 0 and half the value for which l . r is the mean rating.

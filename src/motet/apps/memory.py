@@ -1,0 +1,75 @@
+"""Whether a training run can fit into memory, asked before anything large is allocated.
+
+Without the question an oversized parameter ends in a process killed by the system, minutes later
+and without a word. How often an array exists at the same time was measured with tracemalloc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from motet.domain.errors import BadInput
+
+ROW_COPIES = 4
+"""Instances exist as prepared, cut into blocks, joined to a worker's share, and in its order."""
+FEATURE_COPIES = 3
+"""The same for features, but when they are cut the trained copy may already be given up."""
+MODEL_COPIES = 4
+"""Values at the start and in training, the pulled ones, and the sum of deltas."""
+
+_FLOAT64_BYTES = 8
+_SURELY_THERE_BYTES = 64_000_000
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
+
+
+def float64_bytes(*shape: int, copies: int = 1) -> int:
+    """Bytes of arrays of this shape; whole numbers of any size."""
+    return copies * _FLOAT64_BYTES * math.prod(map(int, shape))
+
+
+def require_memory(
+    subject: str, needs: Mapping[str, int], mend: str, free_bytes: int | None = None
+) -> None:
+    """Raise BadInput when the sum of `needs` (bytes by what for) is more than is free.
+
+    `subject`: whose needs they are ("nmf: rank=16"); `mend`: what to lower. `free_bytes`: None
+    asks the system.
+    """
+    needed = sum(needs.values())
+    if free_bytes is None:
+        free_bytes = _SURELY_THERE_BYTES if needed <= _SURELY_THERE_BYTES else free_memory_bytes()
+    if needed > free_bytes:
+        parts = ", ".join(f"{_text(count)} for {what}" for what, count in needs.items())
+        raise BadInput(
+            f"{subject} needs about {_text(needed)} of memory ({parts}), "
+            f"{_text(free_bytes)} is free; {mend}"
+        )
+
+
+def free_memory_bytes() -> int:
+    """Memory that can still be had: the machine's, or what this container may still use."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    limit = _read_count(_CGROUP_LIMIT)
+    if limit is None:
+        return available
+    return min(available, max(0, limit - (_read_count(_CGROUP_USED) or 0)))
+
+
+def _read_count(path: Path) -> int | None:
+    """The number in a cgroup file; None for "max" or when there is no such file."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _text(count: int) -> str:
+    for size, unit in ((1e12, "TB"), (1e9, "GB")):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count / 1e6:,.1f} MB"
