@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -100,3 +102,14 @@ def test_a_file_or_module_that_is_not_there_is_named() -> None:
         load_application("nowhere/mine.py")
     with pytest.raises(BadInput, match="no module 'nowhere'"):
         load_application("nowhere.mine:Mine")
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_every_value_of_a_choice_is_explained_where_people_look(name: str) -> None:
+    """`motet app describe` shows the class's text: it names choices and points to no file."""
+    app_class = load_application(name)
+    text = inspect.getdoc(app_class) or ""
+    assert ".py" not in text
+    for parameter, kind in get_type_hints(app_class.__init__).items():
+        for value in get_args(kind) if get_origin(kind) is Literal else ():
+            assert value in text.partition(f"`{parameter}`:")[2], f"{parameter}={value}"

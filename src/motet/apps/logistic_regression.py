@@ -20,8 +20,11 @@ Array = NDArray[Any]
 class LogisticRegression(BinaryClassifier):
     """Classifier for two classes.
 
-    `l2`: penalty. `solver`: see `linear_model.py`. Fitted: `coef_: (1, features)`,
-    `intercept_: (1,)`, `classes_`.
+    `l2`: penalty on the weights, not on the intercept. `solver`: newton (few epochs, each with a
+    sum of columns x columns), gradient (accelerated gradient: more epochs, each as cheap as a pass
+    over the data), auto (newton up to 256 columns).
+
+    Fitted: `coef_: (1, features)`, `intercept_: (1,)`, `classes_`.
     """
 
     name: ClassVar[str] = "logistic_regression"
