@@ -204,14 +204,29 @@ def test_other_data_of_the_same_size_is_another_job(tmp_path: Path) -> None:
     train(options(1, 1, epochs=1, checkpoint_dir=tmp_path))
     app = ToyRegression()
     wanted = options(1, 1, checkpoint_dir=tmp_path, resume=True)
-    with pytest.raises(BadInput, match="data was"):
+    with pytest.raises(
+        BadInput, match=r"the data differ from those of the run \(203 instances, other values\)"
+    ):
         Job(app, app.prepare(None, seed=2), wanted, InProcessCluster(1)).run()
 
 
 def test_resuming_another_job_is_refused(tmp_path: Path) -> None:
     train(options(1, 1, epochs=1, checkpoint_dir=tmp_path))
-    with pytest.raises(BadInput, match="seed was 0, now it is 5"):
+    with pytest.raises(BadInput, match="seed was 0, is now 5"):
         train(options(1, 1, seed=5, checkpoint_dir=tmp_path, resume=True))
+
+
+def test_only_the_parameters_that_differ_are_named(tmp_path: Path) -> None:
+    train(options(1, 1, epochs=1, checkpoint_dir=tmp_path))
+    wanted = options(1, 1, checkpoint_dir=tmp_path, resume=True)
+    with pytest.raises(BadInput, match=r"another job: batch_size was \d+, is now 7; choose"):
+        train(wanted, ToyRegression(batch_size=7))
+
+
+def test_a_checkpoint_with_more_epochs_than_asked_for_is_refused(tmp_path: Path) -> None:
+    train(options(1, 1, epochs=4, checkpoint_dir=tmp_path))
+    with pytest.raises(BadInput, match="already has 4 epochs, more than epochs=3; raise --epochs"):
+        train(options(1, 1, epochs=3, checkpoint_dir=tmp_path, resume=True))
 
 
 def test_an_error_in_the_application_fails_the_job_with_its_message() -> None:

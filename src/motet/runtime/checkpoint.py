@@ -100,6 +100,19 @@ class CheckpointFolder:
             )
         return None
 
+    def to_resume(self, epochs: int) -> Checkpoint | None:
+        """The newest whole checkpoint, for training up to `epochs`; None: there is none.
+
+        Raises BadInput as `latest` does, and when it has more epochs than that.
+        """
+        found = self.latest()
+        if found is not None and found.epoch_count > epochs:
+            raise BadInput(
+                f"{self._path}: the checkpoint already has {found.epoch_count} epochs, more than "
+                f"epochs={epochs}; raise --epochs to train on, or choose another --out"
+            )
+        return found
+
     def _read(self, folder: Path) -> Checkpoint:
         manifest = json.loads((folder / "manifest.json").read_text())
         if manifest["format_version"] != FORMAT_VERSION:
@@ -120,12 +133,11 @@ class CheckpointFolder:
 
     def _check_fingerprint(self, folder: Path, found: Mapping[str, Any]) -> None:
         wanted = json.loads(json.dumps(self._fingerprint))
-        differing = [key for key in wanted if found.get(key) != wanted[key]]
-        if differing:
-            key = differing[0]
+        difference = _difference(found, wanted)
+        if difference:
             raise BadInput(
-                f"{folder}: made by another job: {key} was {found.get(key)!r}, "
-                f"now it is {wanted[key]!r}; choose another --out or the same settings"
+                f"{folder}: made by another job: {difference}; "
+                "choose another --out or the same settings and data"
             )
 
     def _drop_old(self) -> None:
@@ -133,6 +145,40 @@ class CheckpointFolder:
             shutil.rmtree(folder, ignore_errors=True)
         for folder in self._path.glob(".writing-*"):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """What differs between two fingerprints, in words; the cause rather than what follows of it."""
+    for own in (("app",), ("parameters",), ("seed",)):
+        changes = _changes(_flat(found, own), _flat(wanted, own))
+        if changes:
+            return changes
+    if any(found.get(key) != wanted[key] for key in ("instances", "data")):
+        return f"the data differ from those of the run ({_counts(found, wanted)})"
+    return _changes(found, wanted)
+
+
+def _flat(fingerprint: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Some entries; of nested ones what is in them."""
+    flat: dict[str, Any] = {}
+    for key in keys:
+        value = fingerprint.get(key)
+        flat |= value if isinstance(value, Mapping) else {key: value}
+    return flat
+
+
+def _changes(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """`rank was 4, is now 8`, for everything that differs."""
+    return ", ".join(
+        f"{key} was {found.get(key)}, is now {value}"
+        for key, value in wanted.items()
+        if found.get(key) != value
+    )
+
+
+def _counts(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    then, now = found.get("instances"), wanted["instances"]
+    return f"{then} instances then, {now} now" if then != now else f"{now} instances, other values"
 
 
 def merged_state(parts: Sequence[Rows]) -> Rows:

@@ -34,6 +34,9 @@ from motet.runtime.table import MODEL_TABLE, TableSpec
 
 Array = NDArray[Any]
 
+# More epochs are what a job is resumed for; the seed of a job is in its options.
+_NOT_COMPARED = ("epochs", "random_state")
+
 
 class Job:
     """A parameter-server job. `run` blocks; `cancel` may be called from another thread."""
@@ -141,13 +144,15 @@ class Job:
         """Where checkpoints are kept beyond this process; without `resume` old ones go."""
         if self._options.checkpoint_dir is None:
             return None
-        folder = CheckpointFolder(self._options.checkpoint_dir, self._fingerprint())
+        folder = CheckpointFolder(
+            self._options.checkpoint_dir, fingerprint(self._plan, self._rows, self._options.seed)
+        )
         if not self._options.resume:
             folder.clear()
         return folder
 
     def _first_progress(self, folder: CheckpointFolder | None) -> Progress:
-        found = None if folder is None else folder.latest()
+        found = None if folder is None else folder.to_resume(self._options.epochs)
         if found is not None:
             return Progress(found, list(found.reports), resumed_from_epoch=found.epoch_count)
         model = self._app.initial_model(self._rows, self._options.seed)
@@ -173,19 +178,21 @@ class Job:
             handle.kill()
         self._controller.close()
 
-    def _fingerprint(self) -> Mapping[str, Any]:
-        model = self._plan.table.model
-        parameters = self._app.get_params()
-        return {
-            "app": self._app.name,
-            "parameters": {k: repr(v) for k, v in parameters.items() if k != "epochs"},
-            "seed": self._options.seed,
-            "instances": len(self._rows),
-            "data": _data_digest(self._rows, self._app.state_columns),
-            "batches": self._plan.schedule.batch_count,
-            "model_shape": list(model.shape),
-            "model_dtype": model.dtype.str,
-        }
+
+def fingerprint(plan: JobPlan, rows: Rows, seed: int) -> Mapping[str, Any]:
+    """What must be equal to resume: a command can compare it before it starts a cluster."""
+    model = plan.table.model
+    parameters = plan.app.get_params()
+    return {
+        "app": plan.app.name,
+        "parameters": {k: repr(v) for k, v in parameters.items() if k not in _NOT_COMPARED},
+        "seed": seed,
+        "instances": len(rows),
+        "data": _data_digest(rows, plan.app.state_columns),
+        "batches": plan.schedule.batch_count,
+        "model_shape": list(model.shape),
+        "model_dtype": model.dtype.str,
+    }
 
 
 def _check(app: Application, options: TrainOptions) -> None:

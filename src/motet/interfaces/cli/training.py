@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
@@ -18,7 +19,8 @@ from motet.interfaces.cli.memory_check import require_memory
 from motet.interfaces.cli.settings import Settings, read_settings
 from motet.interfaces.cli.train_screen import LineProgress
 from motet.report.run_files import RunFolder
-from motet.runtime.job import plan_job
+from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.job import fingerprint, plan_job
 from motet.runtime.options import StopRule, TrainOptions, TrainResult
 from motet.runtime.rows import Rows
 
@@ -57,13 +59,17 @@ class TrainFlags:
 
 @dataclass(frozen=True)
 class Training:
-    """A checked request: the application with its parameters, its options, its data."""
+    """A checked request: the application with its parameters, its options, its data.
+
+    `resumed`: the checkpoint that training goes on from.
+    """
 
     app: Estimator
     options: TrainOptions
     dataset: Dataset
     test: Dataset | None
     rows: Rows
+    resumed: Checkpoint | None
 
 
 def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
@@ -82,8 +88,14 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
     rows = app.prepare(dataset, options.seed)
     require_memory(app.model_table(), options.workers, flags.address is None, options.servers)
-    plan_job(app, rows, options)
-    return Training(app, options, dataset, test, rows)
+    plan = plan_job(app, rows, options)
+    resumed = _resumed(fingerprint(plan, rows, options.seed), options) if flags.resume else None
+    if resumed is not None and resumed.epoch_count == options.epochs:
+        progress.remark(
+            f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
+            "raise --epochs to train on"
+        )
+    return Training(app, options, dataset, test, rows, resumed)
 
 
 def more_metrics(
@@ -116,6 +128,12 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         resume=flags.resume,
         port=flags.port,
     )
+
+
+def _resumed(wanted: Mapping[str, Any], options: TrainOptions) -> Checkpoint | None:
+    """Raises BadInput when the checkpoint is of another job, damaged or further than asked for."""
+    assert options.checkpoint_dir is not None
+    return CheckpointFolder(options.checkpoint_dir, wanted).to_resume(options.epochs)
 
 
 def _seed(seed: int) -> int:
