@@ -26,9 +26,9 @@ from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
 from motet.apps.keyed_random import uniform_rows
 from motet.apps.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
+from motet.apps.rating_input import by_user, check_ratings, find, id_pairs, look_up
 from motet.apps.rating_kernels import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
-from motet.domain.errors import BadInput
 from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.rows import Ragged, Rows
 
@@ -83,14 +83,14 @@ class NMF(AutomaticBatches):
     def prepare(self, dataset: Ratings, seed: int) -> Rows:
         """One instance per user: `items` and `ratings` (ragged), `factors: (users, rank)`."""
         self._check_parameters()
-        _check_ratings(dataset)
+        check_ratings(dataset)
         self._require_memory(*dataset.shape)
         self.choose_batch_size(len(dataset.user_ids))
         self.user_ids_ = dataset.user_ids
         self.item_ids_ = dataset.item_ids
         self.mean_rating_ = float(dataset.values.mean())
         self.rating_range_ = np.array([dataset.values.min(), dataset.values.max()])
-        offsets, items, ratings = _by_user(dataset)
+        offsets, items, ratings = by_user(dataset)
         users = np.arange(len(offsets) - 1)
         return Rows(
             users,
@@ -175,8 +175,8 @@ class NMF(AutomaticBatches):
         self.check_fitted()
         if isinstance(pairs, Ratings):
             return self._rate_pairs(*self._positions(pairs))
-        users, items = _id_pairs(pairs).T
-        return self._rate_pairs(_find(users, self.user_ids_), _find(items, self.item_ids_))
+        users, items = id_pairs(pairs).T
+        return self._rate_pairs(find(users, self.user_ids_), find(items, self.item_ids_))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the RMSE of `X`: ratings by user and item id, or a matrix shaped as in training."""
@@ -197,8 +197,8 @@ class NMF(AutomaticBatches):
         """Factors `(users, rank)` of any users, from their ratings `X` of the learned items."""
         self.check_fitted()
         ratings = self._ratings_of(X)
-        offsets, items, values = _by_user(ratings)
-        known = _lookup(items, ratings.item_ids, self.item_ids_)
+        offsets, items, values = by_user(ratings)
+        known = look_up(items, ratings.item_ids, self.item_ids_)
         return fold_in(offsets, known, values, self.components_.T.copy(), self.l2)
 
     def inverse_transform(self, X: Any) -> Floats:
@@ -249,8 +249,8 @@ class NMF(AutomaticBatches):
 
     def _positions(self, ratings: Ratings) -> tuple[Indices, Indices]:
         """Every rating's user and item as positions in the fitted factors, -1: never seen."""
-        users = _lookup(ratings.users, ratings.user_ids, self.user_ids_)
-        return users, _lookup(ratings.items, ratings.item_ids, self.item_ids_)
+        users = look_up(ratings.users, ratings.user_ids, self.user_ids_)
+        return users, look_up(ratings.items, ratings.item_ids, self.item_ids_)
 
     def _rate_pairs(self, users: Indices, items: Indices) -> Floats:
         """Predictions for positions in the fitted factors, -1: never seen."""
@@ -258,50 +258,6 @@ class NMF(AutomaticBatches):
         known = (users >= 0) & (items >= 0)
         lowest, highest = self.rating_range_
         return np.where(known, np.clip(products, lowest, highest), self.mean_rating_)
-
-
-def _check_ratings(dataset: Ratings) -> None:
-    if not dataset.rating_count:
-        raise BadInput(f"{dataset.source}: holds no ratings; nmf needs at least one")
-    lowest = dataset.values.min()
-    if lowest < 0:
-        raise BadInput(
-            f"{dataset.source}: rating {lowest:g}; nmf explains ratings of at least 0, "
-            "add a constant to all of them"
-        )
-
-
-def _by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
-    """Offsets of the users' ratings, their items and values, sorted by user and item."""
-    order = np.lexsort((ratings.items, ratings.users))
-    counts = np.bincount(ratings.users, minlength=ratings.shape[0])
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return offsets, ratings.items[order], ratings.values[order]
-
-
-def _id_pairs(pairs: Any) -> Indices:
-    """`pairs` as `(n, 2)` ids; raises BadInput."""
-    try:
-        ids = np.asarray(pairs, dtype=np.int64)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"nmf: predict takes pairs of a user and an item id ({error})") from None
-    if ids.size and ids.shape[-1:] != (2,):
-        raise BadInput(
-            "nmf: predict takes pairs of a user and an item id, (n, 2), or a ratings data set; "
-            f"this has shape {ids.shape}. For a matrix of ratings use transform or score"
-        )
-    return ids.reshape(-1, 2)
-
-
-def _find(ids: Indices, known_ids: Indices) -> Indices:
-    """Position of each id in the ascending `known_ids`, -1 where it is not there."""
-    nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
-    return np.where(known_ids[nearest] == ids, nearest, -1)
-
-
-def _lookup(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> Indices:
-    """Positions in `ids` (-1: none) as positions in `known_ids` (-1: not there)."""
-    return np.where(positions >= 0, _find(ids, known_ids)[positions], -1)
 
 
 def _step_size(rate: float, curvature: Floats) -> Floats:
