@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from motet.apps import load_model
 from motet.datasets import open_dataset
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.report.loss_plot import LossCurve
 from motet.report.run_files import RunFolder
 from motet.report.run_record import RunRecord
@@ -86,6 +87,14 @@ def test_a_folder_that_cannot_be_written_is_refused_when_it_is_named(tmp_path: P
 
     with pytest.raises(BadInput, match="cannot write there"):
         RunFolder(occupied / "deeper")
+
+
+def test_a_full_disk_names_the_file_that_is_missing(tmp_path: Path) -> None:
+    def fill(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(JobFailed, match=r"model.npz: cannot be written \(No space left"):
+        RunFolder(tmp_path).write("model.npz", fill)
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from motet.apps.estimator import Estimator
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.report.loss_plot import LossCurve, save_loss_plot
 from motet.report.train_document import to_json
 from motet.runtime.options import EpochReport
@@ -86,12 +86,17 @@ class RunFolder:
         self.write(name, lambda path: path.write_text(text, encoding="utf-8"))
 
     def write(self, name: str, write: Callable[[Path], object]) -> None:
-        """A file that `write` makes at the path it is given."""
+        """A file that `write` makes at the path it is given. Raises JobFailed: the disk is full."""
         # The suffix stays last: numpy and matplotlib choose or extend names by it.
         partial = self.path / f".partial-{os.getpid()}-{name}"
         try:
             write(partial)
             partial.replace(self.path / name)
+        except OSError as error:
+            raise JobFailed(
+                f"{self.path / name}: cannot be written ({error.strerror or error}); "
+                "free some space and run again"
+            ) from error
         finally:
             partial.unlink(missing_ok=True)
 

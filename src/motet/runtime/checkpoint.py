@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.options import EpochReport
 from motet.runtime.rows import Rows
 
@@ -52,7 +52,16 @@ class CheckpointFolder:
         self._fingerprint = dict(fingerprint)
 
     def write(self, checkpoint: Checkpoint) -> Path:
-        """Add a checkpoint and drop all but the newest two."""
+        """Add a checkpoint and drop all but the newest two. Raises JobFailed: the disk is full."""
+        try:
+            return self._write(checkpoint)
+        except OSError as error:
+            raise JobFailed(
+                f"{self._path}: cannot write a checkpoint ({error.strerror or error}); "
+                "free some space and go on with --resume"
+            ) from error
+
+    def _write(self, checkpoint: Checkpoint) -> Path:
         final = self._path / f"epoch-{checkpoint.epoch_count:06d}"
         temporary = self._path / f".writing-{uuid.uuid4().hex}"
         temporary.mkdir(parents=True)

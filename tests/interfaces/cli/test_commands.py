@@ -26,6 +26,11 @@ def test_help_lists_every_command_with_a_line_about_it() -> None:
         assert line.endswith(".")
 
 
+@pytest.mark.parametrize("group", [(), ("app",)])
+def test_a_group_without_a_command_is_asked_for_help(group: tuple[str, ...]) -> None:
+    assert output_of(*group) == output_of(*group, "--help")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself_in_80_columns(name: str) -> None:
     lines = output_of(name, "--help", COLUMNS="80").splitlines()

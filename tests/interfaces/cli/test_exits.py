@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -35,6 +38,12 @@ def raising(error: BaseException) -> object:
             2,
             "no such option --dta; did you mean --data?",
         ),
+        (click.NoSuchOption("--blah", possibilities=["--na"]), 2, "no such option --blah"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "o/model.npz"),
+            1,
+            "o/model.npz: cannot be written (No space left on device); free some space",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -60,3 +69,21 @@ def test_an_unexpected_error_names_the_file_that_holds_its_traceback(
 
 def test_a_command_that_returns_is_a_success() -> None:
     assert exit_code_of(lambda: None) == 0
+
+
+@pytest.mark.parametrize("command", [["app", "list"], ["app", "list", "--json"], ["--help"]])
+def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "motet.interfaces.cli", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "motet: error: cannot write to standard output (No space left on device); "
+        "the result is not complete\n"
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.interfaces.cli.group import HelpfulGroup
 from motet.interfaces.cli.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def complete_app(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return [name for name in APPLICATIONS if name.startswith(incomplete)]
 
 
-@click.group("app", short_help="List the applications and their parameters.")
+@click.group("app", cls=HelpfulGroup, short_help="List the applications and their parameters.")
 def app() -> None:
     """What can be trained, and with which parameters."""
 

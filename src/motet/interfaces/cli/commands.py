@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import motet as package
+from motet.interfaces.cli.group import HelpfulGroup
 
 COMMANDS = {
     "demo": "motet.interfaces.cli.demo:demo",
@@ -17,7 +18,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(HelpfulGroup):
     """A group that imports a command when somebody asks for it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -6,18 +6,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from motet.domain.errors import MotetError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def exit_code_of(command: Callable[[], object]) -> int:
@@ -38,7 +42,7 @@ def exit_code_of(command: Callable[[], object]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:
-        return _report(_unexpected_message(error), FAILED)
+        return _report(_failure_message(error), FAILED)
     return outcome if isinstance(outcome, int) else 0
 
 
@@ -57,15 +61,37 @@ def _usage_message(error: click.ClickException) -> str:
 
 def _without_ending(error: click.ClickException) -> str:
     """The message as a clause: near names after a semicolon instead of in brackets."""
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        return f"no such option {error.option_name}; did you mean {error.possibilities[0]}?"
+    if isinstance(error, click.NoSuchOption):
+        near = _near_option(error.option_name, error.possibilities or ())
+        return f"no such option {error.option_name}" + (f"; did you mean {near}?" if near else "")
     message = error.format_message().rstrip(".")
     return message[:1].lower() + message[1:]
+
+
+def _near_option(name: str, known: Sequence[str]) -> str | None:
+    """The nearest by its letters: the dashes that all have in common make nothing similar."""
+    letters = {option.lstrip("-"): option for option in known}
+    near = get_close_matches(name.lstrip("-"), letters, n=1)
+    return letters[near[0]] if near else None
 
 
 def _memory_message(error: MemoryError) -> str:
     reason = str(error).rstrip(".") or "out of memory"
     return f"not enough memory ({reason}); use a smaller model or smaller data"
+
+
+def _failure_message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return _full_message(error)
+    return _unexpected_message(error)
+
+
+def _full_message(error: OSError) -> str:
+    """Whoever writes files names them in the error; what remains is standard output."""
+    if error.filename:
+        return f"{error.filename}: cannot be written ({error.strerror}); free some space"
+    _silence(sys.stdout)
+    return f"cannot write to standard output ({error.strerror}); the result is not complete"
 
 
 def _unexpected_message(error: Exception) -> str:
@@ -100,7 +126,10 @@ def _temporary_folder() -> Path:
 
 def _reader_is_gone() -> int:
     """`motet ... | head`: end quietly, also when the interpreter flushes at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.dup2(nowhere, sys.stderr.fileno())
+    _silence(sys.stdout)
+    _silence(sys.stderr)
     return FAILED
+
+
+def _silence(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
