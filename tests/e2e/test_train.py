@@ -71,7 +71,7 @@ def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
 ) -> None:
     document, _ = straight
     half = (*RATINGS, "--out", tmp_path, "--epochs", str(EPOCHS // 2), "--checkpoint-every", "1")
-    train(*half, "--machines", "1")
+    first = train(*half, "--machines", "1")
 
     resumed = train(
         *(*RATINGS, "--out", tmp_path, "--resume", "--epochs", str(EPOCHS)),
@@ -79,6 +79,7 @@ def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
     )
 
     assert resumed["loss"] == pytest.approx(document["loss"], rel=1e-9)
+    assert resumed["wall_s"] > first["wall_s"] * 1.2  # times, too, are those of the whole run
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,14 @@ LABELS = ["loss", "objective", "nonzeros", "time", "moved", "model", "files"]
 def test_the_summary_names_result_times_bytes_and_files() -> None:
     document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(train_summary(document, Path("runs/1"), "blue"))
+    console.print(train_summary(document, Path("runs/1"), "blue", 1.2))
 
     lines = console.export_text().splitlines()
 
-    assert lines[0] == "● lasso on diabetes: 3 epochs in 1.5 s with 1 worker and 2 servers"
+    assert lines[0] == "● lasso on diabetes: 3 epochs in 0.0 s with 1 worker and 2 servers"
+    assert (
+        "  time       epochs 0.0 s: comp 0.0 s, comm 0.0 s per worker; start-up 1.2 s; in all 1.5 s"
+        in lines
+    )
     assert [line.split()[0] for line in lines[1:]] == LABELS
     assert lines[-1].split() == ["files", "runs/1"]

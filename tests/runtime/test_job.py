@@ -4,6 +4,7 @@ application.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,16 @@ def test_a_resumed_job_continues_on_other_numbers_of_executors(tmp_path: Path) -
     assert len(result.losses) == 6
     np.testing.assert_allclose(result.app.coef_, whole.app.coef_, rtol=1e-10)
     assert result.app.visits_.tolist() == [6.0] * 203
+
+
+def test_the_time_of_a_resumed_run_is_that_of_all_its_parts(tmp_path: Path) -> None:
+    fields = {"checkpoint_dir": tmp_path, "checkpoint_every": 1}
+    train(options(1, 1, epochs=2, spent_s=1000.0, **fields))
+    manifest = json.loads((tmp_path / "epoch-000002" / "manifest.json").read_text())
+    assert 1000 < manifest["spent_s"] < 1100
+
+    result = train(options(1, 1, epochs=3, spent_s=2000.0, resume=True, **fields))
+    assert 2000 < result.wall_s < 2100
 
 
 def test_resuming_a_converged_job_starts_nothing(tmp_path: Path) -> None:

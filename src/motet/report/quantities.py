@@ -45,3 +45,8 @@ def number_text(value: float) -> str:
     if 1e-3 <= abs(value) < 1e4:
         return f"{value:.{max(0, 4 - max(0, math.floor(math.log10(abs(value)))))}f}"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """`1 server`, `2 servers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

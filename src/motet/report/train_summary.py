@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -9,22 +10,27 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.report.palette import QUIET_STYLE
-from motet.report.quantities import bytes_text, duration_text, number_text
+from motet.report.quantities import bytes_text, count_text, duration_text, number_text
 from motet.report.text_plot import sparkline
 from motet.report.train_document import TrainDocument
 
 SPARK_WIDTH = 30
 
 
-def train_summary(document: TrainDocument, out: Path | None, colour: str) -> RenderableType:
-    """Loss, metrics, times, bytes and where the files are."""
+def train_summary(
+    document: TrainDocument, out: Path | None, colour: str, startup_s: float
+) -> RenderableType:
+    """Loss, metrics, times, bytes and where the files are.
+
+    `startup_s`: from the command's start until training began; NaN: nothing was left to train.
+    """
     table = Table.grid(padding=(0, 2))
     table.add_column(style=QUIET_STYLE)
     table.add_column()
     table.add_row("  loss", _loss(document, colour))
     for name, value in document.metrics.items():
         table.add_row(f"  {name}", number_text(value))
-    table.add_row("  time", _times(document))
+    table.add_row("  time", _times(document, startup_s))
     table.add_row("  moved", _bytes(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
     if out is not None:
@@ -37,8 +43,8 @@ def _heading(document: TrainDocument, colour: str) -> Text:
     return Text.assemble(
         ("● ", colour),
         (f"{document.app} on {Path(document.data).name}", "bold"),
-        f": {_count(document.epochs, 'epoch')} in {duration_text(document.wall_s)} with "
-        f"{_count(document.workers, 'worker')} and {_count(document.servers, 'server')}",
+        f": {count_text(document.epochs, 'epoch')} in {_training(document)} with "
+        f"{count_text(document.workers, 'worker')} and {count_text(document.servers, 'server')}",
     )
 
 
@@ -51,15 +57,18 @@ def _loss(document: TrainDocument, colour: str) -> Text:
     )
 
 
-def _times(document: TrainDocument) -> str:
+def _times(document: TrainDocument, startup_s: float) -> str:
+    """Of all epochs; only the start-up is this command's."""
     comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
-    return f"comp {comp}, comm {comm} per worker"
+    trained = f"epochs {_training(document)}: comp {comp}, comm {comm} per worker"
+    startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"
+    return f"{trained}{startup}; in all {duration_text(document.wall_s)}"
+
+
+def _training(document: TrainDocument) -> str:
+    return duration_text(sum(document.epoch_s))
 
 
 def _bytes(document: TrainDocument) -> str:
     pulled, pushed = bytes_text(document.bytes_pulled), bytes_text(document.bytes_pushed)
     return f"{pulled} pulled, {pushed} pushed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -35,20 +36,25 @@ _KEPT = 2
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Training after `epoch_count` epochs. `state`: all instances' state columns."""
+    """Training after `epoch_count` epochs.
+
+    `state`: all instances' state columns; `spent_s`: seconds of the run until it was written.
+    """
 
     epoch_count: int
     model: Array
     state: Rows
     reports: tuple[EpochReport, ...] = ()
+    spent_s: float = 0.0
 
 
 class CheckpointFolder:
     """The checkpoints of one job."""
 
-    def __init__(self, path: Path, fingerprint: Mapping[str, Any]) -> None:
-        """`fingerprint`: what must be equal to resume (application, data, seed)."""
+    def __init__(self, path: Path, fingerprint: Mapping[str, Any], spent_s: float = 0.0) -> None:
+        """`fingerprint`: what must be equal to resume; `spent_s`: seconds of the run so far."""
         self._path = path
+        self._began_s = time.perf_counter() - spent_s
         self._fingerprint = dict(fingerprint)
 
     def write(self, checkpoint: Checkpoint) -> Path:
@@ -74,6 +80,7 @@ class CheckpointFolder:
             "format_version": FORMAT_VERSION,
             "fingerprint": self._fingerprint,
             "epoch_count": checkpoint.epoch_count,
+            "spent_s": time.perf_counter() - self._began_s,
             "sha256": _sha256(temporary / "arrays.npz"),
             "reports": [asdict(report) for report in checkpoint.reports],
         }
@@ -138,7 +145,8 @@ class CheckpointFolder:
             rows = Rows.from_arrays(arrays["ids"], state)
             model = arrays["model"]
         reports = tuple(_report(fields) for fields in manifest["reports"])
-        return Checkpoint(int(manifest["epoch_count"]), model, rows, reports)
+        spent_s = float(manifest.get("spent_s", 0.0))
+        return Checkpoint(int(manifest["epoch_count"]), model, rows, reports, spent_s)
 
     def _check_fingerprint(self, folder: Path, found: Mapping[str, Any]) -> None:
         wanted = json.loads(json.dumps(self._fingerprint))

@@ -144,9 +144,8 @@ class Job:
         """Where checkpoints are kept beyond this process; without `resume` old ones go."""
         if self._options.checkpoint_dir is None:
             return None
-        folder = CheckpointFolder(
-            self._options.checkpoint_dir, fingerprint(self._plan, self._rows, self._options.seed)
-        )
+        wanted = fingerprint(self._plan, self._rows, self._options.seed)
+        folder = CheckpointFolder(self._options.checkpoint_dir, wanted, self._options.spent_s)
         if not self._options.resume:
             folder.clear()
         return folder
@@ -168,7 +167,7 @@ class Job:
             self._app,
             tuple(progress.reports),
             _digest(final),
-            wall_s,
+            self._options.spent_s + wall_s,
             tuple(progress.recoveries),
             progress.resumed_from_epoch,
         )

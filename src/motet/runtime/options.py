@@ -55,7 +55,8 @@ class TrainOptions:
     """One parameter-server job on a cluster.
 
     `workers` and `servers` are counts of machines in that role; with `workers + servers > machines`
-    some machines host both.
+    some machines host both. `spent_s`: seconds that the run took before this job, in start-up and
+    up to the checkpoint that it resumes; they count in `TrainResult.wall_s`.
     """
 
     machines: int
@@ -72,6 +73,7 @@ class TrainOptions:
     resume: bool = False
     max_recoveries: int = 5
     port: int = 0
+    spent_s: float = 0.0
 
     def __post_init__(self) -> None:
         for role, count in (("workers", self.workers), ("servers", self.servers)):
@@ -127,7 +129,11 @@ class Recovery:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """A finished training run; `app` is fitted."""
+    """A finished training run; `app` is fitted.
+
+    `epochs` are all of the run's, also those before a resumed checkpoint; `wall_s`: seconds of this
+    job and `TrainOptions.spent_s`.
+    """
 
     app: Application
     epochs: tuple[EpochReport, ...]

@@ -79,3 +79,14 @@ def test_a_finished_job_is_complete_even_if_it_stopped_early() -> None:
     clock.s = 9.0
 
     assert (progress.share, progress.elapsed_s, progress.is_done) == (1.0, 3.0, True)
+
+
+def test_start_up_ends_when_training_begins() -> None:
+    clock = Clock()
+    progress = JobProgress(10, clock)
+    assert math.isnan(progress.startup_s(0.0))
+    clock.s = 4.0
+    progress.started(1000, 64)
+    clock.s = 9.0
+
+    assert progress.startup_s(1.0) == 3.0

@@ -92,6 +92,10 @@ class JobProgress(TrainObserver):
         end_s = self._now_s() if self._ended_s is None else self._ended_s
         return end_s - self._started_s
 
+    def startup_s(self, began_s: float) -> float:
+        """Seconds from `began_s` (by the same clock) until training began; NaN: it never did."""
+        return math.nan if self._started_s is None else self._started_s - began_s
+
     @property
     def remaining_s(self) -> float:
         """Seconds until the last epoch ends at the mean speed so far; NaN when unknown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -140,7 +141,8 @@ def train(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _train(flags: Mapping[str, Any]) -> None:
+    began_s = time.perf_counter()
     from motet.interfaces.cli.train_run import run
     from motet.interfaces.cli.training import TrainFlags
 
-    run(TrainFlags(**flags))
+    run(TrainFlags(**flags), began_s)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from motet.interfaces.cli.train_screen import (
 from motet.interfaces.cli.training import TrainFlags, Training, check, more_metrics
 from motet.report.loss_plot import LossCurve
 from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.quantities import count_text
 from motet.report.run_files import RunFolder
 from motet.report.run_record import RunRecord
 from motet.report.train_document import TrainDocument, to_json
@@ -35,15 +38,18 @@ from motet.runtime.options import TrainResult
 COLOUR = job_colour(0)
 
 
-def run(flags: TrainFlags) -> None:
-    """Train as the flags say and print the result. Raises MotetError."""
+def run(flags: TrainFlags, began_s: float) -> None:
+    """Train as the flags say and print the result. Raises MotetError.
+
+    `began_s`: when the command began, by `time.perf_counter`.
+    """
     started_at = datetime.now(UTC)
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
     console = Console(stderr=True, highlight=False)
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
         training = check(flags, folder, progress)
         _begin(flags, folder, log)
-        result = _train(flags, training, progress)
+        result = _train(flags, training, progress, began_s)
         progress.preparing("evaluating")
         document = _document(flags, training, result)
         if folder is not None:
@@ -52,7 +58,7 @@ def run(flags: TrainFlags) -> None:
     if flags.as_json:
         sys.stdout.write(to_json(document.as_dict()))
     else:
-        print_result(train_summary(document, flags.out, COLOUR))
+        print_result(train_summary(document, flags.out, COLOUR, progress.startup_s(began_s)))
 
 
 def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
@@ -93,11 +99,15 @@ def _to_stderr(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _train(flags: TrainFlags, training: Training, progress: LineProgress) -> TrainResult:
+def _train(
+    flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
+) -> TrainResult:
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
+    before_s = 0.0 if training.resumed is None else training.resumed.spent_s
     with start_cluster(training.options.machines, flags.address) as cluster:
-        job = Job(training.app, training.rows, training.options, cluster, progress)
-        return job.run()
+        spent_s = before_s + time.perf_counter() - began_s
+        options = replace(training.options, spent_s=spent_s)
+        return Job(training.app, training.rows, options, cluster, progress).run()
 
 
 def _document(flags: TrainFlags, training: Training, result: TrainResult) -> TrainDocument:
@@ -120,8 +130,12 @@ def _write(
     dataset = training.dataset
     record = RunRecord.of(sys.argv, started_at, training.app, training.options, dataset)
     title = f"{document.app} on {Path(document.data).name}"
-    subtitle = f"{dataset.describe()}; {document.workers} workers, {document.servers} servers"
+    subtitle = f"{dataset.describe()}; {_roles(document)}"
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
     folder.write_json("run.json", record.joined_to(document))
     folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR)])
+
+
+def _roles(document: TrainDocument) -> str:
+    return f"{count_text(document.workers, 'worker')}, {count_text(document.servers, 'server')}"
