@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from motet.report.quantities import bytes_text, duration_text, number_text, rate_text
+from motet.report.quantities import (
+    bytes_text,
+    count_text,
+    duration_text,
+    number_text,
+    rate_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,9 @@ def test_bytes_have_a_decimal_unit(count: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
+        (0.0, "0.0 s"),
+        (0.0004, "1 ms"),
+        (0.034, "34 ms"),
         (0.84, "0.8 s"),
         (42.2, "42 s"),
         (59.7, "1:00"),
@@ -64,3 +73,7 @@ def test_rates_are_short(rate: float, text: str) -> None:
 )
 def test_losses_keep_about_five_digits(value: float, text: str) -> None:
     assert number_text(value) == text
+
+
+def test_one_thing_has_no_plural() -> None:
+    assert (count_text(1, "server"), count_text(2, "server")) == ("1 server", "2 servers")

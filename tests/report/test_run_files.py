@@ -23,14 +23,14 @@ from sample_result import EPOCHS, lasso_result
 PNG = b"\x89PNG\r\n"
 
 
-def test_loss_csv_has_a_row_per_epoch_with_metrics_times_and_bytes(tmp_path: Path) -> None:
+def test_loss_csv_has_a_row_per_epoch_from_1_with_metrics_times_and_bytes(tmp_path: Path) -> None:
     result = lasso_result()
     RunFolder(tmp_path).write_losses(result.epochs)
 
     with (tmp_path / "loss.csv").open() as file:
         rows = list(csv.DictReader(file))
 
-    assert [int(row["epoch"]) for row in rows] == list(range(EPOCHS))
+    assert [int(row["epoch"]) for row in rows] == list(range(1, EPOCHS + 1))
     assert [float(row["loss"]) for row in rows] == result.losses
     assert list(rows[0]) == [
         "epoch",

@@ -15,9 +15,11 @@ def bytes_text(count: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """`0.8 s`, `42 s`, `3:07`, `1:02:45`; an unknown duration (NaN, infinite) is `-`."""
+    """`12 ms`, `0.8 s`, `42 s`, `3:07`, `1:02:45`; an unknown duration (NaN, infinite) is `-`."""
     if not math.isfinite(seconds):
         return "-"
+    if 0 < seconds < 0.0995:
+        return f"{max(1, round(1000 * seconds))} ms"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     if round(seconds) < 60:

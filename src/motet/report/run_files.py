@@ -63,7 +63,7 @@ class RunFolder:
         shutil.rmtree(self.checkpoint_folder, ignore_errors=True)
 
     def write_losses(self, reports: Sequence[EpochReport]) -> None:
-        """`loss.csv`: a row per epoch with its loss, the application's metrics, times and bytes."""
+        """`loss.csv`: a row per epoch (from 1) with its loss, metrics, times and bytes."""
         metrics = sorted({name for report in reports for name in report.metrics})
         with_header: list[list[object]] = [["epoch", "loss", *metrics, *LOSS_COLUMNS]]
         with_header += [_loss_row(report, metrics) for report in reports]
@@ -118,7 +118,8 @@ def has_begun(path: Path) -> bool:
 
 def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:
     values = [report.metrics.get(name, "") for name in metrics]
-    return [report.epoch, report.loss, *values, *(getattr(report, name) for name in LOSS_COLUMNS)]
+    costs = [getattr(report, name) for name in LOSS_COLUMNS]
+    return [report.epoch + 1, report.loss, *values, *costs]
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:

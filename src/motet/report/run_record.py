@@ -45,7 +45,7 @@ class RunRecord:
             command=list(command),
             started_at=started_at.isoformat(timespec="seconds"),
             parameters=app.get_params(),
-            options=dict(vars(options)),
+            options={k: v for k, v in vars(options).items() if k != "spent_s"},
             seed=options.seed,
             dataset={
                 "source": dataset.source,
