@@ -30,6 +30,16 @@ CASES = {
     "wrong kind of data": (["lda", "--data", "digits"], "digits"),
     "unknown app": (["mrl", "--data", "digits"], "did you mean 'mlr'"),
     "unknown format": (["nmf", "--data", "u.data", "--format", "movielense"], "movielens"),
+    "unknown format of bundled data": (["mlr", "--data", "digits", "--format", "blah"], "'blah'"),
+    "format of bundled data": (
+        ["mlr", "--data", "digits", "--format", "csv"],
+        "digits: --format means nothing for digits data",
+    ),
+    "port that is no number": (
+        ["mlr", "--data", "digits", "--port", "80a"],
+        "'80a' is no port number; give one from 0 to 65535",
+    ),
+    "port out of range": (["mlr", "--data", "digits", "--port", "65536"], "no port number"),
     "unknown flag": (["mlr", "--data", "digits", "--epoch", "3"], "--epochs"),
     "unknown parameter": (["lda", "--data", "pydoc", "--set", "topic=3"], "did you mean 'topics'"),
     "text for a number": (["lda", "--data", "pydoc", "--set", "topics=x"], "topics"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 import pytest
@@ -82,8 +83,34 @@ def test_completion_prints_a_script_of_the_shell(shell: str) -> None:
     assert "_MOTET_COMPLETE" in output_of("completion", shell)
 
 
-def test_completion_knows_commands_and_applications() -> None:
-    asked = {"_MOTET_COMPLETE": "bash_complete", "COMP_WORDS": "motet train l", "COMP_CWORD": "2"}
-    words = CliRunner().invoke(motet, prog_name="motet", env=asked).output.split()
+def completed(line: str) -> list[str]:
+    """What the shell would offer for the last word of `line`."""
+    asked = {
+        "_MOTET_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+    }
+    return CliRunner().invoke(motet, prog_name="motet", env=asked).output.split()
 
-    assert words == [f"plain,{name}" for name in APPLICATIONS if name.startswith("l")]
+
+def test_completion_knows_commands_and_applications() -> None:
+    names = [name for name in APPLICATIONS if name.startswith("l")]
+    assert completed("motet train l") == [f"plain,{name}" for name in names]
+
+
+def test_completion_offers_names_of_data_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dice.csv").touch()
+
+    names = ["diabetes", "digits", "digits-ratings", "dice.csv"]
+    assert completed("motet train mlr --data di") == [f"plain,{name}" for name in names]
+    assert completed("motet train mlr --data /tm") == ["file,/tm"]
+
+
+def test_completion_offers_the_applications_own_and_common_parameters() -> None:
+    assert "plain,topics=20" in completed("motet train lda --set to")
+    assert "plain,consistency=bsp" in completed("motet train lda --set con")
+    assert completed("motet train mlr --set topi") == []
+    assert completed("motet train nonsense --set stal") == ["plain,staleness=0"]

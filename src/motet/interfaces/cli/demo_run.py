@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ import click
 from rich.console import Console, Group
 from rich.text import Text
 
+from motet.interfaces.cli.called_as import called_as
 from motet.interfaces.cli.cluster_start import start_cluster
 from motet.interfaces.cli.demo_jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare
 from motet.interfaces.cli.demo_references import compare
@@ -34,7 +36,7 @@ from motet.runtime.options import TrainResult
 
 WIDTH = 100
 PROGRESS_LINES = 4
-NEXT_COMMANDS = ("motet train lda --data pydoc --workers 3 --servers 2", "motet app list")
+NEXT_ARGUMENTS = ("train lda --data pydoc --workers 3 --servers 2", "app list")
 PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 
 Finished = tuple[PreparedJob, TrainResult]
@@ -153,8 +155,9 @@ def _last_screen(screen: DemoScreen, results: Sequence[DemoResult]) -> Group:
 def _last_words(folder: RunFolder) -> Group:
     """Where the picture is, and what to try next."""
     lines = [Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE))]
-    for label, command in zip((" next     ", " " * 10), NEXT_COMMANDS, strict=True):
-        lines.append(Text.assemble((label, QUIET_STYLE), command))
+    program = called_as(sys.argv[0], shutil.which("motet"))
+    for label, arguments in zip((" next     ", " " * 10), NEXT_ARGUMENTS, strict=True):
+        lines.append(Text.assemble((label, QUIET_STYLE), f"{program} {arguments}"))
     return Group(*lines)
 
 

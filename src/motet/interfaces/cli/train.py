@@ -17,6 +17,8 @@ from motet.interfaces.cli.option_groups import (
     SectionOption,
     json_option,
 )
+from motet.interfaces.cli.port_number import PortNumber
+from motet.interfaces.cli.words import complete_data, complete_setting
 
 data_option = partial(click.option, cls=SectionOption, section="Data")
 cluster_option = partial(click.option, cls=SectionOption, section="Cluster")
@@ -35,6 +37,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--data",
     required=True,
     metavar="PATH|NAME",
+    shell_complete=complete_data,
     help="File to train on, or the name of data that is on every machine (digits, pydoc, ...).",
 )
 @data_option(
@@ -70,7 +73,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 )
 @cluster_option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=PortNumber(),
     default=0,
     metavar="P",
     help="Port that the controller listens on.  [default: any free one]",
@@ -92,6 +95,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "settings",
     multiple=True,
     metavar="K=V",
+    shell_complete=complete_setting,
     help="A parameter of the application ('motet app describe APP' lists them) or "
     "worker_batch_size, staleness, consistency=bsp|ssp|async, checkpoint_every; repeatable.",
 )

@@ -12,6 +12,8 @@ from typing import Any
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
 from motet.datasets import Corpus, Dataset, open_dataset
+from motet.datasets.builtin.catalogue import is_known
+from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.address import require_listener
 from motet.interfaces.cli.cluster_shape import ClusterShape
@@ -80,6 +82,7 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     _require_free_port(flags.port)
     if flags.address is not None:
         require_listener(flags.address)
+    _require_meaningful_format(flags)
     progress.preparing(f"reading {flags.data}")
     dataset, test = _datasets(flags, settings.app.dataset_kind)
     for data in (dataset, *([] if test is None else [test])):
@@ -157,6 +160,19 @@ def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
         return dataset, None
     test = read(flags.test, labels=flags.test_labels, role="test")
     return dataset, test.reindexed_like(dataset)
+
+
+def _require_meaningful_format(flags: TrainFlags) -> None:
+    """Bundled data have no format: one that would be ignored is a mistake of the user's."""
+    if flags.format_name is None:
+        return
+    format_called(flags.format_name)
+    sources = [source for source in (flags.data, flags.test, flags.exclude) if source is not None]
+    if all(map(is_known, sources)):
+        raise BadInput(
+            f"{flags.data}: --format means nothing for {flags.data.partition(':')[0]} data; "
+            "leave it out"
+        )
 
 
 def _require_free_port(port: int) -> None:
