@@ -144,7 +144,7 @@ class EpochLoop:
         evaluation = self._generation.summarise(model, sums)
         if not np.isfinite(evaluation.loss):
             raise JobFailed(
-                f"the loss became {evaluation.loss} in epoch {reports[0].epoch}: training "
+                f"the loss became {evaluation.loss} in epoch {reports[0].epoch + 1}: training "
                 "diverged; lower the learning rate (--set learning_rate=...)"
             )
         batch_us = np.max([report.batch_us for report in reports], axis=0)
