@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from motet.apps.memory import free_memory_bytes
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.memory_check import free_memory_bytes, require_memory
+from motet.interfaces.cli.memory_check import require_memory
 from motet.runtime.application import ModelTable
 
 
