@@ -239,10 +239,15 @@ def fold_in(offsets: Indices, words: Words, topic_words: Floats, alpha: float) -
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy", inline="always")
 def _believe(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
-    """Which topic a token has: in proportion to share times likelihood."""
-    total = 0.0
+    """Which topic a token has: in proportion to share times likelihood.
+
+    The sum has a loop of its own: in one that also stores, the compiler adds in another order
+    where arrays lie close together, so the last bit would depend on where they happen to be.
+    """
     for topic in range(len(shares)):
         belief[topic] = shares[topic] * likelihoods[topic]
+    total = 0.0
+    for topic in range(len(shares)):
         total += belief[topic]
     for topic in range(len(shares)):
         belief[topic] /= total
