@@ -1,0 +1,45 @@
+"""Orders of jobs. All are total: the last key is unique."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64]) -> Ints:
+    """Rows by ascending keys, the first counts most. The last one must break every tie."""
+    if len(keys) == 1:
+        return np.argsort(keys[0])
+    return np.lexsort(keys[::-1])
+
+
+@njit(cache=True)
+def running_first_within(order: Ints, group: Ints, gpus: Ints) -> Ints:
+    """By row, its place once those with GPUs stand before the others of their group.
+
+    `order` holds every group's rows in one piece; otherwise it is kept.
+    """
+    places = np.empty_like(order)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and group[order[end]] == group[order[start]]:
+            end += 1
+        place = start
+        for runs in (True, False):
+            for index in range(start, end):
+                if (gpus[order[index]] > 0) == runs:
+                    places[order[index]] = place
+                    place += 1
+        start = end
+    return places
+
+
+def places_in(order: Ints) -> Ints:
+    """By row, its place in `order`: the inverse permutation."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places

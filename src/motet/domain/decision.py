@@ -1,0 +1,65 @@
+"""What should hold from now on: the whole output of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement
+from motet.domain.units import NEVER_US
+
+Ints = NDArray[np.int64]
+
+
+class Wait(IntEnum):
+    """Why a job does not run, most specific first."""
+
+    RUNS = 0
+    """It runs."""
+    TOO_FEW_GPUS = 1
+    """At its turn fewer GPUs were free than it needs: jobs before it have them."""
+    BEHIND_HEAD = 2
+    """It would fit, but a job before it that does not fit may not be overtaken."""
+    LOCALITY = 3
+    """Enough GPUs were free, but not as close together as it wants them."""
+    QUOTA = 4
+    """Its queue uses all that belongs to it."""
+    ORDER = 5
+    """It would fit, but the policy keeps the GPUs for others (time-slicing)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reasons:
+    """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
+    free at its turn; `position`: its place in the policy's order, from 0."""
+
+    code: Ints
+    free_gpus: Ints
+    position: Ints
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decision:
+    """The whole allocation, a row per job of the snapshot; policies know nothing of start or stop.
+
+    `gpus[i]`: how many GPUs job i has from now on (0: none). `places`: where, by row, for policies
+    that choose machines themselves; the placement planner finds machines for the others, and keeps
+    jobs that run where they are. `workers`, `servers`: for elastic jobs (None: their minimum).
+    `share`: of each GPU in percent, for packing (None: 100). `group`: jobs of one number take turns
+    on the same machines (None: nobody). `recheck_at_us`: decide again then even if nothing happens.
+    `memory`: new values of the policy's own columns.
+    """
+
+    gpus: Ints
+    reasons: Reasons
+    places: Mapping[int, Placement] = field(default_factory=dict)
+    workers: Ints | None = None
+    servers: Ints | None = None
+    share: Ints | None = None
+    group: Ints | None = None
+    recheck_at_us: int = NEVER_US
+    memory: Mapping[str, Ints] = field(default_factory=dict)

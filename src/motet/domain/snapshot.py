@@ -1,0 +1,109 @@
+"""What is known now: the whole input of a policy.
+
+Jobs are columns with a row per active job, in no particular order, so that a policy ranks thousands
+of them with one sort; `number` breaks every tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.cluster import Cluster
+
+Ints = NDArray[np.int64]
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JobTable:
+    """Active jobs. All columns are int64, `(jobs,)`; policies must not write to them.
+
+    What a job is: `number` (unique, in the order of job ids), `queue`, `experiment` (jobs of one
+    user's search belong together; UNKNOWN: alone), `priority` (higher first), `submit_us`,
+    `model` (index of a profile, or UNKNOWN), `gpus` (a gang: all or none), `min_workers`,
+    `max_workers`, `min_servers`, `max_servers` (equal for rigid jobs), `cpus`, `memory_bytes`.
+
+    What happened to it: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it
+    does not run), `executed_us` (time on GPUs), `attained_gpu_us` (that times its GPUs),
+    `waiting_us` (time since submission without GPUs).
+
+    What is estimated: `remaining_us` (time that it still needs on its GPUs; UNKNOWN where nobody
+    knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated).
+    """
+
+    number: Ints
+    queue: Ints
+    experiment: Ints
+    priority: Ints
+    submit_us: Ints
+    model: Ints
+    gpus: Ints
+    min_workers: Ints
+    max_workers: Ints
+    min_servers: Ints
+    max_servers: Ints
+    cpus: Ints
+    memory_bytes: Ints
+    first_start_us: Ints
+    last_start_us: Ints
+    held_gpus: Ints
+    executed_us: Ints
+    attained_gpu_us: Ints
+    waiting_us: Ints
+    remaining_us: Ints
+    rate: Ints
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+class Placement(NamedTuple):
+    """Where a job runs: `counts[i]` of its GPUs are on `machines[i]`; ascending machines."""
+
+    machines: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class History:
+    """Finished jobs, oldest first: what a policy may learn from.
+
+    `sorted_service_gpu_us`: their total service in ascending order; it lags behind by up to one
+    job in a hundred, so that it need not be sorted anew for every one.
+    """
+
+    attained_gpu_us: Ints
+    gpus: Ints
+    sorted_service_gpu_us: Ints
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Queues:
+    """Queues (virtual clusters): `quota_gpus[q]` GPUs belong to `names[q]`; UNKNOWN: no quota."""
+
+    names: tuple[str, ...] = ("default",)
+    quota_gpus: Ints = field(default_factory=lambda: np.array([UNKNOWN], dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Snapshot:
+    """Everything that a policy may look at.
+
+    `memory`: the policy's own columns, `(jobs,)`, as its last decision left them. `free_gpus`: per
+    machine. `placements`: of the jobs that run, by number.
+    """
+
+    now_us: int
+    jobs: JobTable
+    cluster: Cluster
+    gpu_count: int
+    free_gpus: Ints
+    placements: Mapping[int, Placement]
+    memory: Mapping[str, Ints]
+    history: History
+    queues: Queues

@@ -1,0 +1,1 @@
+"""The one loop body under every driver: events in, a decision, actions out. Pure."""

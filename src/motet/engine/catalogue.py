@@ -1,0 +1,115 @@
+"""Policies by name or file, and their parameters from text.
+
+A policy is found by being there: a file in `motet/policies` or a user's own, with a dictionary
+`POLICIES = {"name": Class}` of frozen dataclasses whose fields are the parameters.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import motet.policies
+from motet.domain.errors import BadInput, UnknownName
+from motet.domain.policy import Policy
+
+
+@cache
+def built_in_policies() -> Mapping[str, type[Policy]]:
+    """All policies that come with Motet, by name."""
+    found: dict[str, type[Policy]] = {}
+    for module in pkgutil.iter_modules(motet.policies.__path__):
+        found |= import_module(f"motet.policies.{module.name}").POLICIES
+    return dict(sorted(found.items()))
+
+
+def find_policies(name: str) -> Mapping[str, type[Policy]]:
+    """The policy of that name, or all that a file `./mine.py` defines.
+
+    Raises UnknownName, or BadInput for a file that holds none.
+    """
+    if name.endswith(".py"):
+        return _policies_in(Path(name))
+    known = built_in_policies()
+    if name not in known:
+        raise UnknownName("policy", name, known)
+    return {name: known[name]}
+
+
+def make_policy(name: str, policy: type[Policy], settings: Mapping[str, str]) -> Policy:
+    """A policy with parameters given as text. Raises UnknownName, BadInput."""
+    hints = get_type_hints(policy)
+    parameters = {field.name: hints[field.name] for field in parameters_of(policy)}
+    values: dict[str, Any] = {}
+    for key, text in settings.items():
+        if key not in parameters:
+            raise UnknownName(f"parameter of {name}", key, parameters)
+        values[key] = _parsed(key, text, parameters[key])
+    return policy(**values)
+
+
+def parameters_of(policy: type[Policy]) -> tuple[Field[Any], ...]:
+    """The fields of a policy, in their order."""
+    return fields(policy)  # type: ignore[arg-type]
+
+
+def _parsed(key: str, text: str, wanted: Any) -> Any:
+    """`text` as the type that the field has: a number, one of some words, or a list of numbers."""
+    try:
+        if get_origin(wanted) is Literal:
+            return _choice(key, text, get_args(wanted))
+        if get_origin(wanted) is tuple:
+            kind = get_args(wanted)[0]
+            return tuple(kind(part) for part in _listed(text))
+        if wanted is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return wanted(text)
+    except (ValueError, KeyError):
+        described = getattr(wanted, "__name__", str(wanted))
+        raise BadInput(f"--set {key}={text}: not a {described}") from None
+
+
+def _listed(text: str) -> list[str]:
+    """`3200,7200`, or the numbers in the file `@path`, one a line."""
+    if not text.startswith("@"):
+        return [part for part in text.replace(";", ",").split(",") if part]
+    try:
+        lines = Path(text[1:]).read_text(encoding="utf-8").split()
+    except OSError as error:
+        raise BadInput(f"{text[1:]}: {error.strerror}") from error
+    return [line for line in lines if line[0].isdigit()]
+
+
+def _choice(key: str, text: str, choices: tuple[str, ...]) -> str:
+    if text not in choices:
+        raise UnknownName(f"value of {key}", text, choices)
+    return text
+
+
+def _policies_in(path: Path) -> Mapping[str, type[Policy]]:
+    module = _run(path)
+    found = getattr(module, "POLICIES", None)
+    if not isinstance(found, dict) or not found:
+        raise BadInput(f"{path}: no policy in it; it needs POLICIES = {{'name': Class}}")
+    return found
+
+
+def _run(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadInput(f"{path}: no such file; a policy is a name or ./file.py")
+    spec = spec_from_file_location(f"motet_user_policy_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadInput(f"{path}: {type(error).__name__} while loading it: {error}") from error
+    return module

@@ -1,0 +1,39 @@
+"""Finished jobs, in growing arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import History
+
+Ints = NDArray[np.int64]
+_GROWTH = 1.01
+
+
+class Finished:
+    """Appends; `history` is a view that costs nothing while nothing finishes."""
+
+    def __init__(self) -> None:
+        self._data: Ints = np.zeros((2, 1024), dtype=np.int64)
+        self._size = 0
+        self._sorted: Ints = np.zeros(0, dtype=np.int64)
+        self._history: History | None = None
+
+    def add(self, attained_gpu_us: int, gpus: int) -> None:
+        """A job has finished."""
+        if self._size == self._data.shape[1]:
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)], axis=1)
+        self._data[:, self._size] = attained_gpu_us, gpus
+        self._size += 1
+        self._history = None
+
+    @property
+    def history(self) -> History:
+        """All of them, oldest first."""
+        if self._history is None:
+            attained, gpus = self._data[:, : self._size]
+            if self._size > len(self._sorted) * _GROWTH:
+                self._sorted = np.sort(attained)
+            self._history = History(attained, gpus, self._sorted)
+        return self._history

@@ -1,0 +1,121 @@
+"""What the engine knows: active jobs, free machines, finished jobs. A fold over events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.cluster import Cluster
+from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
+from motet.engine.history import Finished
+from motet.engine.table import ActiveTable
+
+Ints = NDArray[np.int64]
+
+
+class ClusterState:
+    """Changes only through its methods, each of which is one kind of event."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        memory_columns: Mapping[str, int],
+        driver_columns: Mapping[str, int],
+        queues: Queues,
+    ) -> None:
+        """`driver_columns`: what the driver keeps beside every job."""
+        self.cluster = cluster
+        self.table = ActiveTable({**memory_columns, **driver_columns})
+        self.now_us = 0
+        self.free_gpus: Ints = cluster.gpus.copy()
+        self.placements: dict[int, Placement] = {}
+        self._memory_names = tuple(memory_columns)
+        self._gpu_count = cluster.gpu_count
+        self._queues = queues
+        self._finished = Finished()
+
+    def advance(self, now_us: int) -> None:
+        """Time passes: jobs that hold GPUs attain service, the others wait."""
+        passed_us, self.now_us = now_us - self.now_us, now_us
+        jobs = self.table.jobs
+        if not passed_us or not len(jobs):
+            return
+        ran_us = np.where(jobs.held_gpus > 0, passed_us, 0)
+        jobs.executed_us[:] += ran_us
+        jobs.attained_gpu_us[:] += ran_us * jobs.held_gpus
+        jobs.waiting_us[:] += passed_us - ran_us
+
+    def submitted(self, values: Mapping[str, int]) -> None:
+        """A job arrives; `values`: its columns."""
+        self.table.add(
+            {
+                "first_start_us": UNKNOWN,
+                "last_start_us": UNKNOWN,
+                "remaining_us": UNKNOWN,
+                "experiment": UNKNOWN,
+                "model": UNKNOWN,
+                "rate": 10_000,
+                **values,
+            }
+        )
+
+    def started(self, number: int, placement: Placement) -> None:
+        """A job holds these GPUs from now on (and no others)."""
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        self._take_back(number)
+        self.placements[number] = placement
+        for machine, count in zip(*placement, strict=True):
+            self.free_gpus[machine] -= count
+        jobs.held_gpus[row] = sum(placement.counts)
+        jobs.last_start_us[row] = self.now_us
+        if jobs.first_start_us[row] == UNKNOWN:
+            jobs.first_start_us[row] = self.now_us
+
+    def vacated(self, number: int) -> None:
+        """A job holds no GPUs any more."""
+        self._take_back(number)
+        self.table.jobs.held_gpus[self.table.row_of(number)] = 0
+
+    def finished(self, number: int) -> None:
+        """A job is done and leaves."""
+        self._take_back(number)
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        self._finished.add(int(jobs.attained_gpu_us[row]), int(jobs.gpus[row]))
+        self.table.remove(number)
+
+    def remember(self, memory: Mapping[str, Ints]) -> None:
+        """A policy's own columns for the next decision."""
+        for name, values in memory.items():
+            self.table.column(name)[:] = values
+
+    def snapshot(self) -> Snapshot:
+        """What a policy sees now."""
+        return Snapshot(
+            self.now_us,
+            self.table.jobs,
+            self.cluster,
+            self._gpu_count,
+            self.free_gpus,
+            self.placements,
+            {name: self.table.column(name) for name in self._memory_names},
+            self._finished.history,
+            self._queues,
+        )
+
+    @property
+    def jobs(self) -> JobTable:
+        """The active jobs."""
+        return self.table.jobs
+
+    @property
+    def history(self) -> History:
+        """Finished jobs."""
+        return self._finished.history
+
+    def _take_back(self, number: int) -> None:
+        placement = self.placements.pop(number, None)
+        if placement is not None:
+            for machine, count in zip(*placement, strict=True):
+                self.free_gpus[machine] += count

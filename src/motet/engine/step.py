@@ -1,0 +1,101 @@
+"""The only loop body: what happened -> what is known -> a decision -> actions.
+
+Every driver calls `Engine.step` with the events of one instant and carries the actions out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.decision import Decision
+from motet.domain.errors import MotetError
+from motet.domain.policy import Policy
+from motet.domain.snapshot import Placement, Snapshot
+from motet.engine.state import ClusterState
+from motet.placement.planner import Planner
+
+Ints = NDArray[np.int64]
+
+
+class _Change(NamedTuple):
+    """A job that shall hold other GPUs than it does."""
+
+    row: int
+    number: int
+    held: int
+    wanted: int
+
+
+class BrokenPolicy(MotetError):
+    """A policy decided what cannot be: more GPUs than there are, half a gang, a time gone by."""
+
+
+class Engine:
+    """A policy and a planner at work on one cluster's state."""
+
+    def __init__(self, policy: Policy, planner: Planner, state: ClusterState) -> None:
+        self._policy = policy
+        self._planner = planner
+        self.state = state
+
+    def decide(self) -> tuple[Decision, list[Action]]:
+        """Ask the policy and bring the state to what it wants; preemptions come first."""
+        snapshot = self.state.snapshot()
+        decision = self._policy.decide(snapshot)
+        _check(decision, snapshot)
+        self.state.remember(decision.memory)
+        actions = self._carry_out(decision, snapshot)
+        return decision, actions
+
+    def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:
+        """Take GPUs away first, then give them out in the policy's order."""
+        changes = self._changes(decision, snapshot)
+        for change in changes:
+            if change.held:
+                self.state.vacated(change.number)
+        actions: list[Action] = [Preempt(c.number) for c in changes if not c.wanted]
+        for change in changes:
+            if change.wanted:
+                place = self._place(change, decision, snapshot)
+                self.state.started(change.number, place)
+                kind = Migrate if change.held else Start
+                actions.append(kind(change.number, place))
+        return actions
+
+    def _changes(self, decision: Decision, snapshot: Snapshot) -> list[_Change]:
+        jobs = snapshot.jobs
+        rows = np.flatnonzero(decision.gpus != jobs.held_gpus).tolist()
+        rows += [row for row, place in decision.places.items() if self._is_elsewhere(row, place)]
+        if not rows:
+            return []
+        rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
+        columns = (jobs.number, jobs.held_gpus, decision.gpus)
+        return [_Change(row, *(int(column[row]) for column in columns)) for row in rows]
+
+    def _is_elsewhere(self, row: int, place: Placement) -> bool:
+        return self.state.placements.get(int(self.state.jobs.number[row])) != place
+
+    def _place(self, change: _Change, decision: Decision, snapshot: Snapshot) -> Placement:
+        chosen = decision.places.get(change.row)
+        if chosen is not None:
+            return chosen
+        model = int(snapshot.jobs.model[change.row])
+        return self._planner.place(self.state.free_gpus, change.wanted, model)
+
+
+def _check(decision: Decision, snapshot: Snapshot) -> None:
+    jobs, gpus = snapshot.jobs, decision.gpus
+    if decision.recheck_at_us <= snapshot.now_us:
+        raise BrokenPolicy(
+            f"recheck_at_us={decision.recheck_at_us} is not after now ({snapshot.now_us})"
+        )
+    if len(gpus) != len(jobs):
+        raise BrokenPolicy(f"{len(gpus)} allocations for {len(jobs)} jobs")
+    if decision.share is None and int(gpus.sum()) > snapshot.gpu_count:
+        raise BrokenPolicy(f"{int(gpus.sum())} GPUs allocated of {snapshot.gpu_count}")
+    if not ((gpus == 0) | (gpus == jobs.gpus) | (jobs.max_workers > jobs.min_workers)).all():
+        raise BrokenPolicy("part of a gang was allocated; a rigid job gets all of its GPUs or none")

@@ -1,0 +1,1 @@
+"""What is not known but can be estimated. Pure."""

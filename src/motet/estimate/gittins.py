@@ -1,0 +1,59 @@
+"""The Gittins index of a job from the service that finished jobs needed.
+
+Tiresias (Gu et al., NSDI 2019, section 3.2.2), from Gittins (1979): with S the total service of a
+job and a what it has attained,
+
+    G(a) = sup over D > 0 of  P(S - a <= D | S > a) / E[min(S - a, D) | S > a].
+
+The higher it is, the more finished jobs per unit of service. `discretised_index` takes one D.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+class ServiceDistribution:
+    """Samples of total service, in any unit that `attained` and `quantum` share."""
+
+    def __init__(self, samples: ArrayLike) -> None:
+        """`samples: (n,)`, each positive."""
+        self._sorted: Floats = np.sort(np.asarray(samples, dtype=np.float64))
+        self._sums: Floats = np.concatenate([[0.0], np.cumsum(self._sorted)])
+
+    @classmethod
+    def from_sorted(cls, samples: Floats) -> Self:
+        """From samples that are in order already."""
+        made = cls(())
+        made._sorted = samples
+        made._sums = np.concatenate([[0.0], np.cumsum(made._sorted)])
+        return made
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def discretised_index(self, attained: ArrayLike, quantum: float) -> Floats:
+        """The ratio for D = `quantum`; 0 where no sample is larger than `attained`."""
+        a = np.asarray(attained, dtype=np.float64)
+        first = np.searchsorted(self._sorted, a, side="right")
+        last = np.searchsorted(self._sorted, a + quantum, side="right")
+        finishing, beyond = last - first, len(self._sorted) - last
+        service = self._sums[last] - self._sums[first] - finishing * a
+        if np.isfinite(quantum):
+            service = service + beyond * quantum
+        index: Floats = np.divide(finishing, service, out=np.zeros_like(a), where=finishing > 0)
+        return index
+
+    def index(self, attained: float) -> float:
+        """The supremum over D; it is reached where S - a takes one of its values."""
+        later = self._sorted[np.searchsorted(self._sorted, attained, side="right") :] - attained
+        if not len(later):
+            return 0.0
+        finishing = np.arange(1, len(later) + 1)
+        service = np.cumsum(later) + (len(later) - finishing) * later
+        return float((finishing / service).max())

@@ -1,0 +1,1 @@
+"""Which machines a gang runs on. Pure planners."""

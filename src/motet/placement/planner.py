@@ -1,0 +1,23 @@
+"""The protocol of placement planners."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement
+
+Ints = NDArray[np.int64]
+
+
+class Planner(Protocol):
+    """Finds machines for one gang. A gang that fits by its number of GPUs always gets machines."""
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """Machines with `gpus` free GPUs in all; `free_gpus: (machines,)` is left as it is.
+
+        `model`: index of the job's profile, or UNKNOWN. Raises ValueError if too few are free.
+        """
+        ...

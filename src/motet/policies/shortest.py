@@ -1,0 +1,79 @@
+"""Shortest first: by size, by remaining time, by remaining service. They know durations (oracles).
+
+Tiresias (Gu et al., NSDI 2019; section 2 and table 2 compare the single dimensions with the
+product).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.fill import fill
+from motet.allocation.order import order_by, places_in
+from motet.domain.decision import Decision
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.units import NEVER_US
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SmallestFirst:
+    """The job with the fewest GPUs first; preemptive. Ties keep their order."""
+
+    memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """Everybody who fits, by size."""
+        return _shortest(snapshot, snapshot.jobs.gpus)
+
+
+@dataclass(frozen=True)
+class ShortestRemainingTime:
+    """The job that will be done soonest first; preemptive. Ties keep their order."""
+
+    memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """Everybody who fits, by remaining time."""
+        return _shortest(snapshot, _remaining_us(snapshot))
+
+
+@dataclass(frozen=True)
+class ShortestRemainingService:
+    """The job with the least remaining GPU-time first; preemptive. Ties keep their order."""
+
+    memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """Everybody who fits, by remaining time x GPUs."""
+        return _shortest(snapshot, _remaining_us(snapshot) * snapshot.jobs.gpus)
+
+
+def _shortest(snapshot: Snapshot, key: Ints) -> Decision:
+    jobs = snapshot.jobs
+    order = order_by(key, snapshot.memory["rank"], jobs.number)
+    filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
+    return Decision(filled.gpus, filled.reasons, memory={"rank": places_in(order)})
+
+
+def _remaining_us(snapshot: Snapshot) -> Ints:
+    remaining_us = snapshot.jobs.remaining_us
+    if len(remaining_us) and int(remaining_us.min()) == UNKNOWN:
+        raise BadInput(
+            "this policy orders jobs by their remaining time, which is not known here; "
+            "use one that needs no durations, such as tiresias-las"
+        )
+    return remaining_us
+
+
+POLICIES = {
+    "sf": SmallestFirst,
+    "srtf": ShortestRemainingTime,
+    "srsf": ShortestRemainingService,
+}

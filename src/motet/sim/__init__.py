@@ -1,0 +1,1 @@
+"""The simulator: replays a workload under a policy in virtual time."""

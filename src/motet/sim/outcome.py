@@ -1,0 +1,100 @@
+"""What a simulation leaves behind: a row per job, and the cluster over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.actions import Action
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Decision, Wait
+from motet.domain.snapshot import UNKNOWN
+from motet.engine.state import ClusterState
+from motet.sim.workload import Workload
+
+Ints = NDArray[np.int64]
+_COPIED = {
+    "start_us": "first_start_us",
+    "executed_us": "executed_us",
+    "attained_gpu_us": "attained_gpu_us",
+    "waiting_us": "waiting_us",
+    "overhead_us": "overhead_us",
+    "preemptions": "preemptions",
+    "migrations": "migrations",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """`columns`: by name, `(jobs,)`, UNKNOWN for jobs that never finished; `end_us` among them.
+
+    `waited_us[code]`: time that each job waited for that reason. `times_us`, `used_gpus`,
+    `waiting_jobs`: after every decision.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    columns: dict[str, Ints]
+    waited_us: Ints
+    times_us: Ints
+    used_gpus: Ints
+    waiting_jobs: Ints
+    decision_count: int
+
+    @property
+    def is_finished(self) -> NDArray[np.bool_]:
+        """Which jobs finished."""
+        done: NDArray[np.bool_] = self.columns["end_us"] != UNKNOWN
+        return done
+
+    @property
+    def jct_us(self) -> Ints:
+        """Submission to completion of the jobs that finished."""
+        done = self.is_finished
+        return (self.columns["end_us"] - self.workload.submit_us)[done]
+
+
+class Recorder:
+    """Collects an `Outcome` while a simulation runs."""
+
+    def __init__(self, workload: Workload, cluster: Cluster) -> None:
+        self._workload, self._cluster = workload, cluster
+        names = ("end_us", "promotions", *_COPIED)
+        self._columns = {name: np.full(len(workload), UNKNOWN, dtype=np.int64) for name in names}
+        self._waited_us = np.zeros((len(Wait), len(workload)), dtype=np.int64)
+        self._series: list[tuple[int, int, int]] = []
+        self._waits = [f"waited_{code.name.lower()}_us" for code in Wait]
+
+    def finished(self, number: int, state: ClusterState) -> None:
+        """A job is about to leave."""
+        row, table = state.table.row_of(number), state.table
+        self._columns["end_us"][number] = state.now_us
+        for name, column in _COPIED.items():
+            self._columns[name][number] = table.column(column)[row]
+        promotions = table.column("promotions")[row] if table.has("promotions") else 0
+        self._columns["promotions"][number] = promotions
+        self._waited_us[:, number] = [table.column(name)[row] for name in self._waits]
+
+    def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
+        """A decision holds from now on."""
+        del actions
+        used = int(decision.gpus.sum())
+        waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
+        self._series.append((state.now_us, used, waiting))
+
+    def outcome(self) -> Outcome:
+        """Everything so far."""
+        series = np.array(self._series, dtype=np.int64).reshape(-1, 3)
+        return Outcome(
+            self._workload,
+            self._cluster,
+            self._columns,
+            self._waited_us,
+            series[:, 0],
+            series[:, 1],
+            series[:, 2],
+            len(series),
+        )

@@ -1,0 +1,196 @@
+"""A workload under a policy in virtual time.
+
+At one instant: completions, then arrivals, then one decision. Between instants nothing happens, so
+the clock jumps from one to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.actions import Action, Preempt
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Wait
+from motet.domain.policy import Policy
+from motet.domain.snapshot import Placement, Queues
+from motet.domain.units import NEVER_US
+from motet.engine.state import ClusterState
+from motet.engine.step import Engine
+from motet.placement.planner import Planner
+from motet.sim.outcome import Outcome, Recorder
+from motet.sim.workload import Workload
+
+Ints = NDArray[np.int64]
+FULL_SPEED = 10_000
+_WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
+_OWN = {
+    "finish_us": NEVER_US,
+    "work_us": 0,
+    "resumes_us": 0,
+    "overhead_us": 0,
+    "preemptions": 0,
+    "migrations": 0,
+    "wait_code": 0,
+    **dict.fromkeys(_WAITS, 0),
+}
+
+
+class SpeedModel(Protocol):
+    """How fast a job runs where it is placed, and what it costs to bring it there."""
+
+    def speed(self, model: int, placement: Placement) -> int:
+        """10,000 = as fast as alone and consolidated."""
+        ...
+
+    def resume_cost_us(self, model: int, gpus: int) -> int:
+        """Checkpoint and restore of a job that ran before."""
+        ...
+
+
+@dataclass(frozen=True)
+class SameEverywhere:
+    """Placement does not matter; every preemption costs the same."""
+
+    cost_us: int = 0
+
+    def speed(self, model: int, placement: Placement) -> int:
+        """See SpeedModel."""
+        del model, placement
+        return FULL_SPEED
+
+    def resume_cost_us(self, model: int, gpus: int) -> int:
+        """See SpeedModel."""
+        del model, gpus
+        return self.cost_us
+
+
+class Simulation:
+    """One run. `run` may be called once."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        policy: Policy,
+        planner: Planner,
+        speeds: SpeedModel,
+        queues: Queues | None = None,
+    ) -> None:
+        self._workload = workload
+        self._speeds = speeds
+        known = queues or Queues()
+        self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
+        self._engine = Engine(policy, planner, self._state)
+        self._recorder = Recorder(workload, cluster)
+        self._next = 0
+        self._recheck_us = NEVER_US
+
+    def run(self) -> Outcome:
+        """Until no job is left that can ever run."""
+        while (now_us := self._next_instant_us()) < NEVER_US:
+            self._advance(now_us)
+            self._complete()
+            self._arrive()
+            self._decide()
+        return self._recorder.outcome()
+
+    # -- one instant -------------------------------------------------------------------------------
+
+    def _next_instant_us(self) -> int:
+        arrival_us = NEVER_US
+        if self._next < len(self._workload):
+            arrival_us = int(self._workload.submit_us[self._next])
+        finish = self._state.table.column("finish_us")
+        finish_us = int(finish.min()) if len(finish) else NEVER_US
+        return min(arrival_us, finish_us, self._recheck_us)
+
+    def _advance(self, now_us: int) -> None:
+        passed_us = now_us - self._state.now_us
+        table = self._state.table
+        if passed_us and len(table):
+            table.add_by_code(_WAITS[0], table.column("wait_code"), passed_us)
+        self._state.advance(now_us)
+
+    def _complete(self) -> None:
+        table = self._state.table
+        done = table.column("finish_us") == self._state.now_us
+        for number in sorted(table.jobs.number[done].tolist()):
+            self._recorder.finished(number, self._state)
+            self._state.finished(number)
+
+    def _arrive(self) -> None:
+        jobs, now_us = self._workload, self._state.now_us
+        while self._next < len(jobs) and jobs.submit_us[self._next] == now_us:
+            number = self._next
+            gpus, duration_us = int(jobs.gpus[number]), int(jobs.duration_us[number])
+            self._state.submitted(
+                {
+                    "number": number,
+                    "queue": int(jobs.queue[number]),
+                    "submit_us": now_us,
+                    "model": int(jobs.model[number]),
+                    "gpus": gpus,
+                    "min_workers": gpus,
+                    "max_workers": gpus,
+                    "work_us": duration_us,
+                }
+            )
+            self._next += 1
+
+    def _decide(self) -> None:
+        self._measure()
+        decision, actions = self._engine.decide()
+        for action in actions:
+            self._carry_out(action)
+        table = self._state.table
+        table.column("wait_code")[:] = decision.reasons.code
+        self._recheck_us = decision.recheck_at_us
+        self._recorder.decided(self._state, decision, actions)
+
+    def _measure(self) -> None:
+        """What an oracle knows of the jobs: the time that they still need."""
+        table, now_us = self._state.table, self._state.now_us
+        jobs = table.jobs
+        left_us = np.minimum(table.column("finish_us") - now_us, table.column("work_us"))
+        jobs.remaining_us[:] = np.where(jobs.held_gpus > 0, left_us, table.column("work_us"))
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def _carry_out(self, action: Action) -> None:
+        table = self._state.table
+        row = table.row_of(action.job)
+        self._stop(row)
+        if isinstance(action, Preempt):
+            table.column("preemptions")[row] += 1
+            return
+        self._begin(row, action.placement)
+
+    def _stop(self, row: int) -> None:
+        """Keep what a job has done; a resume that was not finished must be done again."""
+        table, now_us = self._state.table, self._state.now_us
+        finish = table.column("finish_us")
+        if finish[row] == NEVER_US:
+            return
+        resumes_us = int(table.column("resumes_us")[row])
+        if now_us >= resumes_us:
+            speed = int(table.jobs.rate[row])
+            table.column("work_us")[row] = (int(finish[row]) - now_us) * speed // FULL_SPEED
+        else:
+            table.column("overhead_us")[row] -= resumes_us - now_us
+        finish[row] = NEVER_US
+
+    def _begin(self, row: int, placement: Placement) -> None:
+        table, jobs, now_us = self._state.table, self._state.jobs, self._state.now_us
+        model = int(jobs.model[row])
+        has_run = bool(jobs.first_start_us[row] < now_us)
+        cost_us = self._speeds.resume_cost_us(model, sum(placement.counts)) if has_run else 0
+        speed = self._speeds.speed(model, placement)
+        jobs.rate[row] = speed
+        table.column("overhead_us")[row] += cost_us
+        table.column("resumes_us")[row] = now_us + cost_us
+        work_us = int(table.column("work_us")[row])
+        table.column("finish_us")[row] = now_us + cost_us - (-work_us * FULL_SPEED // speed)

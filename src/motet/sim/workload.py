@@ -1,0 +1,85 @@
+"""Jobs to replay, as columns in the order of their arrival."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import UNKNOWN
+
+Ints = NDArray[np.int64]
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A row per job, by (submit time, id); the row is the job's number.
+
+    `duration_us`: how long it runs on its GPUs, alone and consolidated. `model`: index into
+    `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown.
+    """
+
+    ids: tuple[str, ...]
+    submit_us: Ints
+    duration_us: Ints
+    gpus: Ints
+    queue: Ints
+    queue_names: tuple[str, ...]
+    model: Ints
+    model_names: tuple[str, ...]
+    users: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str],
+        submit_us: Any,
+        duration_us: Any,
+        gpus: Any,
+        *,
+        queues: Sequence[str] | None = None,
+        models: Sequence[str] | None = None,
+        users: Sequence[str] | None = None,
+    ) -> Self:
+        """From columns in any order."""
+        submit = np.asarray(submit_us, dtype=np.int64)
+        order = sorted(range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row])))
+        queue, queue_names = _indexed(queues or ["default"] * len(ids), order)
+        model, model_names = _indexed(models or [""] * len(ids), order)
+
+        def column(values: Any) -> Ints:
+            return np.asarray(values, dtype=np.int64)[order]
+
+        return cls(
+            tuple(ids[row] for row in order),
+            column(submit),
+            column(duration_us),
+            column(gpus),
+            queue,
+            queue_names or ("default",),
+            model,
+            model_names,
+            tuple(users[row] for row in order) if users else ("",) * len(ids),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+    """Orders "job-9" before "job-10"."""
+    return tuple(
+        (0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(text) if part
+    )
+
+
+def _indexed(values: Sequence[str], order: Sequence[int]) -> tuple[Ints, tuple[str, ...]]:
+    """Indices of the values in `order`, UNKNOWN for "", and their sorted names."""
+    names = tuple(sorted({value for value in values if value}))
+    index = {name: place for place, name in enumerate(names)} | {"": UNKNOWN}
+    return np.array([index[values[row]] for row in order], dtype=np.int64), names
