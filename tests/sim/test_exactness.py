@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from integer_seconds import simulate
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
-from motet.placement.count import CountPlanner
+from motet.placement.planners import CountPlanner
 from motet.policies import fifo, shortest, tiresias
 from motet.sim.outcome import Outcome
 from motet.sim.simulation import SameEverywhere, Simulation

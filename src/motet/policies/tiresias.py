@@ -53,6 +53,7 @@ class TiresiasLas:
     clock_s: float = 1.0
 
     memory_columns: ClassVar[dict[str, int]] = _MEMORY
+    placement: ClassVar[str] = "skew"
 
     def __post_init__(self) -> None:
         if (

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput, UnknownName
+from motet.domain.model_profile import ModelProfile, profile_of
 from motet.domain.policy import Policy
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy
-from motet.placement.count import CountPlanner
 from motet.placement.planner import Planner
+from motet.placement.planners import (
+    DEFAULT_PACK_LIMIT,
+    ConsolidatingPlanner,
+    CountPlanner,
+    FragmentPlanner,
+    RandomPlanner,
+    SkewPlanner,
+)
 from motet.sim.outcome import Outcome
-from motet.sim.simulation import SameEverywhere, Simulation, SpeedModel
+from motet.sim.simulation import Progress, SameEverywhere, Simulation, SpeedModel
+from motet.sim.speeds import ProfiledSpeeds
 from motet.sim.workload import Workload
 
-PLACEMENTS = ("count",)
-COMMON_SETTINGS = {"placement": "count", "preemption_cost": "0"}
-"""Settings that every policy takes, with their defaults."""
+PLACEMENTS = ("consolidate", "count", "fragments", "random", "skew")
+COMMON_SETTINGS = {
+    "placement": "consolidate",
+    "preemption_cost": "0",
+    "pack_limit": str(DEFAULT_PACK_LIMIT),
+}
+"""Settings that every policy takes, with their defaults; a policy may prefer another placement."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +51,17 @@ class Experiment:
     def check(self) -> None:
         """Raises BadInput or UnknownName for what cannot be run."""
         self._policy()
-        self._planner()
-        self._speeds()
+        self._planner(())
+        self._speeds(Cluster.uniform(1, 1), ())
 
-    def run(self, workload: Workload, cluster: Cluster) -> Outcome:
+    def run(
+        self, workload: Workload, cluster: Cluster, report: Progress = lambda *_: None
+    ) -> Outcome:
         """Simulate. Raises BadInput for a job that no machine can ever hold."""
         _check_sizes(workload, cluster)
-        simulation = Simulation(workload, cluster, self._policy(), self._planner(), self._speeds())
-        return simulation.run()
+        models = tuple(profile_of(name) for name in workload.model_names)
+        planner, speeds = self._planner(models), self._speeds(cluster, models)
+        return Simulation(workload, cluster, self._policy(), planner, speeds).run()
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""
@@ -52,25 +70,58 @@ class Experiment:
         return {**own, **self._common()}
 
     def _common(self) -> dict[str, str]:
-        return {name: self.settings.get(name, default) for name, default in COMMON_SETTINGS.items()}
+        wanted = getattr(self._policy_class()[1], "placement", COMMON_SETTINGS["placement"])
+        return {**COMMON_SETTINGS, "placement": wanted} | {
+            name: text for name, text in self.settings.items() if name in COMMON_SETTINGS
+        }
 
     def _policy(self) -> Policy:
         own = {k: v for k, v in self.settings.items() if k not in COMMON_SETTINGS}
+        return make_policy(*self._policy_class(), own)
+
+    def _policy_class(self) -> tuple[str, type[Policy]]:
         ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()
-        return make_policy(name, policy, own)
+        return name, policy
 
-    def _planner(self) -> Planner:
-        name = self._common()["placement"]
-        if name not in PLACEMENTS:
-            raise UnknownName("placement", name, PLACEMENTS)
-        return CountPlanner()
+    def _planner(self, models: Sequence[ModelProfile]) -> Planner:
+        match self._common()["placement"]:
+            case "count":
+                return CountPlanner()
+            case "consolidate":
+                return ConsolidatingPlanner()
+            case "fragments":
+                return FragmentPlanner()
+            case "random":
+                return RandomPlanner(np.random.default_rng(self.seed))
+            case "skew":
+                return SkewPlanner(models, self._pack_limit())
+            case unknown:
+                raise UnknownName("placement", unknown, PLACEMENTS)
 
-    def _speeds(self) -> SpeedModel:
+    def _pack_limit(self) -> float:
+        text = self._common()["pack_limit"]
+        try:
+            limit = float(text)
+        except ValueError:
+            limit = -1.0
+        if not 0 <= limit <= 1:
+            raise BadInput(f"pack_limit={text}: give a skew, 0 to 1")
+        return limit
+
+    def _speeds(self, cluster: Cluster, models: Sequence[ModelProfile]) -> SpeedModel:
+        cost_us = self._preemption_cost_us()
+        if self._common()["placement"] == "count" and cost_us is not None:
+            return SameEverywhere(cost_us)
+        return ProfiledSpeeds(cluster.gpus, models, cost_us)
+
+    def _preemption_cost_us(self) -> int | None:
         text = self._common()["preemption_cost"]
+        if text == "profile":
+            return None
         cost_us = microseconds(text)
         if cost_us < 0:
-            raise BadInput(f"preemption_cost={text}: give seconds, not below 0")
-        return SameEverywhere(cost_us)
+            raise BadInput(f"preemption_cost={text}: give seconds, not below 0, or 'profile'")
+        return cost_us
 
 
 def _one(asked: str, found: Mapping[str, type[Policy]]) -> Mapping[str, type[Policy]]:

@@ -1,0 +1,74 @@
+"""Choosing machines for one gang. Compiled; free GPUs are read, not changed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement
+
+Ints = NDArray[np.int64]
+
+
+def consolidated(free_gpus: Ints, gpus: int) -> Placement:
+    """As few machines as possible: the emptiest ones, the last part where it fits tightest.
+
+    Raises ValueError if too few GPUs are free.
+    """
+    return _placement(_consolidated(free_gpus, gpus), free_gpus, gpus)
+
+
+def fragments(free_gpus: Ints, gpus: int) -> Placement:
+    """What is left on the fullest machines first. Raises ValueError if too few are free."""
+    return in_order(np.argsort(free_gpus, kind="stable"), free_gpus, gpus)
+
+
+def in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Placement:
+    """All free GPUs of each machine in turn. Raises ValueError if too few are free."""
+    return _placement(_in_order(machines, free_gpus, gpus), free_gpus, gpus)
+
+
+def fewest_machines(sizes: Ints, gpus: int) -> int:
+    """How few machines could hold the gang if all were free; `sizes`: GPUs of each machine."""
+    descending = np.sort(sizes)[::-1]
+    return int(np.searchsorted(np.cumsum(descending), gpus)) + 1
+
+
+def _placement(taken: Ints, free_gpus: Ints, gpus: int) -> Placement:
+    machines = np.flatnonzero(taken)
+    counts = taken[machines]
+    if counts.sum() != gpus:
+        raise ValueError(f"{gpus} GPUs wanted, {int(free_gpus.sum())} free")
+    return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
+
+
+@njit(cache=True)
+def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Ints:
+    taken = np.zeros(len(free_gpus), np.int64)
+    for machine in machines:
+        if gpus == 0:
+            break
+        taken[machine] = min(free_gpus[machine], gpus)
+        gpus -= taken[machine]
+    return taken
+
+
+@njit(cache=True)
+def _consolidated(free_gpus: Ints, gpus: int) -> Ints:
+    taken = np.zeros(len(free_gpus), np.int64)
+    while gpus > 0:
+        tightest, emptiest = -1, -1
+        for machine in range(len(free_gpus)):
+            free = free_gpus[machine] - taken[machine]
+            if free >= gpus and (tightest < 0 or free < free_gpus[tightest]):
+                tightest = machine
+            is_empty = taken[machine] == 0 and free > 0
+            if is_empty and (emptiest < 0 or free > free_gpus[emptiest]):
+                emptiest = machine
+        chosen = tightest if tightest >= 0 else emptiest
+        if chosen < 0:
+            break
+        taken[chosen] = min(free_gpus[chosen], gpus)
+        gpus -= taken[chosen]
+    return taken

@@ -1,0 +1,80 @@
+"""Placement planners by name.
+
+Tiresias (Gu et al., NSDI 2019, section 3.3) places by skew: who sends much to one parameter server
+is consolidated, all others fill what is left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
+from motet.domain.snapshot import UNKNOWN, Placement
+from motet.placement import machines
+
+Ints = NDArray[np.int64]
+DEFAULT_PACK_LIMIT = 0.3
+"""Between GoogLeNet's 0.15, which does not mind being spread, and AlexNet's 0.61, which does."""
+
+
+class CountPlanner:
+    """The first free GPUs: for comparisons with simulators that know no machines."""
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        return machines.in_order(np.arange(len(free_gpus)), free_gpus, gpus)
+
+
+class ConsolidatingPlanner:
+    """As few machines as possible for everybody."""
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        return machines.consolidated(free_gpus, gpus)
+
+
+class FragmentPlanner:
+    """The fullest machines first, so that empty ones stay empty."""
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        return machines.fragments(free_gpus, gpus)
+
+
+@dataclass(frozen=True)
+class SkewPlanner:
+    """Consolidates models whose skew exceeds `pack_limit`, and fills fragments with the others."""
+
+    models: Sequence[ModelProfile] = ()
+    pack_limit: float = DEFAULT_PACK_LIMIT
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        profile = UNKNOWN_MODEL if model == UNKNOWN else self.models[model]
+        if profile.skew > self.pack_limit:
+            return machines.consolidated(free_gpus, gpus)
+        return machines.fragments(free_gpus, gpus)
+
+
+class RandomPlanner:
+    """Any free GPUs, drawn by lot."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        slots = np.repeat(np.arange(len(free_gpus)), free_gpus)
+        if len(slots) < gpus:
+            raise ValueError(f"{gpus} GPUs wanted, {len(slots)} free")
+        drawn = self._generator.choice(slots, gpus, replace=False)
+        chosen, counts = np.unique(drawn, return_counts=True)
+        return Placement(tuple(chosen.tolist()), tuple(counts.tolist()))
