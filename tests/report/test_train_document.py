@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from motet.report.train_document import TrainDocument, to_json
+from motet.report.json_text import to_json
+from motet.report.train_document import TrainDocument
 from sample_result import EPOCHS, lasso_result
 
 FIELDS = [

@@ -1,21 +1,16 @@
-"""The folder of a training run: loss.csv, loss.png, model.npz, run.json, log.txt.
-
-Every file is written beside its final name and then renamed: a folder never holds half a file.
-"""
+"""The folder of a training run: loss.csv, loss.png, model.npz, run.json, log.txt."""
 
 from __future__ import annotations
 
 import csv
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from motet.apps.estimator import Estimator
-from motet.domain.errors import BadInput, JobFailed
+from motet.report.folder import Folder
 from motet.report.loss_plot import LossCurve, save_loss_plot
-from motet.report.train_document import to_json
 from motet.runtime.options import EpochReport
 
 LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
@@ -31,20 +26,8 @@ LOSS_COLUMNS = (
 )
 
 
-class RunFolder:
-    """`--out DIR`, checked for being writable when it is opened."""
-
-    def __init__(self, path: Path) -> None:
-        """Make the folder if it is missing. Raises BadInput when files cannot be made in it."""
-        self.path = path
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=path).close()
-        except OSError as error:
-            raise BadInput(
-                f"--out {path}: cannot write there ({error.strerror}); "
-                "name a folder that you may write to"
-            ) from error
+class RunFolder(Folder):
+    """`--out DIR` of a training run."""
 
     @property
     def log_file(self) -> Path:
@@ -76,29 +59,6 @@ class RunFolder:
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
         self.write(MODEL, app.save)
-
-    def write_json(self, name: str, document: object) -> None:
-        """A JSON file."""
-        self.write_text(name, to_json(document))
-
-    def write_text(self, name: str, text: str) -> None:
-        """A text file in UTF-8."""
-        self.write(name, lambda path: path.write_text(text, encoding="utf-8"))
-
-    def write(self, name: str, write: Callable[[Path], object]) -> None:
-        """A file that `write` makes at the path it is given. Raises JobFailed: the disk is full."""
-        # The suffix stays last: numpy and matplotlib choose or extend names by it.
-        partial = self.path / f".partial-{os.getpid()}-{name}"
-        try:
-            write(partial)
-            partial.replace(self.path / name)
-        except OSError as error:
-            raise JobFailed(
-                f"{self.path / name}: cannot be written ({error.strerror or error}); "
-                "free some space and run again"
-            ) from error
-        finally:
-            partial.unlink(missing_ok=True)
 
 
 def kept_results(path: Path) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from motet.report.json_text import plain
 from motet.runtime.options import Recovery, TrainResult
 
 
@@ -67,30 +67,6 @@ class TrainDocument:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: numbers that are not finite become None."""
-        document = _plain(asdict(self))
+        document = plain(asdict(self))
         assert isinstance(document, dict)
         return document
-
-
-def to_json(document: object) -> str:
-    """One strictly valid JSON document, indented, with a newline at its end."""
-    return json.dumps(_plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, bool | str) or value is None:
-        return value
-    return _plain_number(value)
-
-
-def _plain_number(value: object) -> object:
-    """NumPy scalars become Python numbers; paths and the like become text."""
-    item = getattr(value, "item", None)
-    number = item() if callable(item) else value
-    if isinstance(number, float):
-        return number if math.isfinite(number) else None
-    return number if isinstance(number, int | str) else str(number)

@@ -6,8 +6,9 @@ the clock jumps from one to the next.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,11 @@ from motet.sim.outcome import Outcome, Recorder
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told now and then how many jobs have finished, and how many there are."""
+
 FULL_SPEED = 10_000
+DECISIONS_BETWEEN_REPORTS = 1000
 _WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
 _OWN = {
     "finish_us": NEVER_US,
@@ -68,6 +73,10 @@ class SameEverywhere:
         return self.cost_us
 
 
+def _nobody(finished: int, jobs: int) -> None:
+    """Nobody wants to know."""
+
+
 class Simulation:
     """One run. `run` may be called once."""
 
@@ -89,13 +98,18 @@ class Simulation:
         self._next = 0
         self._recheck_us = NEVER_US
 
-    def run(self) -> Outcome:
+    def run(self, report: Progress = _nobody) -> Outcome:
         """Until no job is left that can ever run."""
+        until_report = DECISIONS_BETWEEN_REPORTS
         while (now_us := self._next_instant_us()) < NEVER_US:
             self._advance(now_us)
             self._complete()
             self._arrive()
             self._decide()
+            until_report -= 1
+            if not until_report:
+                report(self._next - len(self._state.table), len(self._workload))
+                until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome()
 
     # -- one instant -------------------------------------------------------------------------------

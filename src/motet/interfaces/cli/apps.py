@@ -92,6 +92,6 @@ def _summary(app_class: type[Estimator]) -> str:
 
 
 def _print_json(document: object) -> None:
-    from motet.report.train_document import to_json
+    from motet.report.json_text import to_json
 
     click.echo(to_json(document), nl=False)

@@ -26,10 +26,11 @@ from motet.interfaces.cli.results import print_result
 from motet.interfaces.cli.run_log import RunLog, nowhere
 from motet.interfaces.cli.train_screen import LineProgress, is_live_terminal, live
 from motet.interfaces.cli.training import more_metrics
+from motet.report.json_text import to_json
 from motet.report.loss_plot import LossCurve, save_loss_plot
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.run_files import RunFolder
-from motet.report.train_document import TrainDocument, to_json
+from motet.report.train_document import TrainDocument
 from motet.runtime.cluster import Cluster, Roles
 from motet.runtime.job import Job
 from motet.runtime.options import TrainResult

@@ -25,12 +25,13 @@ from motet.interfaces.cli.train_screen import (
     live,
 )
 from motet.interfaces.cli.training import TrainFlags, Training, check, more_metrics
+from motet.report.json_text import to_json
 from motet.report.loss_plot import LossCurve
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.quantities import count_text
 from motet.report.run_files import RunFolder
 from motet.report.run_record import RunRecord
-from motet.report.train_document import TrainDocument, to_json
+from motet.report.train_document import TrainDocument
 from motet.report.train_summary import train_summary
 from motet.runtime.job import Job
 from motet.runtime.options import TrainResult
