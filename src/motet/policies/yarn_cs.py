@@ -16,7 +16,7 @@ from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
-from motet.placement.machines import consolidated, fewest_machines
+from motet.placement.machines import fewest_machines, in_order
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class YarnCs:
             if wanted > free.sum():
                 code[row] = Wait.TOO_FEW_GPUS
                 break
-            place = consolidated(free, wanted)
+            place = in_order(np.argsort(-free, kind="stable"), free, wanted)
             is_spread = len(place.machines) > fewest_machines(snapshot.cluster.gpus, wanted)
             if is_spread and now_us < (until_us := self._patience_us(int(headed_us[row]))):
                 code[row], recheck_us = Wait.LOCALITY, until_us
