@@ -56,15 +56,15 @@ class TiresiasLas:
     placement: ClassVar[str] = "skew"
 
     def __post_init__(self) -> None:
-        if (
-            list(self.thresholds) != sorted({*self.thresholds})
-            or min(self.thresholds, default=1) <= 0
-        ):
-            raise BadInput(f"thresholds={self.thresholds}: give ascending GPU-seconds above 0")
+        limits = self.thresholds
+        if not all(0 < limit < float("inf") for limit in limits) or sorted({*limits}) != [*limits]:
+            raise BadInput(f"thresholds={limits}: give ascending GPU-seconds above 0")
         if not self.promote_knob > 0:
             raise BadInput(f"promote_knob={self.promote_knob}: give a number above 0, or inf")
-        if self.quantum_s < 0 or self.clock_s <= 0:
-            raise BadInput("quantum_s must not be negative, clock_s must be above 0")
+        if not 0 <= self.quantum_s < float("inf"):
+            raise BadInput(f"quantum_s={self.quantum_s}: give seconds, not below 0")
+        if not 0 < self.clock_s < float("inf"):
+            raise BadInput(f"clock_s={self.clock_s}: give seconds above 0")
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Everybody who fits, queue by queue."""
