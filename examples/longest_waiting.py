@@ -1,9 +1,10 @@
 """A scheduling policy of one's own: who has waited longest goes first, for a while.
 
-    motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiting.py --set slice_s=600
+    motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiting.py
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by
@@ -16,7 +17,7 @@ class LongestWaiting:
 
     slice_s: float = 600.0
 
-    memory_columns = {}
+    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot):
         """Those in their slice go on; then everybody who fits, the longest wait first."""
