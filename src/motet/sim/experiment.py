@@ -14,6 +14,7 @@ from motet.domain.model_profile import ModelProfile, profile_of
 from motet.domain.policy import Policy
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy
+from motet.placement.ilp import IlpPlanner
 from motet.placement.planner import Planner
 from motet.placement.planners import (
     DEFAULT_PACK_LIMIT,
@@ -28,7 +29,7 @@ from motet.sim.simulation import Progress, SameEverywhere, Simulation, SpeedMode
 from motet.sim.speeds import ProfiledSpeeds
 from motet.sim.workload import Workload
 
-PLACEMENTS = ("consolidate", "count", "fragments", "random", "skew")
+PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {
     "placement": "consolidate",
     "preemption_cost": "0",
@@ -61,7 +62,7 @@ class Experiment:
         _check_sizes(workload, cluster)
         models = tuple(profile_of(name) for name in workload.model_names)
         planner, speeds = self._planner(models), self._speeds(cluster, models)
-        return Simulation(workload, cluster, self._policy(), planner, speeds).run()
+        return Simulation(workload, cluster, self._policy(), planner, speeds).run(report)
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""
@@ -91,6 +92,8 @@ class Experiment:
                 return ConsolidatingPlanner()
             case "fragments":
                 return FragmentPlanner()
+            case "ilp":
+                return IlpPlanner(models)
             case "random":
                 return RandomPlanner(np.random.default_rng(self.seed))
             case "skew":
