@@ -85,7 +85,7 @@ class _Program:
 
     def divide(self, gpus: int) -> None:
         """All workers are somewhere, and every server is in one place."""
-        self._require(gpus, gpus, {column: 1.0 for column in self._w})
+        self._require(gpus, gpus, dict.fromkeys(self._w, 1.0))
         for server in range(self._shape[1]):
             self._require(1, 1, {row[server]: 1.0 for row in self._p})
 
