@@ -1,0 +1,104 @@
+"""From a cell's text to an integer, exactly. Parsers raise ValueError saying what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+
+from motet.domain.units import LONGEST_S, SECOND_US
+
+MILLISECOND_US = 1_000
+MOST_GPUS = 1_000_000_000
+_MOST_DIGITS = 15
+_LONGEST_US = LONGEST_S * SECOND_US
+_YEARS = LONGEST_S // (365 * 24 * 3600)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def seconds_us(cell: str) -> int:
+    """Seconds as microseconds."""
+    return _scaled(cell, SECOND_US)
+
+
+def milliseconds_us(cell: str) -> int:
+    """Milliseconds as microseconds."""
+    return _scaled(cell, MILLISECOND_US)
+
+
+def whole_number(cell: str) -> int:
+    """A count: `4`, or `4.0` as some tools write it."""
+    if cell.isdecimal() and len(cell) <= _MOST_DIGITS:
+        return _counted(int(cell))
+    value = decimal_number(cell)
+    if abs(value) > MOST_GPUS:
+        raise ValueError(f"which is beyond {MOST_GPUS:,}")
+    if value != value.to_integral_value():
+        raise ValueError("which is not a whole number")
+    return int(value)
+
+
+def decimal_number(cell: str) -> Decimal:
+    """Any finite number."""
+    try:
+        value = Decimal(cell.strip())
+    except InvalidOperation:
+        raise ValueError("which is not a number") from None
+    if not value.is_finite():
+        raise ValueError("which is not a finite number")
+    return value
+
+
+def rounded_us(time_us: Decimal) -> int:
+    """The nearest whole microsecond, within the limits of what can be simulated."""
+    if abs(time_us) > _LONGEST_US:
+        raise ValueError(f"which is beyond {_YEARS} years")
+    return int(time_us.to_integral_value(ROUND_HALF_EVEN))
+
+
+def timestamp_us(cell: str) -> int:
+    """A date and time (ISO 8601, UTC where no zone is given) in microseconds since 1970."""
+    try:
+        moment = datetime.fromisoformat(cell.strip())
+    except ValueError:
+        raise ValueError("which is not a time like 2017-10-09 07:01:55") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def since_first(times_us: Sequence[int], unknown: Collection[int]) -> tuple[list[int], int]:
+    """Times from the earliest on, 0 for the rows in `unknown`; and that earliest time."""
+    if not unknown:
+        first_us = min(times_us, default=0)
+        return [time_us - first_us for time_us in times_us], first_us
+    known = [time_us for row, time_us in enumerate(times_us) if row not in unknown]
+    first_us = min(known, default=0)
+    since = [0 if row in unknown else time - first_us for row, time in enumerate(times_us)]
+    return since, first_us
+
+
+def seconds_text(time_us: int) -> str:
+    """Microseconds as the shortest exact text in seconds: `12`, `0.5`."""
+    whole, rest = divmod(abs(time_us), SECOND_US)
+    text = f"{whole}.{rest:06}".rstrip("0") if rest else str(whole)
+    return f"-{text}" if time_us < 0 else text
+
+
+def _scaled(cell: str, unit_us: int) -> int:
+    if cell.isdecimal() and len(cell) <= _MOST_DIGITS:
+        return _in_range(int(cell) * unit_us)
+    return rounded_us(decimal_number(cell) * unit_us)
+
+
+def _in_range(time_us: int) -> int:
+    if time_us > _LONGEST_US:
+        raise ValueError(f"which is beyond {_YEARS} years")
+    return time_us
+
+
+def _counted(count: int) -> int:
+    if count > MOST_GPUS:
+        raise ValueError(f"which is beyond {MOST_GPUS:,}")
+    return count

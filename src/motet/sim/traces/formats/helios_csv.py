@@ -1,0 +1,64 @@
+"""`cluster_log.csv` of SenseTime's Helios traces: time stamps, `vc` is the virtual cluster."""
+
+from __future__ import annotations
+
+from motet.sim.traces.cells import (
+    seconds_text,
+    seconds_us,
+    since_first,
+    timestamp_us,
+    whole_number,
+)
+from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.leaving_out import without
+from motet.sim.traces.problems import Problems
+from motet.sim.traces.source import Source
+from motet.sim.traces.table import Cells, Table, stripped
+from motet.sim.traces.trace import Jobs
+
+NEEDED = ("job_id", "gpu_num", "submit_time", "duration")
+_TEXTS = {
+    "user": "user",
+    "queue": "vc",
+    "num_cpus": "cpu_num",
+    "num_nodes": "node_num",
+    "state": "state",
+}
+
+
+def read(source: Source, problems: Problems) -> Jobs:
+    """See TraceFormat. Time 0 is the first submission. Jobs without GPUs are left out.
+
+    The column `queue` of the file is the seconds that a job waited, not its queue.
+    """
+    table = Table.read(source, NEEDED, problems)
+    times_us, unknown = problems.parse("submit_time", table["submit_time"], timestamp_us)
+    submit_us, first_us = since_first(times_us, unknown)
+    gpus, bad_gpus = problems.parse("gpu_num", table["gpu_num"], whole_number)
+    clock = {
+        name: _on_clock(table.columns.get(name), first_us) for name in ("start_time", "end_time")
+    }
+    jobs = Jobs(
+        table.lines,
+        stripped(table["job_id"]),
+        submit_us,
+        problems.numbers("duration", table["duration"], seconds_us),
+        gpus,
+        table.texts(**_TEXTS) | {name: cells for name, cells in clock.items() if cells},
+    )
+    cpu_only = {row for row, count in enumerate(gpus) if count == 0 and row not in bad_gpus}
+    return without(jobs, problems, cpu_only, "ask for no GPU")
+
+
+def _on_clock(cells: Cells | None, first_us: int) -> list[str]:
+    return [_seconds_since(cell, first_us) for cell in cells or ()]
+
+
+def _seconds_since(cell: str, first_us: int) -> str:
+    try:
+        return seconds_text(timestamp_us(cell) - first_us)
+    except ValueError:
+        return ""
+
+
+FORMAT = TraceFormat("helios", "Helios cluster_log.csv (time stamps)", read, NEEDED)

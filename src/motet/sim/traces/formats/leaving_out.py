@@ -1,0 +1,36 @@
+"""Rows that are right but hold nothing to schedule, such as jobs that never ran."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from motet.sim.traces.problems import Problems
+from motet.sim.traces.trace import Jobs
+
+T = TypeVar("T")
+
+
+def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str) -> Jobs:
+    """`jobs` without these rows, and a notice that says so: "12 jobs BECAUSE: left out"."""
+    gone = {row for row in rows if row not in problems}
+    if not gone:
+        return jobs
+    kept = [row for row in range(len(jobs)) if row not in gone]
+    problems.renumber(kept)
+
+    def only(cells: Sequence[T]) -> list[T]:
+        return [cells[row] for row in kept]
+
+    notice = f"{len(gone):,} of {len(jobs):,} jobs {because}: left out"
+    return replace(
+        jobs,
+        lines=only(jobs.lines),
+        ids=only(jobs.ids),
+        submit_us=only(jobs.submit_us),
+        duration_us=only(jobs.duration_us),
+        gpus=only(jobs.gpus),
+        text={name: only(cells) for name, cells in jobs.text.items()},
+        notices=(*jobs.notices, notice),
+    )

@@ -1,0 +1,153 @@
+"""`cluster_job_log` of Microsoft's Philly traces: JSON, every job with its attempts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from motet.sim.traces.cells import seconds_text, since_first, timestamp_us
+from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.leaving_out import without
+from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown
+from motet.sim.traces.source import Source
+from motet.sim.traces.trace import Jobs
+
+_BETWEEN = re.compile(r"[\s,]*")
+_MISSING = (None, "", "None", "null")
+_EXAMPLE = '[{"jobid": ..., "submitted_time": ..., "attempts": [...]}, ...]'
+
+
+def looks_like(source: Source) -> bool:
+    """Whether it is JSON that speaks of attempts."""
+    return source.head[0].lstrip()[:1] in ("[", "{") and any(
+        '"attempts"' in line or '"jobid"' in line for line in source.head
+    )
+
+
+def read(source: Source, problems: Problems) -> Jobs:
+    """See TraceFormat. Time 0 is the first submission.
+
+    A job runs for the sum of its attempts, on the GPUs of the largest. Attempts without a start or
+    an end (logging errors, jobs that still ran) do not count; jobs without any are left out.
+    """
+    lines, runs = [], []
+    for row, (line, entry) in enumerate(_entries(source)):
+        lines.append(line)
+        runs.append(_run_of(entry, row, problems))
+    unknown = {row for row in range(len(runs)) if row in problems}
+    submit_us, first_us = since_first([run.submit_us for run in runs], unknown)
+    jobs = Jobs(
+        lines,
+        [run.id for run in runs],
+        submit_us,
+        [run.duration_us for run in runs],
+        [run.gpus for run in runs],
+        {
+            "user": [run.user for run in runs],
+            "queue": [run.queue for run in runs],
+            "state": [run.state for run in runs],
+            "num_nodes": [str(run.machines) for run in runs],
+            "start_time": [_clock(run.start_us, first_us) for run in runs],
+            "end_time": [_clock(run.end_us, first_us) for run in runs],
+        },
+    )
+    never_ran = {row for row, run in enumerate(runs) if not run.gpus}
+    return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A job of the log; `start_us`, `end_us`: of its first and last attempt, if it ran."""
+
+    id: str = ""
+    user: str = ""
+    queue: str = ""
+    state: str = ""
+    submit_us: int = 0
+    duration_us: int = 0
+    gpus: int = 0
+    machines: int = 0
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+def _entries(source: Source) -> Iterator[tuple[int, Any]]:
+    """Every job with the line where it begins. Raises BadInput for what is not JSON."""
+    text, decoder = source.text, json.JSONDecoder()
+    place = _next(text, text.index("[") + 1 if text.lstrip().startswith("[") else 0)
+    line = 1 + text.count("\n", 0, place)
+    while place < len(text) and text[place] != "]":
+        try:
+            entry, end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError) as error:
+            reason = getattr(error, "msg", "nested too deeply")
+            wrong_line = getattr(error, "lineno", line)
+            problem = f"is not JSON ({reason})"
+            raise source.complaint(problem, "the file may be cut short", wrong_line) from None
+        yield line, entry
+        following = _next(text, end)
+        line += text.count("\n", place, following)
+        place = following
+
+
+def _next(text: str, place: int) -> int:
+    between = _BETWEEN.match(text, place)
+    return between.end() if between else place
+
+
+def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
+    try:
+        return _parsed(entry)
+    except _Negative as error:
+        problems.add(row, NEGATIVE_DURATION, str(error))
+    except ValueError as error:
+        problems.add(row, UNPARSABLE, str(error))
+    except (AttributeError, KeyError, TypeError):
+        problems.add(row, UNPARSABLE, f"this is no job like {_EXAMPLE}")
+    return _Run()
+
+
+class _Negative(ValueError):
+    """An attempt ends before it starts."""
+
+
+def _parsed(entry: Any) -> _Run:
+    attempts = [
+        (_time("start_time", attempt), _time("end_time", attempt), attempt["detail"])
+        for attempt in entry.get("attempts") or ()
+        if attempt["start_time"] not in _MISSING and attempt["end_time"] not in _MISSING
+    ]
+    for start_us, end_us, _ in attempts:
+        if end_us < start_us:
+            raise _Negative(f"an attempt ends {seconds_text(start_us - end_us)} s before it starts")
+    gpus = [sum(len(machine["gpus"]) for machine in detail) for _, _, detail in attempts]
+    return _Run(
+        id=str(entry["jobid"]),
+        user=str(entry.get("user") or ""),
+        queue=str(entry.get("vc") or ""),
+        state=str(entry.get("status") or ""),
+        submit_us=_time("submitted_time", entry),
+        duration_us=sum(end_us - start_us for start_us, end_us, _ in attempts),
+        gpus=max(gpus, default=0),
+        machines=max((len(detail) for _, _, detail in attempts), default=0),
+        start_us=min((start_us for start_us, _, _ in attempts), default=None),
+        end_us=max((end_us for _, end_us, _ in attempts), default=None),
+    )
+
+
+def _time(name: str, entry: Any) -> int:
+    cell = str(entry[name])
+    try:
+        return timestamp_us(cell)
+    except ValueError as error:
+        raise ValueError(f"{name} is {shown(cell)}, {error}") from None
+
+
+def _clock(time_us: int | None, first_us: int) -> str:
+    return "" if time_us is None else seconds_text(time_us - first_us)
+
+
+FORMAT = TraceFormat("philly-json", "Philly cluster_job_log (JSON)", read, looks_like=looks_like)

@@ -1,0 +1,97 @@
+"""What is wrong with the rows of a trace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from motet.domain.errors import BadInput
+
+WRONG_CELLS = "wrong number of cells"
+UNPARSABLE = "unparsable"
+NEGATIVE_DURATION = "negative duration"
+NEGATIVE_SUBMIT = "negative submit time"
+NO_GPUS = "no GPUs"
+TOO_MANY_GPUS = "too many GPUs"
+TOO_LARGE = "too much service"
+NO_ID = "no id"
+DUPLICATE_ID = "duplicate id"
+UNKNOWN_SPEED = "unknown speed"
+
+_LONGEST_CELL = 40
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`reason`: one of the constants above; `message`: with the value and the limit."""
+
+    reason: str
+    message: str
+
+
+class Problems:
+    """Collects problems by row; the first problem of a row counts."""
+
+    def __init__(self) -> None:
+        self._of_row: dict[int, Problem] = {}
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._of_row
+
+    def __len__(self) -> int:
+        return len(self._of_row)
+
+    def add(self, row: int, reason: str, message: str) -> None:
+        """Note that a row is bad."""
+        self._of_row.setdefault(row, Problem(reason, message))
+
+    def renumber(self, kept: Sequence[int]) -> None:
+        """Rows were taken out: the row `kept[n]` is now row n. No bad row may be taken out."""
+        self._of_row = {n: self._of_row[row] for n, row in enumerate(kept) if row in self._of_row}
+
+    def by_reason(self) -> dict[str, int]:
+        """How many rows are bad for each reason, the commonest first."""
+        return dict(Counter(problem.reason for problem in self._of_row.values()).most_common())
+
+    def complaint(self, file: str, lines: Sequence[int]) -> BadInput:
+        """The error that tells of the first bad row and counts the others."""
+        row = min(self._of_row, key=lambda row: lines[row])
+        others = len(self._of_row) - 1
+        more = f" (and {others:,} more bad row{'s' if others > 1 else ''})" if others else ""
+        remedy = f"correct {'them' if others else 'it'} or leave bad rows out with --skip-bad-rows"
+        return BadInput(f"{file}:{lines[row]}: {self._of_row[row].message}{more}; {remedy}")
+
+    def parse(
+        self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
+    ) -> tuple[list[int], set[int]]:
+        """A column's numbers, and the rows whose cell is none: noted, with 0 in its place.
+
+        `parse_cell` raises ValueError saying what is wrong with a cell.
+        """
+        try:
+            return [parse_cell(cell) for cell in cells], set()
+        except ValueError:
+            pass  # Rare: now cell by cell.
+        values, bad = [], set()
+        for row, cell in enumerate(cells):
+            try:
+                values.append(parse_cell(cell))
+            except ValueError as error:
+                self.add(row, UNPARSABLE, f"{name} is {shown(cell)}, {error}")
+                values.append(0)
+                bad.add(row)
+        return values, bad
+
+    def numbers(
+        self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
+    ) -> list[int]:
+        """As `parse`, without the rows."""
+        return self.parse(name, cells, parse_cell)[0]
+
+
+def shown(cell: str) -> str:
+    """A cell in a message: quoted, and cut where it is long."""
+    if not cell.strip():
+        return "empty"
+    return repr(cell if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]}...")

@@ -1,0 +1,141 @@
+"""`read_trace`: from a file in any known format to jobs that can be replayed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from motet.domain.errors import BadInput, UnknownName
+from motet.sim.traces.checking import check
+from motet.sim.traces.formats import (
+    gavel_tsv,
+    helios_csv,
+    motet_csv,
+    muri_csv,
+    philly_csv,
+    philly_json,
+    swf,
+    tiresias_csv,
+)
+from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.problems import Problems
+from motet.sim.traces.source import Source
+from motet.sim.traces.trace import MORE_COLUMNS, Jobs, Trace
+from motet.sim.workload import Workload
+
+T = TypeVar("T")
+
+# The first that recognises a file reads it: a format with marks goes before its relatives.
+FORMATS: Mapping[str, TraceFormat] = {
+    entry.name: entry
+    for entry in (
+        motet_csv.FORMAT,
+        muri_csv.FORMAT,
+        tiresias_csv.FORMAT,
+        philly_csv.FORMAT,
+        helios_csv.FORMAT,
+        philly_json.FORMAT,
+        gavel_tsv.FORMAT,
+        swf.FORMAT,
+    )
+}
+DEFAULT_QUEUE = "default"
+_NEAR = 0.5
+
+
+def read_trace(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    skip_bad_rows: bool = False,
+    largest_gang: int | None = None,
+    throughputs: str | os.PathLike[str] | None = None,
+) -> Trace:
+    """Read a trace, gzipped or not; its format is recognised by its content unless it is named.
+
+    `largest_gang`: jobs with more GPUs are bad rows (the cluster's size). `throughputs`: table of
+    isolated speeds, for Gavel traces. Raises BadInput for a file that cannot be read, and for the
+    first bad row unless `skip_bad_rows`; UnknownName for an unknown format.
+    """
+    source = Source.open(Path(path), None if throughputs is None else Path(throughputs))
+    chosen = _format(source, format)
+    problems = Problems()
+    jobs = chosen.read(source, problems)
+    check(jobs, problems, largest_gang)
+    if len(problems) and not skip_bad_rows:
+        raise problems.complaint(str(source.path), jobs.lines)
+    kept = [row for row in range(len(jobs)) if row not in problems]
+    if not kept:
+        raise _nothing_left(source, chosen, jobs, problems)
+    return _trace(source, chosen, jobs, kept, problems)
+
+
+def _format(source: Source, name: str | None) -> TraceFormat:
+    if name is not None:
+        if name not in FORMATS:
+            raise UnknownName("trace format", name, FORMATS)
+        return FORMATS[name]
+    for entry in FORMATS.values():
+        if entry.recognises(source):
+            return entry
+    nearest = max(FORMATS.values(), key=lambda entry: entry.nearness(source))
+    if nearest.nearness(source) >= _NEAR:
+        return nearest  # Its reader says which columns are missing.
+    known = "; ".join(f"{entry.name}: {entry.described}" for entry in FORMATS.values())
+    raise source.complaint("not a trace in a known format", f"known with --format are {known}", 1)
+
+
+def _trace(
+    source: Source, chosen: TraceFormat, jobs: Jobs, kept: Sequence[int], problems: Problems
+) -> Trace:
+    ids = _at(jobs.ids, kept)
+    submit_us = _at(jobs.submit_us, kept)
+    text = {name: _at(cells, kept) for name, cells in jobs.text.items()}
+    workload = Workload.of(
+        ids,
+        submit_us,
+        _at(jobs.duration_us, kept),
+        _at(jobs.gpus, kept),
+        queues=[queue or DEFAULT_QUEUE for queue in text["queue"]] if "queue" in text else None,
+        models=text.get("model"),
+        users=text.get("user"),
+    )
+    row_of = {job: row for row, job in enumerate(ids)}
+    order = [row_of[job] for job in workload.ids]
+    return Trace(
+        workload,
+        chosen.name,
+        source.sha256,
+        (*jobs.notices, *_order_notice(submit_us, _at(jobs.lines, kept)), *_skip_notice(problems)),
+        problems.by_reason(),
+        {name: tuple(_at(text[name], order)) for name in MORE_COLUMNS if name in text},
+    )
+
+
+def _order_notice(submit_us: Sequence[int], lines: Sequence[int]) -> tuple[str, ...]:
+    for row in range(1, len(submit_us)):
+        if submit_us[row] < submit_us[row - 1]:
+            problem = f"line {lines[row]} was submitted before line {lines[row - 1]}"
+            return (f"jobs are not in the order of their submission ({problem}): sorted",)
+    return ()
+
+
+def _skip_notice(problems: Problems) -> tuple[str, ...]:
+    if not len(problems):
+        return ()
+    plural = "s" if len(problems) > 1 else ""
+    return (f"{len(problems):,} bad row{plural} skipped: {_reasons(problems)}",)
+
+
+def _nothing_left(source: Source, chosen: TraceFormat, jobs: Jobs, problems: Problems) -> BadInput:
+    why = "; ".join((*jobs.notices, *_skip_notice(problems))) or f"read as {chosen.described}"
+    return source.complaint(f"no job to replay ({why})", "give a trace with jobs")
+
+
+def _reasons(problems: Problems) -> str:
+    return ", ".join(f"{reason} {count:,}" for reason, count in problems.by_reason().items())
+
+
+def _at(cells: Sequence[T], rows: Sequence[int]) -> list[T]:
+    return [cells[row] for row in rows]

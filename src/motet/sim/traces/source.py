@@ -1,0 +1,81 @@
+"""A trace file in memory: its text, decompressed, and where it came from."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from motet.domain.errors import BadInput
+
+_HEAD_CHARACTERS = 65_536
+_HEAD_LINES = 50
+
+
+@dataclass(frozen=True)
+class Source:
+    """`sha256`: of the bytes on disk, still compressed. `throughputs`: speeds for Gavel traces."""
+
+    path: Path
+    sha256: str
+    text: str
+    throughputs: Path | None = None
+
+    @classmethod
+    def open(cls, path: Path, throughputs: Path | None = None) -> Self:
+        """Read a file whole. Raises BadInput for one that is missing, damaged, empty or binary."""
+        raw = _read(path)
+        try:
+            text = _decompressed(path, raw).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise _complaint(path, "is not UTF-8 text", "give a trace as text") from None
+        if not text.strip():
+            raise _complaint(path, "the file is empty", "give a trace with jobs")
+        return cls(path, hashlib.sha256(raw).hexdigest(), text, throughputs)
+
+    def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:
+        """The error "file:line: problem; remedy"."""
+        return _complaint(self.path, problem, remedy, line)
+
+    @cached_property
+    def head(self) -> tuple[str, ...]:
+        """The first lines that are not blank."""
+        lines = self.text[:_HEAD_CHARACTERS].splitlines()
+        return tuple(islice((line for line in lines if line.strip()), _HEAD_LINES))
+
+    @cached_property
+    def header(self) -> tuple[str, ...]:
+        """The names in the first line, if the file is a table with commas."""
+        return tuple(cell.strip().strip('"').strip().lower() for cell in self.head[0].split(","))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise _complaint(path, "no such file", "check the path") from None
+    except IsADirectoryError:
+        raise _complaint(path, "is a folder", "give a file in it") from None
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror or error})"
+        raise _complaint(path, reason, "check its permissions") from None
+
+
+def _decompressed(path: Path, raw: bytes) -> bytes:
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = f"cannot be decompressed ({error})"
+        raise _complaint(path, reason, "the file is damaged: fetch it again") from None
+
+
+def _complaint(path: Path, problem: str, remedy: str, line: int | None = None) -> BadInput:
+    place = f"{path}" if line is None else f"{path}:{line}"
+    return BadInput(f"{place}: {problem}; {remedy}")

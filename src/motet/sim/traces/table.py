@@ -1,0 +1,93 @@
+"""A CSV file with a header as columns of text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from motet.sim.traces.problems import WRONG_CELLS, Problems
+from motet.sim.traces.source import Source
+
+Cells = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """`lines`: where each row begins, from 1. `columns`: by name in lower case, a cell per row."""
+
+    lines: Sequence[int]
+    columns: dict[str, Cells]
+
+    @classmethod
+    def read(cls, source: Source, needed: Sequence[str], problems: Problems) -> Self:
+        """Read all rows; those with too few or too many cells are noted and stand empty.
+
+        Raises BadInput where a column in `needed` is missing.
+        """
+        _check_header(source, needed)
+        names = source.header
+        lines: list[int] = []
+        rows: list[list[str]] = []
+        for line, cells in _records(source):
+            if len(cells) != len(names):
+                message = f"{len(cells)} cells, the header has {len(names)}"
+                problems.add(len(rows), WRONG_CELLS, message)
+                cells = [""] * len(names)
+            lines.append(line)
+            rows.append(cells)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return cls(lines, dict(zip(names, columns, strict=True)))
+
+    def __getitem__(self, name: str) -> Cells:
+        return self.columns[name]
+
+    def texts(self, **column_of: str) -> dict[str, Cells]:
+        """Columns under our names, stripped; those that the file does not have are left out."""
+        return {
+            name: [cell.strip() for cell in self.columns[column]]
+            for name, column in column_of.items()
+            if column in self.columns
+        }
+
+
+def stripped(cells: Cells) -> list[str]:
+    """Cells without the blanks around them."""
+    return [cell.strip() for cell in cells]
+
+
+def _check_header(source: Source, needed: Sequence[str]) -> None:
+    missing = [name for name in needed if name not in source.header]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        has = ", ".join(name for name in source.header[:20])[:200]
+        raise source.complaint(
+            f"no column {names}; the header has {has}",
+            f"a header with {', '.join(needed)} is needed (or another --format)",
+            1,
+        )
+    twice = [name for name, count in Counter(source.header).items() if count > 1 and name in needed]
+    if twice:
+        raise source.complaint(f"two columns are called {twice[0]!r}", "rename one of them", 1)
+
+
+def _records(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Every row after the header that is not blank, with the line where it begins."""
+    reader = csv.reader(io.StringIO(source.text, newline=""))
+    begins, is_header = 1, True
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            problem, remedy = f"cannot be read as CSV ({error})", "check the quotes"
+            raise source.complaint(problem, remedy, begins) from None
+        if cells is None:
+            return
+        if cells and any(cells) and (len(cells) > 1 or cells[0].strip()):
+            if not is_header:
+                yield begins, cells
+            is_header = False
+        begins = reader.line_num + 1

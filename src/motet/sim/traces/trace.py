@@ -1,0 +1,57 @@
+"""What readers hand over (`Jobs`), and what a trace is once it is checked and sorted (`Trace`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from motet.sim.workload import Workload
+
+MORE_COLUMNS = (
+    "num_cpus",
+    "num_nodes",
+    "batch_size",
+    "iterations",
+    "priority",
+    "state",
+    "start_time",
+    "end_time",
+)
+"""Columns of a motet CSV that no policy reads, kept as text."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Columns as they stand in a file, a row per job, bad rows included (numbers there: 0).
+
+    `lines`: the line of each row, from 1. `text`: `user`, `queue`, `model` and `MORE_COLUMNS`, as
+    far as the format knows them. `notices`: what the reader left out or assumed.
+    """
+
+    lines: Sequence[int]
+    ids: Sequence[str]
+    submit_us: Sequence[int]
+    duration_us: Sequence[int]
+    gpus: Sequence[int]
+    text: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Jobs ready to replay, and where they come from.
+
+    `sha256`: of the file's bytes as they lie on disk. `notices`: one line each for people.
+    `skipped`: bad rows that were left out, by reason. `more`: `MORE_COLUMNS` that the file has, as
+    text, in the workload's order.
+    """
+
+    workload: Workload
+    format: str
+    sha256: str
+    notices: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    more: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,0 +1,80 @@
+"""Traces as motet CSV: what `read_trace` reads back is the same, to the microsecond."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from motet.domain.errors import BadInput
+from motet.sim.traces.cells import seconds_text
+from motet.sim.traces.trace import MORE_COLUMNS
+from motet.sim.workload import Workload
+
+COLUMNS = (
+    "job_id",
+    "user",
+    "queue",
+    "submit_time",
+    "num_gpus",
+    "num_cpus",
+    "num_nodes",
+    "duration",
+    "model",
+    "batch_size",
+    "iterations",
+    "priority",
+    "state",
+    "start_time",
+    "end_time",
+)
+
+
+def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = None) -> str:
+    """The text of a motet CSV. `more`: `MORE_COLUMNS` as a `Trace` has them."""
+    empty = ("",) * len(workload)
+    models = ("", *workload.model_names)
+    columns: dict[str, Sequence[object]] = {
+        "job_id": workload.ids,
+        "user": workload.users,
+        "queue": [workload.queue_names[queue] for queue in workload.queue.tolist()],
+        "submit_time": [seconds_text(time_us) for time_us in workload.submit_us.tolist()],
+        "num_gpus": workload.gpus.tolist(),
+        "duration": [seconds_text(time_us) for time_us in workload.duration_us.tolist()],
+        "model": [models[model + 1] for model in workload.model.tolist()],
+        **{name: (more or {}).get(name, empty) for name in MORE_COLUMNS},
+    }
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(zip(*(columns[name] for name in COLUMNS), strict=True))
+    return text.getvalue()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, gzipped if its name ends in `.gz`. Raises BadInput."""
+    data = text.encode("utf-8")
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    try:
+        _write(path, data)
+    except OSError as error:
+        reason = error.strerror or error
+        raise BadInput(
+            f"{path}: cannot be written ({reason}); name a file in a folder that you may write to"
+        ) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)  # A device or a pipe cannot be replaced by a file.
+        return
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
