@@ -1,0 +1,17 @@
+"""Synthetic workloads: how many GPUs, how long, when, each drawn on its own."""
+
+from motet.sim.generate.arrivals import ARRIVALS, parse_arrivals
+from motet.sim.generate.durations import DURATIONS, parse_durations
+from motet.sim.generate.mix import MIXES, parse_mix
+from motet.sim.generate.workload import Recipe, generate
+
+__all__ = [
+    "ARRIVALS",
+    "DURATIONS",
+    "MIXES",
+    "Recipe",
+    "generate",
+    "parse_arrivals",
+    "parse_durations",
+    "parse_mix",
+]

@@ -1,0 +1,109 @@
+"""How long jobs run, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import BadInput, UnknownName
+from motet.sim.generate.arguments import positive_numbers
+from motet.sim.generate.mix import Ints, Mix
+from motet.sim.generate.samples import read_samples
+
+Seconds = NDArray[np.float64]
+DURATIONS = (
+    "bins",
+    "loguniform:LOW_S,HIGH_S",
+    "lognormal:MEDIAN_S,SIGMA",
+    "empirical:FILE",
+    "service:FILE",
+)
+SHORTEST_S, SHORT_BELOW_S, LONGEST_S = 120.0, 800.0, 7200.0
+
+
+class Durations(Protocol):
+    """A distribution of how long jobs run."""
+
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+        """`(jobs,)` durations of jobs with these GPUs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Tiresias' bins: log-uniform in 2 to 13.3 min for short jobs, in 13.3 to 120 min for long."""
+
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+        """See Durations."""
+        short = mix.is_short(gpus, rng)
+        low = np.where(short, SHORTEST_S, SHORT_BELOW_S)
+        high = np.where(short, SHORT_BELOW_S, LONGEST_S)
+        return _log_uniform(low, high, rng)
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Every order of magnitude between two limits is as likely."""
+
+    low_s: float
+    high_s: float
+
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+        """See Durations."""
+        del mix
+        low, high = (np.full(len(gpus), limit) for limit in (self.low_s, self.high_s))
+        return _log_uniform(low, high, rng)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """`sigma`: the deviation of the logarithm; 0.5 is narrow, 2 has a long tail."""
+
+    median_s: float
+    sigma: float
+
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+        """See Durations."""
+        del mix
+        return rng.lognormal(np.log(self.median_s), self.sigma, len(gpus))
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """Drawn from samples; `is_service`: samples are GPU-seconds, so more GPUs make it shorter."""
+
+    samples_s: Seconds
+    is_service: bool = False
+
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+        """See Durations."""
+        del mix
+        drawn = rng.choice(self.samples_s, len(gpus))
+        return drawn / gpus if self.is_service else drawn
+
+
+def parse_durations(text: str) -> Durations:
+    """One of `DURATIONS`, with numbers or a file. Raises BadInput."""
+    kind, _, rest = text.partition(":")
+    if text == "bins":
+        return Bins()
+    if kind == "loguniform":
+        low, high = positive_numbers("--durations", text, ["LOW_S", "HIGH_S"], 2)
+        if low > high:
+            raise BadInput(f"--durations {text}: {low:g} is above {high:g}; swap them")
+        return LogUniform(low, high)
+    if kind == "lognormal":
+        return LogNormal(*positive_numbers("--durations", text, ["MEDIAN_S", "SIGMA"], 2))
+    if kind in ("empirical", "service"):
+        if not rest:
+            raise BadInput(f"--durations {text}: no file; write {kind}:FILE")
+        return Empirical(read_samples(Path(rest)), kind == "service")
+    raise UnknownName("kind of --durations", kind, [each.partition(":")[0] for each in DURATIONS])
+
+
+def _log_uniform(low: Seconds, high: Seconds, rng: np.random.Generator) -> Seconds:
+    return np.exp(rng.uniform(np.log(low), np.log(high)))

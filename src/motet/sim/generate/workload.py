@@ -1,0 +1,60 @@
+"""A workload from a recipe and a random generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import BadInput
+from motet.domain.units import SECOND_US
+from motet.sim.generate.arrivals import Arrivals, Poisson
+from motet.sim.generate.durations import Bins, Durations
+from motet.sim.generate.mix import TIRESIAS_480, Mix
+from motet.sim.workload import Workload
+
+MOST_JOBS = 10_000_000
+_MILLISECOND_US = 1_000
+_LATEST_US = 1e15
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """By default Tiresias' testbed workload: 480 jobs, one every 30 s on average."""
+
+    jobs: int = 480
+    mix: Mix = TIRESIAS_480
+    arrivals: Arrivals = field(default_factory=lambda: Poisson(30.0))
+    durations: Durations = field(default_factory=Bins)
+
+
+def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
+    """Draw a workload; the first job arrives at 0, ids count from 0 in the order of arrival.
+
+    GPUs, models, durations and gaps have streams of their own, so that a change of one recipe line
+    leaves the others as they were. Times are whole milliseconds. Raises BadInput.
+    """
+    if not 1 <= recipe.jobs <= MOST_JOBS:
+        raise BadInput(f"--jobs {recipe.jobs}: must be within 1 to {MOST_JOBS:,}")
+    for_gpus, for_models, for_durations, for_gaps = rng.spawn(4)
+    gpus = recipe.mix.gpus(recipe.jobs, for_gpus)
+    durations_s = recipe.durations.seconds(gpus, recipe.mix, for_durations)
+    gaps_s = recipe.arrivals.gaps_s(recipe.jobs - 1, for_gaps)
+    return Workload.of(
+        [str(number) for number in range(recipe.jobs)],
+        _milliseconds("--arrivals", np.concatenate([[0.0], np.cumsum(gaps_s)])),
+        np.maximum(_milliseconds("--durations", durations_s), _MILLISECOND_US),
+        gpus,
+        models=recipe.mix.model_names(recipe.jobs, for_models),
+    )
+
+
+def _milliseconds(option: str, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Microseconds, cut to whole milliseconds."""
+    times_us = times_s * SECOND_US
+    if not (times_us < _LATEST_US).all():
+        raise BadInput(
+            f"{option}: a time came out above {_LATEST_US / SECOND_US:g} s; ask for less"
+        )
+    return np.floor(times_us / _MILLISECOND_US + 1e-6).astype(np.int64) * _MILLISECOND_US
