@@ -42,6 +42,7 @@ class Watched:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.memory_columns = policy.memory_columns
+        self.knows_durations = getattr(policy, "knows_durations", False)
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)

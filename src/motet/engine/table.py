@@ -54,7 +54,7 @@ class ActiveTable:
     def jobs(self) -> JobTable:
         """All present jobs."""
         if self._jobs is None:
-            self._jobs = JobTable(*(self.column(name) for name in JOB_COLUMNS))
+            self._jobs = JobTable(*self._data[: len(JOB_COLUMNS), : len(self._rows)])
         return self._jobs
 
     def row_of(self, number: int) -> int:

@@ -38,6 +38,7 @@ class ShortestRemainingTime:
     """The job that will be done soonest first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+    knows_durations: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Everybody who fits, by remaining time."""
@@ -49,6 +50,7 @@ class ShortestRemainingService:
     """The job with the least remaining GPU-time first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+    knows_durations: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Everybody who fits, by remaining time x GPUs."""

@@ -91,6 +91,7 @@ class Simulation:
     ) -> None:
         self._workload = workload
         self._speeds = speeds
+        self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
         self._engine = Engine(policy, planner, self._state)
@@ -156,7 +157,8 @@ class Simulation:
             self._next += 1
 
     def _decide(self) -> None:
-        self._measure()
+        if self._tells_durations:
+            self._measure()
         decision, actions = self._engine.decide()
         for action in actions:
             self._carry_out(action)
