@@ -1,0 +1,135 @@
+"""A trace in figures: how many jobs, how large, how long, how bursty, how much for a cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.units import HOUR_US, SECOND_US
+from motet.sim.traces.trace import Trace
+from motet.sim.workload import Workload
+
+Ints = NDArray[np.int64]
+_QUANTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95, "p99": 99}
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Jobs that ask for one number of GPUs."""
+
+    gpus: int
+    jobs: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True)
+class ClusterLoad:
+    """`load`: GPU time asked for over GPU time there is while jobs arrive; above 1 queues grow.
+
+    None where all jobs arrive at once. `shortest_makespan_s`: if no GPU ever idled.
+    """
+
+    machines: int
+    gpus: int
+    load: float | None
+    shortest_makespan_s: float
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """`interarrival_s["cv"]`: deviation over mean of the gaps; 1 is Poisson, more is bursty.
+
+    `demand_gpus`: GPUs busy if every job started when it was submitted.
+    """
+
+    jobs: int
+    span_s: float
+    gpu_hours: float
+    users: int
+    queues: int
+    models: int
+    sizes: tuple[SizeClass, ...]
+    duration_s: dict[str, float]
+    interarrival_s: dict[str, float | None]
+    demand_gpus: dict[str, float]
+    cluster: ClusterLoad | None
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def summarise(trace: Trace, cluster: tuple[int, int] | None = None) -> TraceSummary:
+    """`cluster`: machines and GPUs in all."""
+    jobs = trace.workload
+    span_us = int(jobs.submit_us[-1] - jobs.submit_us[0])
+    gpu_us = float((jobs.gpus.astype(float) * jobs.duration_us).sum())
+    _, busy = demand(jobs)
+    return TraceSummary(
+        jobs=len(jobs),
+        span_s=span_us / SECOND_US,
+        gpu_hours=gpu_us / HOUR_US,
+        users=len({user for user in jobs.users if user}),
+        queues=len(jobs.queue_names),
+        models=len(jobs.model_names),
+        sizes=_sizes(jobs),
+        duration_s=_distribution(jobs.duration_us),
+        interarrival_s=_gaps(jobs.submit_us),
+        demand_gpus={"mean": _mean_demand(jobs, gpu_us), "peak": float(busy.max())},
+        cluster=None if cluster is None else _load(cluster, gpu_us, span_us),
+    )
+
+
+def demand(jobs: Workload) -> tuple[Ints, Ints]:
+    """GPUs busy from each time on (microseconds), if every job started when it was submitted."""
+    times = np.concatenate([jobs.submit_us, jobs.submit_us + jobs.duration_us])
+    changes = np.concatenate([jobs.gpus, -jobs.gpus])
+    at, which = np.unique(times, return_inverse=True)
+    change = np.zeros(len(at), dtype=np.int64)
+    np.add.at(change, which, changes)
+    return at, np.cumsum(change)
+
+
+def _mean_demand(jobs: Workload, gpu_us: float) -> float:
+    whole_us = int((jobs.submit_us + jobs.duration_us).max() - jobs.submit_us[0])
+    return gpu_us / whole_us if whole_us else 0.0
+
+
+def _sizes(jobs: Workload) -> tuple[SizeClass, ...]:
+    hours: Counter[int] = Counter()
+    counts = Counter(jobs.gpus.tolist())
+    for gpus in counts:
+        hours[gpus] = int(jobs.duration_us[jobs.gpus == gpus].sum()) * gpus
+    return tuple(SizeClass(gpus, counts[gpus], hours[gpus] / HOUR_US) for gpus in sorted(counts))
+
+
+def _distribution(times_us: Ints) -> dict[str, float]:
+    quantiles = np.percentile(times_us, list(_QUANTILES.values())) / SECOND_US
+    return {
+        "mean": float(times_us.mean()) / SECOND_US,
+        "min": int(times_us.min()) / SECOND_US,
+        **dict(zip(_QUANTILES, quantiles.tolist(), strict=True)),
+        "max": int(times_us.max()) / SECOND_US,
+    }
+
+
+def _gaps(submit_us: Ints) -> dict[str, float | None]:
+    gaps = np.diff(submit_us)
+    if not len(gaps) or not gaps.any():
+        return {"mean": 0.0, "median": 0.0, "max": 0.0, "cv": None}
+    return {
+        "mean": float(gaps.mean()) / SECOND_US,
+        "median": float(np.median(gaps)) / SECOND_US,
+        "max": int(gaps.max()) / SECOND_US,
+        "cv": float(gaps.std() / gaps.mean()),
+    }
+
+
+def _load(cluster: tuple[int, int], gpu_us: float, span_us: int) -> ClusterLoad:
+    machines, gpus = cluster
+    load = gpu_us / (gpus * span_us) if span_us else None
+    return ClusterLoad(machines, gpus, load, gpu_us / gpus / SECOND_US)
