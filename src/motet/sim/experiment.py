@@ -13,7 +13,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile, profile_of
 from motet.domain.policy import Policy
 from motet.domain.units import microseconds
-from motet.engine.catalogue import find_policies, make_policy
+from motet.engine.catalogue import find_policies, make_policy, parameters_of
 from motet.placement.ilp import IlpPlanner
 from motet.placement.planner import Planner
 from motet.placement.planners import (
@@ -67,7 +67,7 @@ class Experiment:
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""
         policy = self._policy()
-        own = {name: getattr(policy, name) for name in policy.__dataclass_fields__}  # type: ignore[attr-defined]
+        own = {f.name: getattr(policy, f.name) for f in parameters_of(type(policy))}
         return {**own, **self._common()}
 
     def _common(self) -> dict[str, str]:

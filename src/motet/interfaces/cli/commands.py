@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": "motet.interfaces.cli.demo:demo",
     "train": "motet.interfaces.cli.train:train",
     "app": "motet.interfaces.cli.apps:app",
+    "simulate": "motet.interfaces.cli.simulate:simulate",
     "trace": "motet.interfaces.cli.trace:trace",
     "completion": "motet.interfaces.cli.completion:completion",
 }

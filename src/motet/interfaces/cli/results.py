@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 
 PLAIN_WIDTH = 100
 
@@ -15,7 +16,9 @@ def print_result(result: RenderableType) -> None:
     if console.is_terminal:
         console.print(result)
         return
-    console = Console(highlight=False, width=PLAIN_WIDTH)
+    unlimited = console.options.update(max_width=10_000)
+    natural = Measurement.get(console, unlimited, result).minimum
+    console = Console(highlight=False, width=max(PLAIN_WIDTH, natural))
     with console.capture() as captured:
         console.print(result)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())

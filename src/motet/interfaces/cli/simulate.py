@@ -1,0 +1,118 @@
+"""`motet simulate`: its flags. What it does is in `simulate_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motet.interfaces.cli.option_groups import SectionedCommand, SectionOption, json_option
+
+input_option = partial(click.option, cls=SectionOption, section="Input")
+policy_option = partial(click.option, cls=SectionOption, section="Policies")
+output_option = partial(click.option, cls=SectionOption, section="Output")
+
+
+def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Policy names for the shell, also behind a comma."""
+    from motet.engine.catalogue import built_in_policies
+
+    before, comma, part = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in built_in_policies() if name.startswith(part)]
+
+
+@click.command(cls=SectionedCommand, short_help="Replay a log of jobs under scheduling policies.")
+@input_option(
+    "--trace",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Log of jobs; formats: 'motet trace --help'.",
+)
+@input_option(
+    "--format",
+    "format_name",
+    metavar="F",
+    help="Format of the trace; recognised from its content if not given.",
+)
+@input_option(
+    "--throughputs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Gavel traces: the table of speeds that they were made with.",
+)
+@input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
+@input_option(
+    "--cluster",
+    required=True,
+    metavar="SPEC",
+    help="MACHINESxGPUS, for example 15x4, or a file that lists machines.",
+)
+@policy_option(
+    "--policy",
+    "policies",
+    required=True,
+    metavar="P[,P...]",
+    shell_complete=complete_policies,
+    help="Names from 'motet policy list', or ./mine.py for your own.",
+)
+@policy_option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="[P.]K=V",
+    help="A parameter ('motet policy describe P' lists them), of policy P or of all that have it; "
+    "repeatable.",
+)
+@policy_option(
+    "--seed",
+    "seed_text",
+    default="0",
+    show_default=True,
+    metavar="K[,K...]",
+    help="For placements that draw lots; several seeds give confidence intervals.",
+)
+@policy_option("--seeds", type=click.IntRange(1), metavar="N", help="N seeds, from --seed on.")
+@policy_option(
+    "--jobs",
+    "processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Runs at once, each in a process.  [default: as many as there are CPUs]",
+)
+@output_option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write jobs.csv and timeline.csv of every run, summary.json and figures there.",
+)
+@output_option("--overwrite", is_flag=True, help="Replace the simulation that is in --out.")
+@json_option("Output")
+@output_option("-q", "--quiet", is_flag=True, help="No progress and no notices on stderr.")
+@click.pass_context
+def simulate(ctx: click.Context, /, **flags: Any) -> None:
+    """Replay a log of jobs on a simulated cluster, once for every policy and seed.
+
+    The same trace, cluster, settings and seed give the same result to the byte.
+
+    \b
+    Examples:
+      motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las
+      motet simulate --trace jobs.csv --cluster 15x4 --policy tiresias-las,./mine.py \\
+                     --set tiresias-las.thresholds=3200,7200 --out runs/first
+      motet simulate --trace jobs.csv --cluster 15x4 --policy srtf \\
+                     --set placement=random --seeds 5 --json
+    """
+    from motet.interfaces.cli.exits import exit_code_of
+    from motet.interfaces.cli.supervisor import run_supervised
+
+    ctx.exit(run_supervised(lambda: exit_code_of(lambda: _simulate(flags))))
+
+
+def _simulate(flags: Mapping[str, Any]) -> None:
+    from motet.interfaces.cli.simulate_run import SimulateFlags, run
+
+    run(SimulateFlags(**flags))

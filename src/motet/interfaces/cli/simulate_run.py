@@ -1,0 +1,167 @@
+"""`motet simulate`: check, read the trace, simulate while showing progress, write the results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.policy_settings import experiments
+from motet.interfaces.cli.results import print_result
+from motet.interfaces.cli.train_screen import is_live_terminal
+from motet.interfaces.simulation_runs import RunProgress, Scenario, policy_name, run_all
+from motet.report.json_text import to_json
+from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.simulation_folder import FinishedRun, SimulationFolder
+from motet.report.simulation_table import simulation_summary
+from motet.sim.experiment import Experiment
+from motet.sim.results import SimulationResult
+from motet.sim.traces import Trace, read_trace
+
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class SimulateFlags:
+    """The command line as it was given."""
+
+    trace: Path
+    format_name: str | None
+    throughputs: Path | None
+    skip_bad_rows: bool
+    cluster: str
+    policies: str
+    settings: tuple[str, ...]
+    seed_text: str
+    seeds: int | None
+    processes: int | None
+    out: Path | None
+    overwrite: bool
+    as_json: bool
+    quiet: bool
+
+
+def run(flags: SimulateFlags) -> None:
+    """Simulate as the flags say and print the result. Raises MotetError."""
+    wanted = experiments(flags.policies, flags.settings, _seeds(flags))
+    cluster = Cluster.parse(flags.cluster)
+    folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
+    trace = _read(flags, cluster)
+    scenario = Scenario(trace.workload, trace.sha256, cluster)
+    names = _run_names(wanted)
+    with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
+        results = run_all(wanted, scenario, flags.processes, report)
+    if folder is not None:
+        finished = [_finished(*run) for run in zip(names, wanted, results, strict=True)]
+        folder.write(finished, _setup(flags, trace, cluster))
+    _show(flags, trace, cluster, results)
+
+
+def _seeds(flags: SimulateFlags) -> list[int]:
+    """`--seed 1,2,5`, or `--seed 1 --seeds 3` for 1, 2, 3."""
+    try:
+        seeds = [int(part) for part in flags.seed_text.split(",")]
+    except ValueError:
+        seeds = [-1]
+    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise BadInput(f"--seed {flags.seed_text}: give different whole numbers, at least 0")
+    if flags.seeds is not None:
+        if len(seeds) > 1:
+            raise BadInput(f"--seed {flags.seed_text} --seeds {flags.seeds}: give one of the two")
+        seeds = list(range(seeds[0], seeds[0] + flags.seeds))
+    if len(seeds) > MOST_SEEDS:
+        raise BadInput(f"{len(seeds)} seeds; at most {MOST_SEEDS} at once")
+    return seeds
+
+
+def _read(flags: SimulateFlags, cluster: Cluster) -> Trace:
+    trace = read_trace(
+        flags.trace, flags.format_name, flags.skip_bad_rows, cluster.gpu_count, flags.throughputs
+    )
+    if not flags.quiet:
+        for notice in trace.notices:
+            click.echo(notice, err=True)
+    return trace
+
+
+def _run_names(wanted: Sequence[Experiment]) -> list[str]:
+    """`fifo`, or `fifo-seed3` where there are several seeds."""
+    has_seeds = len({experiment.seed for experiment in wanted}) > 1
+    return [
+        policy_name(experiment.policy) + (f"-seed{experiment.seed}" if has_seeds else "")
+        for experiment in wanted
+    ]
+
+
+@contextmanager
+def _progress(names: Sequence[str], jobs: int, *, is_quiet: bool) -> Iterator[RunProgress]:
+    """A bar per run on a terminal, nothing elsewhere."""
+    if is_quiet or not is_live_terminal(sys.stderr):
+        yield lambda number, finished: None
+        return
+    with _bars() as progress:
+        runs = [progress.add_task(name, total=jobs, start=False) for name in names]
+
+        def report(number: int, finished: int) -> None:
+            if finished and not progress.tasks[number].started:
+                progress.start_task(runs[number])
+            progress.update(runs[number], completed=finished)
+
+        yield report
+
+
+def _bars() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(complete_style=job_colour(0), finished_style=job_colour(2)),
+        MofNCompleteColumn(),
+        TextColumn("jobs  ETA", style=QUIET_STYLE),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )
+
+
+def _finished(name: str, experiment: Experiment, result: SimulationResult) -> FinishedRun:
+    setup = {
+        "policy": experiment.policy,
+        "settings": dict(experiment.settings),
+        "seed": experiment.seed,
+    }
+    return FinishedRun(name, result.summary, setup, result.job_rows(), result.simulated)
+
+
+def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, Any]:
+    return {
+        "command": ["motet", *sys.argv[1:]],
+        "trace": str(flags.trace.absolute()),
+        "format": trace.format,
+        "skip_bad_rows": flags.skip_bad_rows,
+        "skipped": trace.skipped,
+        "cluster": flags.cluster,
+        "machines": cluster.size,
+        "gpus": cluster.gpu_count,
+    }
+
+
+def _show(
+    flags: SimulateFlags, trace: Trace, cluster: Cluster, results: Sequence[SimulationResult]
+) -> None:
+    documents = [result.summary for result in results]
+    if flags.as_json:
+        sys.stdout.write(to_json({"runs": documents}))
+        return
+    heading = (
+        f"{len(trace.workload):,} jobs of {flags.trace.name} on {cluster.size:,} machines with "
+        f"{cluster.gpu_count:,} GPUs"
+    )
+    print_result(simulation_summary(heading, documents, flags.out))

@@ -1,0 +1,155 @@
+"""Runs simulations, several at once in processes of their own, and measures how long they take."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import MotetError
+from motet.engine.catalogue import find_policies
+from motet.sim.experiment import Experiment
+from motet.sim.results import SimulationResult
+from motet.sim.workload import Workload
+
+RunProgress: TypeAlias = Callable[[int, int], None]
+"""Told the number of a run and how many of its jobs have finished."""
+
+REPORT_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """What all runs share."""
+
+    workload: Workload
+    trace_sha256: str
+    cluster: Cluster
+
+
+def run_all(
+    experiments: Sequence[Experiment],
+    scenario: Scenario,
+    processes: int | None = None,
+    report: RunProgress = lambda *_: None,
+) -> list[SimulationResult]:
+    """Results in the order of the experiments; one process means this one.
+
+    `processes`: at most so many at once (None: as many as there are CPUs). Raises what the first
+    run that fails raises.
+    """
+    processes = min(processes or cpu_count(), len(experiments))
+    if processes > 1:
+        return _run_in_processes(experiments, scenario, processes, report)
+    return [
+        run_one(experiment, scenario, lambda finished, number=number: report(number, finished))  # type: ignore[misc]
+        for number, experiment in enumerate(experiments)
+    ]
+
+
+def run_one(
+    experiment: Experiment, scenario: Scenario, report: Callable[[int], None] = lambda _: None
+) -> SimulationResult:
+    """Simulate in this process; `report` is told how many jobs have finished."""
+    started_s = time.perf_counter()
+    outcome = experiment.run(
+        scenario.workload, scenario.cluster, lambda finished, _: report(finished)
+    )
+    report(len(scenario.workload))
+    return SimulationResult(
+        policy_name(experiment.policy),
+        experiment.parameters(),
+        experiment.seed,
+        scenario.trace_sha256,
+        outcome,
+        time.perf_counter() - started_s,
+    )
+
+
+def policy_name(asked: str) -> str:
+    """What a policy is called: of `./mine.py` the name that it gives itself."""
+    return next(iter(find_policies(asked)))
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# -- several at once -------------------------------------------------------------------------------
+
+
+def _run_in_processes(
+    experiments: Sequence[Experiment], scenario: Scenario, processes: int, report: RunProgress
+) -> list[SimulationResult]:
+    with (
+        _scoreboard(len(experiments)) as (path, scores),
+        ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+    ):
+        runs = [
+            pool.submit(_run_numbered, number, experiment, scenario, path)
+            for number, experiment in enumerate(experiments)
+        ]
+        try:
+            return _watch(runs, scores, report)
+        except BrokenProcessPool as error:
+            raise MotetError(
+                "a simulation was killed, most likely because memory ran out; use fewer processes "
+                "(--jobs 1) or a shorter trace"
+            ) from error
+        except BaseException:
+            _abandon(pool)
+            raise
+
+
+def _watch(
+    runs: Sequence[Future[SimulationResult]], scores: NDArray[np.int64], report: RunProgress
+) -> list[SimulationResult]:
+    """Report until all are done or one has failed."""
+    is_done = False
+    while not is_done:
+        done, waiting = wait(runs, timeout=REPORT_EVERY_S, return_when=FIRST_EXCEPTION)
+        for number, finished in enumerate(scores.tolist()):
+            report(number, finished)
+        is_done = not waiting or any(run.exception() for run in done)
+    failed = next((run for run in runs if run.done() and run.exception()), None)
+    return [failed.result()] if failed else [run.result() for run in runs]
+
+
+def _abandon(pool: ProcessPoolExecutor) -> None:
+    """Do not wait for the runs that have not failed."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in active_children():
+        process.kill()
+
+
+@contextmanager
+def _scoreboard(runs: int) -> Iterator[tuple[Path, NDArray[np.int64]]]:
+    """A file that every process maps: how many jobs have finished in each run."""
+    with tempfile.TemporaryDirectory(prefix="motet-simulate-") as folder:
+        path = Path(folder) / "finished_jobs"
+        yield path, np.memmap(path, dtype=np.int64, mode="w+", shape=(runs,))
+
+
+def _run_numbered(
+    number: int, experiment: Experiment, scenario: Scenario, scoreboard: Path
+) -> SimulationResult:
+    """In a process of the pool."""
+    scores = np.memmap(scoreboard, dtype=np.int64, mode="r+")
+
+    def report(finished: int) -> None:
+        scores[number] = finished
+
+    return run_one(experiment, scenario, report)

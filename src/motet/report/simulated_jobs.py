@@ -1,0 +1,60 @@
+"""What tables and figures of a simulation are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+COLUMNS = (
+    "job_id",
+    "user",
+    "queue",
+    "num_gpus",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "jct",
+    "queueing_delay",
+    "preemptions",
+    "promotions",
+    "migrations",
+    "state",
+)
+"""Of `jobs.csv`."""
+
+BINS = ("SS", "SL", "LS", "LL")
+"""Small or large (more than 4 GPUs), then short or long (at least 800 s), as in Tiresias' table."""
+
+LARGEST_SMALL_GPUS, SHORTEST_LONG_S = 4, 800.0
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedJobs:
+    """One run. The first columns have a row per finished job, the last three one per decision.
+
+    `duration_s`: time on GPUs. `delay_causes_s`: all jobs' waiting time, by cause.
+    """
+
+    label: str
+    ids: tuple[str, ...]
+    gpus: Ints
+    duration_s: Floats
+    jct_s: Floats
+    queueing_delay_s: Floats
+    delay_causes_s: Mapping[str, float]
+    gpu_count: int
+    times_s: Floats
+    used_gpus: Ints
+    waiting_jobs: Ints
+
+    @property
+    def bins(self) -> NDArray[np.int64]:
+        """Index into BINS of every job."""
+        is_large, is_long = self.gpus > LARGEST_SMALL_GPUS, self.duration_s >= SHORTEST_LONG_S
+        return 2 * is_large.astype(np.int64) + is_long

@@ -1,0 +1,186 @@
+"""Folders of finished simulations: what `motet simulate --out` writes and `motet compare` reads.
+
+One run: `jobs.csv`, `timeline.csv`, `summary.json` and the figures. Several: the figures and one
+`summary.json` for all, and a folder per run. `summary.json` is the document of `--json` with one
+more key, `setup`: how to repeat it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from motet.domain.errors import BadInput, NotFound
+from motet.report.folder import Folder
+from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
+from motet.report.simulation_figures import FIGURES, save
+
+SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
+TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """`document`: its entry in `--json`; `setup`: its policy, settings and seed as they were given.
+
+    `job_rows`: of `jobs.csv`.
+    """
+
+    name: str
+    document: Mapping[str, Any]
+    setup: Mapping[str, Any]
+    job_rows: Iterable[Sequence[object]]
+    simulated: SimulatedJobs
+
+
+class SimulationFolder:
+    """`--out DIR` of simulations."""
+
+    def __init__(self, path: Path, *, overwrite: bool) -> None:
+        """Raises BadInput where results of another simulation would be lost."""
+        if not overwrite and (path / SUMMARY).exists():
+            raise BadInput(
+                f"--out {path}: there are results of a simulation already; "
+                "name another folder, or add --overwrite"
+            )
+        self._folder = Folder(path)
+
+    def write(self, runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> None:
+        """Instead of whatever simulation was there."""
+        _remove_results(self._folder.path)
+        if len(runs) == 1:
+            _write_run(self._folder, runs[0])
+        for run in runs if len(runs) > 1 else ():
+            inside = Folder(self._folder.path / run.name)
+            _write_run(inside, run)
+            inside.write_json(SUMMARY, _summary([run], setup))
+        write_figures(self._folder, [run.simulated for run in runs])
+        self._folder.write_json(SUMMARY, _summary(runs, setup))
+
+
+def write_figures(folder: Folder, simulated: Sequence[SimulatedJobs]) -> None:
+    """All figures that show any number of runs."""
+    for name, draw in FIGURES.items():
+        figure = draw(simulated)
+        folder.write(name, lambda path, figure=figure: save(figure, path))  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run read back: its entry in the document, and its jobs."""
+
+    document: Mapping[str, Any]
+    simulated: SimulatedJobs
+
+
+def read_runs(path: Path) -> list[StoredRun]:
+    """The run in a folder, or all runs in its subfolders. Raises NotFound, BadInput."""
+    if (path / JOBS).exists():
+        return [_read_run(path)]
+    found = [_read_run(path / name) for name in _run_names(path)]
+    if not found:
+        raise NotFound(f"{path}: no finished simulation; 'motet simulate --out {path}' makes one")
+    return found
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _write_run(folder: Folder, run: FinishedRun) -> None:
+    simulated = run.simulated
+    times = simulated.times_s, simulated.used_gpus, simulated.waiting_jobs
+    timeline = zip(*(column.tolist() for column in times), strict=True)
+    folder.write(JOBS, lambda path: _write_csv(path, COLUMNS, run.job_rows))
+    folder.write(TIMELINE, lambda path: _write_csv(path, TIMELINE_COLUMNS, timeline))
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _summary(runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> dict[str, Any]:
+    """`name`: the folder of a run when there are several."""
+    own = [{"name": run.name, **run.setup} for run in runs]
+    return {"runs": [run.document for run in runs], "setup": {**setup, "runs": own}}
+
+
+def _remove_results(path: Path) -> None:
+    """Only files that a simulation wrote, and folders that are empty then."""
+    for name in _run_names(path):
+        _remove_results(path / name)
+        if not any((path / name).iterdir()):
+            (path / name).rmdir()
+    for file in (SUMMARY, JOBS, TIMELINE, *FIGURES):
+        (path / file).unlink(missing_ok=True)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _run_names(path: Path) -> Iterator[str]:
+    """Subfolders with a run, in the order in which the runs were asked for."""
+    if not (path / SUMMARY).exists():
+        return
+    for run in _read_summary(path)["setup"]["runs"]:
+        if (path / run["name"] / JOBS).exists():
+            yield run["name"]
+
+
+def _read_run(path: Path) -> StoredRun:
+    summary = _read_summary(path)
+    (document,) = summary["runs"]
+    try:
+        times_s, used, waiting = _columns(path / TIMELINE, TIMELINE_COLUMNS)
+        simulated = SimulatedJobs(
+            label=document["policy"],
+            **_read_jobs(path / JOBS),
+            delay_causes_s=document["delay_causes_s"],
+            gpu_count=summary["setup"]["gpus"],
+            times_s=np.array(times_s, dtype=np.float64),
+            used_gpus=np.array(used, dtype=np.int64),
+            waiting_jobs=np.array(waiting, dtype=np.int64),
+        )
+    except (OSError, KeyError, ValueError) as error:
+        raise BadInput(f"{path}: not a finished simulation ({error}); simulate it again") from error
+    return StoredRun(document, simulated)
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    try:
+        summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
+        for key in ("runs", "setup"):
+            summary[key]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path / SUMMARY}: not a simulation's summary ({error})") from error
+    return summary
+
+
+def _read_jobs(path: Path) -> dict[str, Any]:
+    """The jobs that finished; their time on GPUs is what they did not wait."""
+    names = ("job_id", "num_gpus", "jct", "queueing_delay", "state")
+    columns = zip(*_columns(path, names), strict=True)
+    done = [row for row in columns if row[-1] == "finished"]
+    ids, gpus, jct, waited, _ = zip(*done, strict=True) if done else ((),) * 5
+    jct_s, waited_s = np.array(jct, dtype=np.float64), np.array(waited, dtype=np.float64)
+    return {
+        "ids": tuple(ids),
+        "gpus": np.array(gpus, dtype=np.int64),
+        "duration_s": jct_s - waited_s,
+        "jct_s": jct_s,
+        "queueing_delay_s": waited_s,
+    }
+
+
+def _columns(path: Path, names: Sequence[str]) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [[row[name] for name in names] for row in csv.DictReader(file)]
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]

@@ -1,0 +1,201 @@
+"""Simulations in a table for people: a row per policy, in the order in which they were named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from motet.report.palette import QUIET_STYLE, job_colour
+
+Document = Mapping[str, Any]
+Groups = Mapping[str, Sequence[Document]]
+
+CONFIDENCE = 0.95
+BEST_STYLE = "bold green"
+LEAST_IMPORTANT = 3
+
+
+def simulation_summary(
+    heading: str, documents: Sequence[Document], out: Path | None
+) -> RenderableType:
+    """What happened under every policy; means with confidence intervals where several seeds ran."""
+    groups = by_policy(documents)
+    notes = [
+        "Seconds. JCT: submission to completion; delay: time without GPUs; used: share of GPUs."
+    ]
+    seeds = max(map(len, groups.values()))
+    if seeds > 1:
+        notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
+    if out is not None:
+        notes.append(f"Files: {out}")
+    return Group(
+        Text(heading, style="bold"),
+        Padding(_FittingTable(groups), (1, 0)),
+        *(Text(note, style=QUIET_STYLE) for note in notes),
+    )
+
+
+def by_policy(documents: Sequence[Document]) -> dict[str, list[Document]]:
+    """Runs that differ in their seed only stand together."""
+    groups: dict[str, list[Document]] = {}
+    for document in documents:
+        groups.setdefault(document["policy"], []).append(document)
+    return groups
+
+
+@dataclass(frozen=True)
+class _FittingTable:
+    """Leaves out the least important columns until the table is as wide as the terminal."""
+
+    groups: Groups
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The widest table that fits."""
+        yield next(
+            (table for table in self._tables() if _width(console, table) <= options.max_width),
+            self._smallest(),
+        )
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Complete where nothing limits it."""
+        return Measurement(_width(console, self._smallest()), _width(console, next(self._tables())))
+
+    def _tables(self) -> Iterator[Table]:
+        documents = [document for same in self.groups.values() for document in same]
+        for importance in range(LEAST_IMPORTANT, -1, -1):
+            shown = [column for column in _COLUMNS if column.is_shown(documents, importance)]
+            yield _table(self.groups, shown)
+
+    def _smallest(self) -> Table:
+        return list(self._tables())[-1]
+
+
+def _width(console: Console, table: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+
+def _table(groups: Groups, columns: Sequence[_Column]) -> Table:
+    table = result_table()
+    table.add_column("policy", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    best = [_best(groups, column) for column in columns]
+    for place, (policy, same) in enumerate(groups.items()):
+        cells = [_cell(same, column, least) for column, least in zip(columns, best, strict=True)]
+        name = Text.assemble(("● ", job_colour(place)), (policy, "bold"))
+        table.add_row(name, *cells)
+    return table
+
+
+def result_table() -> Table:
+    """A quiet table."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        show_edge=False,
+        pad_edge=False,
+        header_style=QUIET_STYLE,
+    )
+
+
+def _cell(same: Sequence[Document], column: _Column, best: float | None) -> Text:
+    values = [column.pick(document) for document in same]
+    mean = math.fsum(values) / len(values)
+    text = column.write(mean)
+    if len(values) > 1 and column.importance == 0:
+        text += f" ±{_two_digits(confidence_half_width(values))}"
+    return Text(text, style=BEST_STYLE if best is not None and mean == best else "")
+
+
+def _best(groups: Groups, column: _Column) -> float | None:
+    """The smallest mean, if less is better and there is something to compare."""
+    means = [math.fsum(map(column.pick, same)) / len(same) for same in groups.values()]
+    return min(means) if column.less_is_better and len(set(means)) > 1 else None
+
+
+def confidence_half_width(values: Sequence[float]) -> float:
+    """Half of Student's 95 % confidence interval of the mean."""
+    from scipy.special import stdtrit
+
+    freedom = len(values) - 1
+    deviation = float(np.std(values, ddof=1))
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(len(values))
+
+
+def quantity(value: float) -> str:
+    """Seconds with about four digits: `0.52`, `93.1`, `8,146`."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 or not share else f"{share:.1%}"
+
+
+def _two_digits(value: float) -> str:
+    """An uncertainty: `1.3`, `43`, `212`."""
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def _share_of_delay(cause: str) -> Callable[[Document], float]:
+    def share(run: Document) -> float:
+        causes: Mapping[str, float] = run["delay_causes_s"]
+        whole = math.fsum(causes.values())
+        return causes[cause] / whole if whole else 0.0
+
+    return share
+
+
+@dataclass(frozen=True)
+class _Column:
+    """`importance`: 0 first. `is_optional`: left out where it is 0 everywhere."""
+
+    title: str
+    importance: int
+    pick: Callable[[Document], float]
+    write: Callable[[float], str] = quantity
+    is_optional: bool = False
+    less_is_better: bool = True
+
+    def is_shown(self, documents: Iterable[Document], importance: int) -> bool:
+        """Whether it is worth its place."""
+        return self.importance <= importance and (
+            not self.is_optional or any(map(self.pick, documents))
+        )
+
+
+_optional = partial(_Column, is_optional=True, less_is_better=False)
+_COLUMNS = (
+    _optional("left", 1, lambda run: run["jobs"] - run["finished"], _count),
+    _Column("JCT mean", 0, lambda run: run["jct_s"]["mean"]),
+    _Column("median", 0, lambda run: run["jct_s"]["median"]),
+    _Column("95th", 0, lambda run: run["jct_s"]["p95"]),
+    _Column("delay", 0, lambda run: run["queueing_delay_s"]["mean"]),
+    _optional("by quota", 2, _share_of_delay("fair_share"), _percent),
+    _optional("by fragm.", 2, _share_of_delay("fragmentation"), _percent),
+    _Column("makespan", 2, lambda run: run["makespan_s"]),
+    _Column("used", 1, lambda run: run["gpu_utilization"], _percent, less_is_better=False),
+    _optional("preempted", 1, lambda run: run["preemptions"], _count),
+    _optional("migrated", 3, lambda run: run["migrations"], _count),
+    _Column("max rho", 3, lambda run: run["finish_time_fairness"]["max"]),
+)

@@ -1,0 +1,137 @@
+"""One finished run: its document, its table of jobs, its pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.units import SECOND_US, exact_seconds
+from motet.report import simulation_figures as figures
+from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
+from motet.sim.outcome import Outcome
+from motet.sim.summary import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """What a simulation gave. `jobs`: a table; `summary`: a dictionary; `plot_...()`: figures.
+
+    `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
+    """
+
+    policy: str
+    params: Mapping[str, Any]
+    seed: int
+    trace_sha256: str
+    outcome: Outcome
+    wall_s: float
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run's entry in the document that `motet simulate --json` prints."""
+        return {
+            "policy": self.policy,
+            "params": {name: _plain(value) for name, value in self.params.items()},
+            "seed": self.seed,
+            "trace_sha256": self.trace_sha256,
+            **Summary.of(self.outcome).as_dict(),
+            "wall_s": self.wall_s,
+        }
+
+    @cached_property
+    def jobs(self) -> DataFrame:
+        """A row per job with the columns of `jobs.csv`; times in seconds, NaN where unknown."""
+        from pandas import DataFrame
+
+        outcome, done = self.outcome, self.outcome.is_finished
+        table = DataFrame(list(self.job_rows()), columns=list(COLUMNS))
+        ends_us = outcome.columns["end_us"]
+        times_us = {
+            "submit_time": outcome.workload.submit_us,
+            "start_time": outcome.columns["start_us"],
+            "end_time": ends_us,
+            "jct": ends_us - outcome.workload.submit_us,
+            "queueing_delay": outcome.columns["waiting_us"],
+        }
+        for name, column in times_us.items():
+            table[name] = column / SECOND_US
+            if name != "submit_time":
+                table.loc[~done, name] = math.nan
+        return table
+
+    def job_rows(self) -> Iterator[tuple[str | int, ...]]:
+        """The rows of `jobs.csv`, in the order of arrival; seconds as exact text, "" if unknown."""
+        jobs, columns = self.outcome.workload, self.outcome.columns
+        names = ("start_us", "end_us", "waiting_us", "preemptions", "promotions", "migrations")
+        events = [columns[name].tolist() for name in names]
+        known = [jobs.submit_us.tolist(), jobs.gpus.tolist(), jobs.queue.tolist()]
+        for row in zip(jobs.ids, jobs.users, *known, *events, strict=True):
+            job_id, user, submit_us, gpus, queue, start_us, end_us, waited_us, *counts = row
+            done = end_us != UNKNOWN
+            yield (
+                job_id,
+                user,
+                jobs.queue_names[queue] if queue != UNKNOWN else "",
+                gpus,
+                exact_seconds(submit_us),
+                exact_seconds(start_us) if done else "",
+                exact_seconds(end_us) if done else "",
+                exact_seconds(end_us - submit_us) if done else "",
+                exact_seconds(waited_us) if done else "",
+                *(count if done else "" for count in counts),
+                "finished" if done else "waiting",
+            )
+
+    # -- pictures ------------------------------------------------------------------------------
+
+    def plot_jct_cdf(self) -> Figure:
+        """Share of jobs done within a completion time (logarithmic)."""
+        return figures.jct_cdf([self.simulated])
+
+    def plot_utilisation(self) -> Figure:
+        """GPUs in use over time."""
+        return figures.utilisation([self.simulated])
+
+    def plot_queue_length(self) -> Figure:
+        """Jobs that wait, over time."""
+        return figures.queue_length([self.simulated])
+
+    def plot_jct_by_bin(self) -> Figure:
+        """Completion times of small and large, short and long jobs."""
+        return figures.jct_by_bin([self.simulated])
+
+    def plot_queueing_delay(self) -> Figure:
+        """Average time without GPUs, by cause."""
+        return figures.queueing_delay([self.simulated])
+
+    @cached_property
+    def simulated(self) -> SimulatedJobs:
+        """What the figures are drawn from."""
+        outcome, done = self.outcome, self.outcome.is_finished
+        jobs = outcome.workload
+        return SimulatedJobs(
+            label=self.policy,
+            ids=tuple(name for name, is_done in zip(jobs.ids, done, strict=True) if is_done),
+            gpus=jobs.gpus[done],
+            duration_s=jobs.duration_us[done] / SECOND_US,
+            jct_s=outcome.jct_us / SECOND_US,
+            queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
+            delay_causes_s=self.summary["delay_causes_s"],
+            gpu_count=outcome.cluster.gpu_count,
+            times_s=outcome.times_us / SECOND_US,
+            used_gpus=outcome.used_gpus,
+            waiting_jobs=outcome.waiting_jobs,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """As `--set` takes it: JSON has no infinity."""
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

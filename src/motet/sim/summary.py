@@ -1,0 +1,173 @@
+"""A finished simulation in figures: completion times, delays and their causes, fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.decision import Wait
+from motet.domain.units import SECOND_US
+from motet.sim.outcome import Outcome
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CAUSES = ("fair_share", "fragmentation", "policy_order")
+_CAUSE_OF = {Wait.QUOTA: "fair_share", Wait.LOCALITY: "fragmentation"}
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Of times in seconds; NaN where no job finished."""
+
+    mean: float
+    median: float
+    p95: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, times_us: Ints) -> Self:
+        """Percentiles are interpolated linearly."""
+        if not len(times_us):
+            return cls(*[float("nan")] * 5)
+        quantiles = np.percentile(times_us, [50, 95, 99, 100])
+        return cls(*(float(value) / SECOND_US for value in (times_us.mean(), *quantiles)))
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """Finish-time fairness rho over the jobs: 1 is fair, more is worse than a share of one's own"""
+
+    mean: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`queueing_delay_s`: time without GPUs from submission to completion, as Tiresias counts it.
+
+    `delay_causes_s`: its sum over all jobs by cause. `makespan_s`: first submission to last
+    completion. `gpu_utilization`: share of all GPUs that jobs held in that time. `events`: what
+    happened to jobs: submissions, starts and resumes, preemptions, migrations, promotions,
+    completions. Times are of the jobs that finished.
+    """
+
+    jobs: int
+    finished: int
+    jct_s: Distribution
+    queueing_delay_s: Distribution
+    delay_causes_s: Mapping[str, float]
+    makespan_s: float
+    gpu_utilization: float
+    preemptions: int
+    migrations: int
+    finish_time_fairness: Fairness
+    events: int
+    decisions: int
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Of one run."""
+        done = outcome.is_finished
+        rho = finish_time_fairness(outcome)
+        return cls(
+            jobs=len(outcome.workload),
+            finished=int(done.sum()),
+            jct_s=Distribution.of(outcome.jct_us),
+            queueing_delay_s=Distribution.of(outcome.columns["waiting_us"][done]),
+            delay_causes_s=delay_causes_s(outcome),
+            makespan_s=makespan_us(outcome) / SECOND_US,
+            gpu_utilization=gpu_utilization(outcome),
+            preemptions=_total(outcome, "preemptions"),
+            migrations=_total(outcome, "migrations"),
+            finish_time_fairness=_fairness(rho[~np.isnan(rho)]),
+            events=_events(outcome),
+            decisions=outcome.decision_count,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, in the order of the fields."""
+        return asdict(self)
+
+
+def delay_causes_s(outcome: Outcome) -> dict[str, float]:
+    """Time that jobs waited, by cause, as in the analysis of Philly's logs.
+
+    `fair_share`: the job's queue used all of its quota. `fragmentation`: enough GPUs were free, but
+    not as close together as the job or its policy wants them. `policy_order`: the policy gave the
+    GPUs to others, whether the job would have fit or not.
+    """
+    total_us = dict.fromkeys(CAUSES, 0)
+    for code in Wait:
+        if code is not Wait.RUNS:
+            total_us[_CAUSE_OF.get(code, "policy_order")] += int(outcome.waited_us[code].sum())
+    return {cause: time_us / SECOND_US for cause, time_us in total_us.items()}
+
+
+def makespan_us(outcome: Outcome) -> int:
+    """First submission to last completion; 0 where nothing finished."""
+    end_us = outcome.columns["end_us"][outcome.is_finished]
+    return int(end_us.max() - outcome.workload.submit_us.min()) if len(end_us) else 0
+
+
+def gpu_utilization(outcome: Outcome) -> float:
+    """GPU-time that jobs held over the GPU-time that there was, within the makespan."""
+    available = makespan_us(outcome) * outcome.cluster.gpu_count
+    if not available:
+        return 0.0
+    used = np.minimum(outcome.used_gpus[:-1], outcome.cluster.gpu_count)
+    return float(np.sum(used * np.diff(outcome.times_us), dtype=np.float64)) / available
+
+
+def finish_time_fairness(outcome: Outcome) -> Floats:
+    """Themis' rho = T_shared / T_ideal of every job, `(jobs,)`; NaN where it did not finish.
+
+    T_shared is its completion time. T_ideal is how long it takes alone on 1/N of the cluster:
+    duration * max(1, its GPUs * N / all GPUs), where N is the number of jobs in the cluster
+    (waiting or running), averaged over the job's time there. A gang wider than its share is taken
+    to run slower in proportion.
+    """
+    jobs, done = outcome.workload, outcome.is_finished
+    contention = _contention(jobs.submit_us, outcome.columns["end_us"], done)
+    slowdown = np.maximum(1.0, jobs.gpus * contention / outcome.cluster.gpu_count)
+    ideal_us = jobs.duration_us * slowdown
+    shared_us = (outcome.columns["end_us"] - jobs.submit_us).astype(np.float64)
+    rho = np.full(len(jobs), np.nan)
+    np.divide(shared_us, ideal_us, out=rho, where=done & (jobs.duration_us > 0))
+    return rho
+
+
+def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:
+    """How many jobs were there from a job's submission to its end, on average; at least 1."""
+    times_us = np.concatenate([submit_us, end_us[done]])
+    change = np.repeat([1, -1], [len(submit_us), int(done.sum())])
+    order = np.argsort(times_us, kind="stable")
+    sorted_us, present = times_us[order], np.cumsum(change[order])
+    passed = np.concatenate([[0.0], np.cumsum(present[:-1] * np.diff(sorted_us), dtype=float)])
+    job_time = np.interp(end_us, sorted_us, passed) - np.interp(submit_us, sorted_us, passed)
+    lived_us = end_us - submit_us
+    average = np.ones(len(submit_us))
+    np.divide(job_time, lived_us, out=average, where=done & (lived_us > 0))
+    return np.maximum(average, 1.0)
+
+
+def _fairness(rho: Floats) -> Fairness:
+    if not len(rho):
+        return Fairness(float("nan"), float("nan"))
+    return Fairness(float(rho.mean()), float(rho.max()))
+
+
+def _total(outcome: Outcome, column: str) -> int:
+    return int(outcome.columns[column][outcome.is_finished].sum())
+
+
+def _events(outcome: Outcome) -> int:
+    finished = int(outcome.is_finished.sum())
+    submissions, starts, resumes = len(outcome.workload), finished, _total(outcome, "preemptions")
+    moves = _total(outcome, "migrations") + _total(outcome, "promotions")
+    return submissions + starts + resumes + _total(outcome, "preemptions") + moves + finished
