@@ -15,6 +15,7 @@ from motet.domain.decision import Decision
 from motet.domain.errors import MotetError
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
+from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
@@ -37,8 +38,15 @@ class BrokenPolicy(MotetError):
 class Engine:
     """A policy and a planner at work on one cluster's state."""
 
-    def __init__(self, policy: Policy, planner: Planner, state: ClusterState) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        planner: Planner,
+        state: ClusterState,
+        journal: Journal | None = None,
+    ) -> None:
         self._policy = policy
+        self._journal = journal
         self._planner = planner
         self.state = state
 
@@ -49,6 +57,8 @@ class Engine:
         _check(decision, snapshot)
         self.state.remember(decision.memory)
         actions = self._carry_out(decision, snapshot)
+        if self._journal is not None:
+            self._journal.decided(snapshot.now_us, snapshot, decision, actions)
         return decision, actions
 
     def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:

@@ -14,6 +14,7 @@ from motet.domain.model_profile import ModelProfile, profile_of
 from motet.domain.policy import Policy
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
+from motet.engine.ports import Journal
 from motet.placement.ilp import IlpPlanner
 from motet.placement.planner import Planner
 from motet.placement.planners import (
@@ -56,13 +57,18 @@ class Experiment:
         self._speeds(Cluster.uniform(1, 1), ())
 
     def run(
-        self, workload: Workload, cluster: Cluster, report: Progress = lambda *_: None
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        report: Progress = lambda *_: None,
+        journal: Journal | None = None,
     ) -> Outcome:
         """Simulate. Raises BadInput for a job that no machine can ever hold."""
         _check_sizes(workload, cluster)
         models = tuple(profile_of(name) for name in workload.model_names)
         planner, speeds = self._planner(models), self._speeds(cluster, models)
-        return Simulation(workload, cluster, self._policy(), planner, speeds).run(report)
+        policy = self._policy()
+        return Simulation(workload, cluster, policy, planner, speeds, None, journal).run(report)
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""

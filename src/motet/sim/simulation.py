@@ -19,6 +19,7 @@ from motet.domain.decision import Wait
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues
 from motet.domain.units import NEVER_US
+from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planner import Planner
@@ -88,13 +89,14 @@ class Simulation:
         planner: Planner,
         speeds: SpeedModel,
         queues: Queues | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._workload = workload
         self._speeds = speeds
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
-        self._engine = Engine(policy, planner, self._state)
+        self._engine = Engine(policy, planner, self._state, journal)
         self._recorder = Recorder(workload, cluster)
         self._next = 0
         self._recheck_us = NEVER_US

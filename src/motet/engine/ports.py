@@ -1,0 +1,44 @@
+"""What the engine needs of the world around it. Drivers bring the real things, tests their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from motet.domain.actions import Action
+from motet.domain.decision import Decision
+from motet.domain.snapshot import Placement, Snapshot
+
+
+class Clock(Protocol):
+    """Time in whole microseconds; never goes back."""
+
+    def now_us(self) -> int:
+        """The time now."""
+        ...
+
+
+class Launcher(Protocol):
+    """Carries actions out."""
+
+    def start(self, job: int, placement: Placement) -> None:
+        """Start a job, or resume it from its checkpoint."""
+        ...
+
+    def preempt(self, job: int) -> None:
+        """Checkpoint a job and take its GPUs away."""
+        ...
+
+    def migrate(self, job: int, placement: Placement) -> None:
+        """Checkpoint a job and go on elsewhere."""
+        ...
+
+
+class Journal(Protocol):
+    """Hears of every decision before it is carried out."""
+
+    def decided(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """`snapshot`: what the policy saw; its arrays change afterwards."""
+        ...
