@@ -88,6 +88,7 @@ def _draw_durations(axes: Axes, picture: TracePicture) -> None:
     share = 100 * np.arange(1, len(shown) + 1) / len(shown)
     axes.step(shown, share, where="post", color=job_colour(2), linewidth=2)
     axes.axvline(max(median, 1e-3), color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_xlim(float(shown[0]) / 2, float(shown[-1]) * 2)
     axes.set_xscale("log")
     _label_times(axes, float(shown[0]), float(shown[-1]))
     axes.set_ylim(0, 102)

@@ -14,6 +14,7 @@ from motet.domain.snapshot import UNKNOWN
 
 Ints = NDArray[np.int64]
 _DIGITS = re.compile(r"(\d+)")
+_MOST_DIGITS = 4_000  # Python refuses to read longer numbers.
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,9 @@ class Workload:
     ) -> Self:
         """From columns in any order."""
         submit = np.asarray(submit_us, dtype=np.int64)
-        order = sorted(range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row])))
+        order = sorted(
+            range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row]), ids[row])
+        )
         queue, queue_names = _indexed(queues or ["default"] * len(ids), order)
         model, model_names = _indexed(models or [""] * len(ids), order)
 
@@ -74,7 +77,9 @@ class Workload:
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     """Orders "job-9" before "job-10"."""
     return tuple(
-        (0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(text) if part
+        (0, int(part)) if part.isdecimal() and len(part) <= _MOST_DIGITS else (1, part)
+        for part in _DIGITS.split(text)
+        if part
     )
 
 

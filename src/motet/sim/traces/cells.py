@@ -11,6 +11,7 @@ from motet.domain.units import LONGEST_S, SECOND_US
 MILLISECOND_US = 1_000
 MOST_GPUS = 1_000_000_000
 _MOST_DIGITS = 15
+_MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
 _YEARS = LONGEST_S // (365 * 24 * 3600)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,13 +41,15 @@ def whole_number(cell: str) -> int:
 
 
 def decimal_number(cell: str) -> Decimal:
-    """Any finite number."""
+    """Any number below 10**31."""
     try:
         value = Decimal(cell.strip())
     except InvalidOperation:
         raise ValueError("which is not a number") from None
     if not value.is_finite():
         raise ValueError("which is not a finite number")
+    if value.adjusted() > _MOST_POWER:
+        raise ValueError("which is far too large")
     return value
 
 

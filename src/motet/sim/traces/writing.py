@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +31,8 @@ COLUMNS = (
     "end_time",
 )
 
+_BOTH_ENDS = "\r\n"
+
 
 def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = None) -> str:
     """The text of a motet CSV. `more`: `MORE_COLUMNS` as a `Trace` has them."""
@@ -47,11 +48,22 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         "model": [models[model + 1] for model in workload.model.tolist()],
         **{name: (more or {}).get(name, empty) for name in MORE_COLUMNS},
     }
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    text = _Lines()
+    writer = csv.writer(text, lineterminator=_BOTH_ENDS)
     writer.writerow(COLUMNS)
     writer.writerows(zip(*(columns[name] for name in COLUMNS), strict=True))
-    return text.getvalue()
+    return "".join(text.lines)
+
+
+class _Lines:
+    """Rows that end in a newline alone; cells with either character of a line's end are quoted."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, row: str) -> None:
+        """A row, as the CSV writer gives it."""
+        self.lines.append(row.removesuffix(_BOTH_ENDS) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -16,6 +16,7 @@ from motet.sim.traces.table import Table
 
 COLUMNS = ("worker_type", "model", "scale_factor", "steps_per_s")
 WORKER_TYPE = "v100"
+_SLOWEST = Decimal("1e-9")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,6 @@ def _speed(source: Source, line: int, cell: str) -> Decimal:
         value = decimal_number(cell)
     except ValueError:
         value = Decimal(0)
-    if value <= 0:
+    if value < _SLOWEST:
         raise source.complaint(f"steps_per_s is {cell!r}", "it must be a number above 0", line)
     return value

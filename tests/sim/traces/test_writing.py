@@ -1,0 +1,81 @@
+"""Whatever is written as motet CSV reads back as the same jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from motet.domain.errors import BadInput
+from motet.sim.traces import read_trace
+from motet.sim.traces.trace import MORE_COLUMNS
+from motet.sim.traces.writing import motet_csv, write_text
+from motet.sim.workload import Workload
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8).map(str.strip)
+TIMES_US = st.integers(0, 10**14)
+COLUMNS = ("submit_us", "duration_us", "gpus", "queue", "model")
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    ids = draw(st.lists(TEXT.filter(bool), min_size=1, max_size=6, unique=True))
+    size = len(ids)
+
+    def column(values: st.SearchStrategy[object]) -> list[object]:
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    return Workload.of(
+        ids,
+        column(TIMES_US),
+        column(TIMES_US),
+        column(st.integers(1, 512)),
+        queues=column(TEXT.filter(bool)),  # type: ignore[arg-type]
+        models=column(TEXT),  # type: ignore[arg-type]
+        users=column(TEXT),  # type: ignore[arg-type]
+    )
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(jobs=workloads())
+def test_a_round_trip_changes_nothing(jobs: Workload, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    text = motet_csv(jobs)
+    write_text(path, text)
+    back = read_trace(path)
+
+    assert (back.format, back.notices) == ("motet", ())
+    for name in COLUMNS:
+        assert np.array_equal(getattr(back.workload, name), getattr(jobs, name))
+    assert back.workload.ids == jobs.ids
+    assert back.workload.users == jobs.users
+    assert back.workload.queue_names == jobs.queue_names
+    assert back.workload.model_names == jobs.model_names
+    assert motet_csv(back.workload, back.more) == text
+
+
+def test_columns_that_no_policy_reads_survive(tmp_path: Path) -> None:
+    jobs = Workload.of(["a"], [0], [1], [1])
+    more = {name: (f"a {name}",) for name in MORE_COLUMNS}
+    write_text(tmp_path / "jobs.csv", motet_csv(jobs, more))
+
+    assert read_trace(tmp_path / "jobs.csv").more == more
+
+
+def test_the_same_text_gives_the_same_bytes_also_gzipped(tmp_path: Path) -> None:
+    text = motet_csv(Workload.of(["a"], [0], [1], [1]))
+    for name in ("one.csv.gz", "two.csv.gz"):
+        write_text(tmp_path / name, text)
+
+    one, two = ((tmp_path / name).read_bytes() for name in ("one.csv.gz", "two.csv.gz"))
+    assert one == two
+    assert one[:2] == b"\x1f\x8b"
+    assert read_trace(tmp_path / "one.csv.gz").workload.ids == ("a",)
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be written"):
+        write_text(tmp_path / "none" / "jobs.csv", "text")
