@@ -4,6 +4,9 @@ The names below load their module on first use, so `import motet` costs next to 
 
     from motet import NMF
     model = NMF(rank=16).fit(ratings)
+
+    from motet import simulate
+    simulate("jobs.csv", cluster="15x4", policy="tiresias-las").plot_jct_cdf()
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ _HOME_OF = {
     "NMF": "motet.apps.nmf",
     "load_application": "motet.apps",
     "load_model": "motet.apps",
+    "load_trace": "motet.interfaces.python",
+    "simulate": "motet.interfaces.python",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,3 +59,21 @@ class SimulatedJobs:
         """Index into BINS of every job."""
         is_large, is_long = self.gpus > LARGEST_SMALL_GPUS, self.duration_s >= SHORTEST_LONG_S
         return 2 * is_large.astype(np.int64) + is_long
+
+
+class Pairs(NamedTuple):
+    """Jobs that finished in two runs. `bins`: under the first."""
+
+    ids: tuple[str, ...]
+    before_s: Floats
+    after_s: Floats
+    bins: Ints
+
+
+def paired(first: SimulatedJobs, second: SimulatedJobs) -> Pairs:
+    """Completion times of the jobs that both finished, in the first's order."""
+    row_of = {name: row for row, name in enumerate(second.ids)}
+    pairs = [(row, row_of[name]) for row, name in enumerate(first.ids) if name in row_of]
+    left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    ids = tuple(first.ids[row] for row in left)
+    return Pairs(ids, first.jct_s[left], second.jct_s[right], first.bins[left])

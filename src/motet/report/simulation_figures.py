@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.report.palette import GRID, INK, QUIET_INK, job_colour
-from motet.report.simulated_jobs import BINS, SimulatedJobs
+from motet.report.simulated_jobs import BINS, SimulatedJobs, paired
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ def utilisation(runs: Runs) -> Figure:
         axes.set_ylim(0, 1.02)
         axes.set_xlim(0, span_s)
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        axes.set_title(run.label, loc="right", fontsize=9, color=job_colour(place), pad=3)
+        label: dict[str, Any] = {"fontsize": 9, "color": job_colour(place), "ha": "right"}
+        axes.text(1, 1.04, run.label, transform=axes.transAxes, **label)
         axes.tick_params(labelbottom=place == len(firsts) - 1)
         _scale_time(axes, span_s, is_named=place == len(firsts) - 1)
     return figure
@@ -111,6 +112,7 @@ def queueing_delay(runs: Runs) -> Figure:
             (bar,) = axes.barh(place, mean_s, 0.62, left=left, color=job_colour(place), linewidth=0)
             bar.set(hatch=hatch, edgecolor="white")
             left += mean_s
+    figure.set_figheight(1.4 + 0.4 * len(groups))
     axes.set_yticks(range(len(groups)), list(groups))
     axes.invert_yaxis()
     axes.grid(axis="x", color=GRID, linewidth=0.8)
@@ -129,13 +131,12 @@ def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
         f"a dot per job; below the line it is done sooner under {second.label}",
     )
     axes.set_axisbelow(True)
-    before_s, after_s, bins = paired(first, second)
-    for number, name in enumerate(BINS):
-        here = bins == number
-        axes.scatter(
-            before_s[here], after_s[here], s=9, alpha=0.55, color=job_colour(number), label=name
-        )
-    both_s = np.concatenate([before_s, after_s])
+    same = paired(first, second)
+    for number, name in enumerate(BIN_NAMES):
+        here = same.bins == number
+        dots: dict[str, Any] = {"s": 9, "alpha": 0.55, "color": job_colour(number), "label": name}
+        axes.scatter(same.before_s[here], same.after_s[here], **dots)
+    both_s = np.concatenate([same.before_s, same.after_s])
     if len(both_s):
         ends = [max(both_s.min(), 1e-3), both_s.max()]
         axes.plot(ends, ends, color=QUIET_INK, linewidth=1, zorder=1)
@@ -145,14 +146,6 @@ def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
     axes.set_xlabel(f"completion time under {first.label}", color=QUIET_INK, fontsize=9)
     axes.set_ylabel(f"under {second.label}", color=QUIET_INK, fontsize=9)
     return _finished(figure, axes)
-
-
-def paired(first: SimulatedJobs, second: SimulatedJobs) -> tuple[Floats, Floats, Ints]:
-    """Completion times of the jobs that both finished, and their bins under the first."""
-    row_of = {name: row for row, name in enumerate(second.ids)}
-    pairs = [(row, row_of[name]) for row, name in enumerate(first.ids) if name in row_of]
-    left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return first.jct_s[left], second.jct_s[right], first.bins[left]
 
 
 def save(figure: Figure, path: object) -> None:

@@ -84,7 +84,11 @@ class Experiment:
 
     def _policy(self) -> Policy:
         own = {k: v for k, v in self.settings.items() if k not in COMMON_SETTINGS}
-        return make_policy(*self._policy_class(), own)
+        name, policy = self._policy_class()
+        known = {field.name for field in parameters_of(policy)} | set(COMMON_SETTINGS)
+        for key in own.keys() - known:
+            raise UnknownName(f"parameter of {name}", key, known)
+        return make_policy(name, policy, own)
 
     def _policy_class(self) -> tuple[str, type[Policy]]:
         ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()

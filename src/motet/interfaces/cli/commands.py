@@ -15,6 +15,8 @@ COMMANDS = {
     "train": "motet.interfaces.cli.train:train",
     "app": "motet.interfaces.cli.apps:app",
     "simulate": "motet.interfaces.cli.simulate:simulate",
+    "compare": "motet.interfaces.cli.compare:compare",
+    "policy": "motet.interfaces.cli.policies:policy",
     "trace": "motet.interfaces.cli.trace:trace",
     "completion": "motet.interfaces.cli.completion:completion",
 }

@@ -146,7 +146,7 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, An
         "trace": str(flags.trace.absolute()),
         "format": trace.format,
         "skip_bad_rows": flags.skip_bad_rows,
-        "skipped": trace.skipped,
+        "skipped": dict(trace.skipped),
         "cluster": flags.cluster,
         "machines": cluster.size,
         "gpus": cluster.gpu_count,
@@ -161,7 +161,7 @@ def _show(
         sys.stdout.write(to_json({"runs": documents}))
         return
     heading = (
-        f"{len(trace.workload):,} jobs of {flags.trace.name} on {cluster.size:,} machines with "
-        f"{cluster.gpu_count:,} GPUs"
+        f"{len(trace.workload):,} jobs of {flags.trace.name} on {cluster.gpu_count:,} GPUs "
+        f"({flags.cluster})"
     )
     print_result(simulation_summary(heading, documents, flags.out))

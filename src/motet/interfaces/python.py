@@ -1,0 +1,71 @@
+"""Simulations from Python: `from motet import load_trace, simulate`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+from motet.domain.cluster import Cluster
+from motet.interfaces.simulation_runs import Scenario, run_one
+from motet.sim.experiment import Experiment
+from motet.sim.results import SimulationResult
+from motet.sim.traces import Trace, read_trace
+from motet.sim.workload import Workload
+
+
+def load_trace(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    skip_bad_rows: bool = False,
+    largest_gang: int | None = None,
+) -> Trace:
+    """Read a log of jobs; its format is recognised by its content unless it is named.
+
+    `largest_gang`: jobs with more GPUs are bad rows. Raises BadInput for the first bad row, unless
+    `skip_bad_rows`, which counts them in the trace's `skipped`.
+    """
+    return read_trace(path, format, skip_bad_rows, largest_gang)
+
+
+def simulate(
+    trace: Trace | Workload | str | os.PathLike[str],
+    cluster: Cluster | str = "15x4",
+    policy: str = "tiresias-las",
+    seed: int = 0,
+    **settings: Any,
+) -> SimulationResult:
+    """Replay a trace on a simulated cluster, in this process.
+
+    `trace`: what `load_trace` returned, a path, or a `Workload`. `cluster`: MACHINESxGPUS.
+    `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`. `settings`: as
+    behind `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
+    UnknownName for what cannot be simulated, a job that is wider than the cluster among them.
+    """
+    machines = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
+    experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
+    experiment.check()
+    return run_one(experiment, _scenario(trace, machines))
+
+
+def _scenario(trace: Trace | Workload | str | os.PathLike[str], cluster: Cluster) -> Scenario:
+    if isinstance(trace, Workload):
+        return Scenario(trace, _sha256(trace), cluster)
+    loaded = trace if isinstance(trace, Trace) else load_trace(trace)
+    return Scenario(loaded.workload, loaded.sha256, cluster)
+
+
+def _sha256(workload: Workload) -> str:
+    """Of jobs that come from no file."""
+    digest = hashlib.sha256("\n".join(workload.ids).encode())
+    for column in (workload.submit_us, workload.duration_us, workload.gpus):
+        digest.update(column.tobytes())
+    return digest.hexdigest()
+
+
+def _text(value: Any) -> str:
+    """As `--set` takes it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

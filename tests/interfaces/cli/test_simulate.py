@@ -1,0 +1,221 @@
+"""`motet simulate`: its document, files, table and complaints."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marked_process import motet_process, run_motet
+from motet.domain.errors import BadInput, UnknownName
+from motet.interfaces.cli.simulate_run import SimulateFlags, run
+from small_traces import QUEUE_OF_THREE, write_trace
+
+CONTRACT_COLUMNS = (
+    "job_id,user,queue,num_gpus,submit_time,start_time,end_time,jct,queueing_delay,preemptions,"
+    "promotions,migrations,state"
+)
+FIGURES = {
+    *("jct_cdf.png", "utilisation.png", "queue_length.png"),
+    *("jct_by_bin.png", "queueing_delay.png"),
+}
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return write_trace(tmp_path / "jobs.csv", QUEUE_OF_THREE)
+
+
+def flags(trace: Path, **others: Any) -> SimulateFlags:
+    asked = {
+        "trace": trace,
+        "format_name": None,
+        "throughputs": None,
+        "skip_bad_rows": False,
+        "cluster": "1x2",
+        "policies": "fifo",
+        "settings": ("placement=count",),
+        "seed_text": "0",
+        "seeds": None,
+        "processes": 1,
+        "out": None,
+        "overwrite": False,
+        "as_json": False,
+        "quiet": False,
+    }
+    return SimulateFlags(**{**asked, **others})
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_json_is_one_document_with_a_run_per_policy_and_seed(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(flags(trace, policies="fifo,srtf", seed_text="1", seeds=2, as_json=True))
+    runs = json.loads(capsys.readouterr().out)["runs"]
+
+    assert [(run["policy"], run["seed"]) for run in runs] == [
+        *[("fifo", 1), ("fifo", 2)],
+        *[("srtf", 1), ("srtf", 2)],
+    ]
+    assert runs[0]["jct_s"]["median"] == 150
+
+
+def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:
+    run(flags(trace, out=tmp_path / "out"))
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+
+    assert files == {"jobs.csv", "timeline.csv", "summary.json", *FIGURES}
+    text = (tmp_path / "out" / "jobs.csv").read_text()
+    assert text.splitlines() == [
+        CONTRACT_COLUMNS,
+        "0,,default,2,0,0,100,100,0,0,0,0,finished",
+        "1,,default,2,0,100,150,150,100,0,0,0,finished",
+        "2,,default,1,10,150,160,150,140,0,0,0,finished",
+    ]
+
+
+def test_several_runs_have_a_folder_each(trace: Path, tmp_path: Path) -> None:
+    run(flags(trace, out=tmp_path / "out", policies="fifo,srtf", seed_text="0,7"))
+    folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+
+    assert folders == {"fifo-seed0", "fifo-seed7", "srtf-seed0", "srtf-seed7"}
+    assert {path.name for path in (tmp_path / "out").glob("*.png")} == FIGURES
+    assert len(rows_of(tmp_path / "out" / "srtf-seed7" / "jobs.csv")) == 3
+
+
+def test_the_same_seed_gives_the_same_bytes(trace: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        settings = ("placement=random",)
+        run(flags(trace, out=tmp_path / name, policies="tiresias-las", settings=settings))
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")} for name in "ab"
+    )
+
+    assert {name for name in first if first[name] != second[name]} == {"summary.json"}  # wall_s
+
+
+def test_the_summary_says_how_to_repeat_the_run(trace: Path, tmp_path: Path) -> None:
+    run(flags(trace, out=tmp_path / "out"))
+    setup = json.loads((tmp_path / "out" / "summary.json").read_text())["setup"]
+
+    assert (setup["trace"], setup["format"], setup["cluster"]) == (str(trace), "tiresias", "1x2")
+    assert setup["runs"] == [
+        {"name": "fifo", "policy": "fifo", "settings": {"placement": "count"}, "seed": 0}
+    ]
+
+
+def test_results_are_not_overwritten_unless_one_says_so(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(flags(trace, out=out, policies="fifo,srtf"))
+    (out / "fifo" / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"results of a simulation already; .* --overwrite"):
+        run(flags(trace, out=out))
+    run(flags(trace, out=out, overwrite=True))
+
+    left = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert left == {"jobs.csv", "timeline.csv", "summary.json", "fifo/notes.txt", *FIGURES}
+
+
+def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(flags(trace, policies="srtf,fifo", seeds=3))
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith("●")]
+
+    assert lines[0] == "3 jobs of jobs.csv on 2 GPUs (1x2)"
+    assert [row.split()[1] for row in rows] == ["srtf", "fifo"]
+    assert "133.3 ±0.0" in rows[1]
+    assert any("95% confidence interval of the mean over 3 seeds" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (("thresholds=10",), {"fifo": {}, "tiresias-las": {"thresholds": "10"}}),
+        (
+            ("placement=count", "fifo.placement=random"),
+            {"fifo": {"placement": "random"}, "tiresias-las": {"placement": "count"}},
+        ),
+        (
+            ("tiresias-las.thresholds=3200,7200",),
+            {"fifo": {}, "tiresias-las": {"thresholds": "3200,7200"}},
+        ),
+    ],
+)
+def test_a_setting_goes_to_whom_it_names_or_to_all_that_take_it(
+    settings: tuple[str, ...], expected: dict[str, dict[str, str]]
+) -> None:
+    from motet.interfaces.cli.policy_settings import experiments
+
+    found = experiments("fifo,tiresias-las", settings, [0])
+
+    assert {experiment.policy: experiment.settings for experiment in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"policies": "fifo,tireias-las"}, "did you mean 'tiresias-las'"),
+        ({"policies": "fifo,fifo"}, "fifo is named twice"),
+        ({"policies": ","}, "names no policy"),
+        ({"policies": "./nothing.py"}, "no such file"),
+        ({"settings": ("thresholds=1",)}, "unknown parameter of fifo 'thresholds'"),
+        ({"settings": ("placement=count", "placement=skew")}, "given twice"),
+        ({"settings": ("placement",)}, "write NAME=VALUE"),
+        ({"settings": ("srtf.placement=count",)}, "unknown policy of this run 'srtf'"),
+        ({"settings": ("placement=corner",)}, "unknown placement 'corner'"),
+        ({"cluster": "many"}, "MACHINESxGPUS"),
+        ({"seed_text": "one"}, "different whole numbers"),
+        ({"seed_text": "1,1"}, "different whole numbers"),
+        ({"seed_text": "1,2", "seeds": 3}, "give one of the two"),
+        ({"cluster": "1x1"}, r"jobs.csv:2: .*2 GPUs, the cluster has 1"),
+        ({"format_name": "tiresia"}, "did you mean 'tiresias'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_simulated_is_refused(
+    trace: Path, wrong: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((BadInput, UnknownName), match=message):
+        run(flags(trace, **wrong))
+
+
+def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path) -> None:
+    ended = run_motet(
+        *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "fifo,srtf"),
+        *("--set", "placement=count", "--jobs", "2", "-o", "json"),
+    )
+
+    assert (ended.code, ended.err, ended.left_running) == (0, "", {})
+    assert [run["finished"] for run in json.loads(ended.out)["runs"]] == [3, 3]
+
+
+def test_bad_input_is_one_line_and_exit_code_2(trace: Path) -> None:
+    ended = run_motet("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "fifio")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_ctrl_c_ends_all_runs_at_once(tmp_path: Path) -> None:
+    endless = [(0, 10**8 + number, 1) for number in range(40)]
+    trace = write_trace(tmp_path / "jobs.csv", endless)
+    running = motet_process(
+        *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "tiresias-las,sf"),
+        *("--set", "tiresias-las.thresholds=", "--set", "quantum_s=1", "--jobs", "2"),
+    )
+    running.wait_until(lambda: sum("spawn_main" in it for it in running.descendants().values()) > 0)
+    code, out, err = running.end(signal.SIGINT)
+
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert running.descendants() == {}

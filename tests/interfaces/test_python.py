@@ -1,0 +1,40 @@
+"""`from motet import simulate, load_trace`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from motet import BadInput, load_trace, simulate
+from small_traces import QUEUE_OF_THREE, workload_of, write_trace
+
+
+def test_a_path_a_trace_and_a_workload_give_the_same_jobs(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "jobs.csv", QUEUE_OF_THREE)
+    settings = {"cluster": "1x2", "policy": "fifo", "placement": "count"}
+    results = [simulate(path, **settings), simulate(load_trace(path), **settings)]
+    made = simulate(workload_of(QUEUE_OF_THREE), **settings)
+
+    assert results[0].jobs.equals(results[1].jobs)
+    assert made.jobs["end_time"].tolist() == results[0].jobs["end_time"].tolist()
+    assert results[0].summary["trace_sha256"] == results[1].summary["trace_sha256"]
+
+
+def test_settings_are_python_values() -> None:
+    result = simulate(
+        workload_of(QUEUE_OF_THREE), "1x2", thresholds=(10, 50), promote_knob=2, placement="count"
+    )
+
+    assert result.summary["params"]["thresholds"] == (10, 50)
+    assert result.summary["params"]["promote_knob"] == 2
+
+
+def test_an_unknown_setting_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(BadInput, match=r"unknown parameter .*; known: .*placement"):
+        simulate(workload_of(QUEUE_OF_THREE), "1x2", "fifo", threshold=3)
+
+
+def test_a_gang_that_can_never_fit_is_refused() -> None:
+    with pytest.raises(BadInput, match="needs 2 GPUs"):
+        simulate(workload_of(QUEUE_OF_THREE), "1x1", "fifo")

@@ -1,0 +1,51 @@
+"""Several runs at once give what one after the other gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.interfaces.simulation_runs import run_all
+from motet.sim.experiment import Experiment
+from small_traces import QUEUE_OF_THREE, scenario_of
+
+SCENARIO = scenario_of(QUEUE_OF_THREE, 2)
+EXPERIMENTS = [Experiment(policy) for policy in ("fifo", "srtf", "tiresias-las")]
+
+
+def test_processes_change_nothing_but_the_time_that_it_takes() -> None:
+    alone = run_all(EXPERIMENTS, SCENARIO, processes=1)
+    together = run_all(EXPERIMENTS, SCENARIO, processes=2)
+
+    assert [run.policy for run in together] == ["fifo", "srtf", "tiresias-las"]
+    for one, other in zip(alone, together, strict=True):
+        assert list(one.job_rows()) == list(other.job_rows())
+        assert {**one.summary, "wall_s": 0} == {**other.summary, "wall_s": 0}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_progress_ends_with_all_jobs_finished(processes: int) -> None:
+    reports: list[tuple[int, int]] = []
+    run_all(EXPERIMENTS[:2], SCENARIO, processes, lambda *report: reports.append(report))
+
+    assert dict(reports) == {0: 3, 1: 3}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_first_failure_ends_all(processes: int) -> None:
+    experiments = [Experiment("fifo"), Experiment("srtf")]
+
+    with pytest.raises(BadInput, match="j0 needs 2 GPUs, the cluster has 1"):
+        run_all(experiments, scenario_of(QUEUE_OF_THREE, 1), processes)
+
+
+def test_a_policy_of_ones_own_runs_in_a_process_too(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("from motet.policies.fifo import Fifo\nPOLICIES = {'my-fifo': Fifo}\n")
+    own, builtin = run_all([Experiment(str(mine)), Experiment("fifo")], SCENARIO, 2)
+
+    assert own.policy == "my-fifo"
+    np.testing.assert_array_equal(own.outcome.jct_us, builtin.outcome.jct_us)
