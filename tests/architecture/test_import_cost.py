@@ -20,6 +20,11 @@ with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(Syst
     main()
 assert "Usage" in said.getvalue()
 """
+SIMULATE = """
+import contextlib, io
+from motet.interfaces.cli import simulate_run, simulate, compare, policies
+from motet.interfaces import python
+"""
 PROBE = """
 import json, sys, time
 {action}
@@ -45,3 +50,8 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(action: str) -> None:
 def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
     cheapest_s = min(probe(action)[0] for _ in range(3))
     assert cheapest_s < MAX_CPU_S
+
+
+def test_simulating_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
+    _, packages = probe(SIMULATE)
+    assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()

@@ -7,13 +7,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.simulation_runs import run_all
 from motet.sim.experiment import Experiment
 from small_traces import QUEUE_OF_THREE, scenario_of
 
 SCENARIO = scenario_of(QUEUE_OF_THREE, 2)
 EXPERIMENTS = [Experiment(policy) for policy in ("fifo", "srtf", "tiresias-las")]
+
+BROKEN_POLICY = """\
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Broken:
+    memory_columns: ClassVar[dict[str, int]] = {}
+
+    def decide(self, snapshot):
+        return snapshot.jobz
+
+POLICIES = {"broken": Broken}
+"""
 
 
 def test_processes_change_nothing_but_the_time_that_it_takes() -> None:
@@ -40,6 +54,15 @@ def test_the_first_failure_ends_all(processes: int) -> None:
 
     with pytest.raises(BadInput, match="j0 needs 2 GPUs, the cluster has 1"):
         run_all(experiments, scenario_of(QUEUE_OF_THREE, 1), processes)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_in_a_policy_of_ones_own_names_its_line(tmp_path: Path, processes: int) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(BROKEN_POLICY)
+
+    with pytest.raises(MotetError, match=r"mine.py:9 in decide: AttributeError: .*'jobz'"):
+        run_all([Experiment(str(mine)), Experiment("fifo")], SCENARIO, processes)
 
 
 def test_a_policy_of_ones_own_runs_in_a_process_too(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +22,7 @@ from motet.domain.cluster import Cluster
 from motet.domain.errors import MotetError
 from motet.engine.catalogue import find_policies
 from motet.sim.experiment import Experiment
+from motet.sim.outcome import Outcome
 from motet.sim.results import SimulationResult
 from motet.sim.workload import Workload
 
@@ -64,9 +66,7 @@ def run_one(
 ) -> SimulationResult:
     """Simulate in this process; `report` is told how many jobs have finished."""
     started_s = time.perf_counter()
-    outcome = experiment.run(
-        scenario.workload, scenario.cluster, lambda finished, _: report(finished)
-    )
+    outcome = _outcome(experiment, scenario, report)
     report(len(scenario.workload))
     return SimulationResult(
         policy_name(experiment.policy),
@@ -76,6 +76,23 @@ def run_one(
         outcome,
         time.perf_counter() - started_s,
     )
+
+
+def _outcome(experiment: Experiment, scenario: Scenario, report: Callable[[int], None]) -> Outcome:
+    """Raises MotetError that names the line where a policy of the user's own failed."""
+    try:
+        return experiment.run(
+            scenario.workload, scenario.cluster, lambda finished, _: report(finished)
+        )
+    except MotetError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if Path(frame.filename) == Path(experiment.policy)]
+        if not own:
+            raise
+        place = f"{experiment.policy}:{own[-1].lineno} in {own[-1].name}"
+        raise MotetError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def policy_name(asked: str) -> str:
@@ -94,45 +111,59 @@ def cpu_count() -> int:
 def _run_in_processes(
     experiments: Sequence[Experiment], scenario: Scenario, processes: int, report: RunProgress
 ) -> list[SimulationResult]:
-    with (
-        _scoreboard(len(experiments)) as (path, scores),
-        ProcessPoolExecutor(processes, get_context("spawn")) as pool,
-    ):
+    with _scoreboard(len(experiments)) as (path, scores):
+        ended = _pooled(experiments, scenario, processes, lambda: _report_all(scores, report), path)
+    # Raised here, where no frame holds the pool: it must be gone before this process is.
+    if isinstance(ended, BrokenProcessPool):
+        raise MotetError(
+            "a simulation was killed, most likely because memory ran out; use fewer processes "
+            "(--jobs 1) or a shorter trace"
+        ) from ended
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+def _pooled(
+    experiments: Sequence[Experiment],
+    scenario: Scenario,
+    processes: int,
+    report: Callable[[], None],
+    scoreboard: Path,
+) -> list[SimulationResult] | BaseException:
+    """All results, or what ended the first run that failed."""
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         runs = [
-            pool.submit(_run_numbered, number, experiment, scenario, path)
+            pool.submit(_run_numbered, number, experiment, scenario, scoreboard)
             for number, experiment in enumerate(experiments)
         ]
-        try:
-            return _watch(runs, scores, report)
-        except BrokenProcessPool as error:
-            raise MotetError(
-                "a simulation was killed, most likely because memory ran out; use fewer processes "
-                "(--jobs 1) or a shorter trace"
-            ) from error
-        except BaseException:
-            _abandon(pool)
-            raise
+        failure = _watch(runs, report)
+        if failure is None:
+            return [run.result() for run in runs]
+        for run in runs:
+            run.cancel()
+        for process in active_children():
+            process.kill()
+        return failure
 
 
 def _watch(
-    runs: Sequence[Future[SimulationResult]], scores: NDArray[np.int64], report: RunProgress
-) -> list[SimulationResult]:
+    runs: Sequence[Future[SimulationResult]], report: Callable[[], None]
+) -> BaseException | None:
     """Report until all are done or one has failed."""
-    is_done = False
-    while not is_done:
+    waiting: set[Future[SimulationResult]] = set(runs)
+    while waiting:
         done, waiting = wait(runs, timeout=REPORT_EVERY_S, return_when=FIRST_EXCEPTION)
-        for number, finished in enumerate(scores.tolist()):
-            report(number, finished)
-        is_done = not waiting or any(run.exception() for run in done)
-    failed = next((run for run in runs if run.done() and run.exception()), None)
-    return [failed.result()] if failed else [run.result() for run in runs]
+        report()
+        failure = next((run.exception() for run in runs if run in done and run.exception()), None)
+        if failure is not None:
+            return failure
+    return None
 
 
-def _abandon(pool: ProcessPoolExecutor) -> None:
-    """Do not wait for the runs that have not failed."""
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in active_children():
-        process.kill()
+def _report_all(scores: NDArray[np.int64], report: RunProgress) -> None:
+    for number, finished in enumerate(scores.tolist()):
+        report(number, finished)
 
 
 @contextmanager

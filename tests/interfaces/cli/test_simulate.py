@@ -25,6 +25,39 @@ FIGURES = {
 }
 
 
+BROKEN_POLICY = """\
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass(frozen=True)
+class Broken:
+    memory_columns: ClassVar[dict[str, int]] = {}
+
+    def decide(self, snapshot):
+        return 1 / 0
+
+POLICIES = {"broken": Broken}
+"""
+LAZY_POLICY = """\
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from motet.domain.decision import Decision, Reasons, Wait
+
+@dataclass(frozen=True)
+class Lazy:
+    memory_columns: ClassVar[dict[str, int]] = {}
+
+    def decide(self, snapshot):
+        nothing = np.zeros_like(snapshot.jobs.gpus)
+        return Decision(nothing, Reasons(nothing + int(Wait.ORDER), nothing, nothing))
+
+POLICIES = {"lazy": Lazy}
+"""
+
+
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "jobs.csv", QUEUE_OF_THREE)
@@ -197,6 +230,31 @@ def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path)
 
     assert (ended.code, ended.err, ended.left_running) == (0, "", {})
     assert [run["finished"] for run in json.loads(ended.out)["runs"]] == [3, 3]
+
+
+def test_a_policy_that_fails_in_a_process_is_one_line_and_exit_code_1(
+    trace: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(BROKEN_POLICY)
+    ended = run_motet(
+        *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", f"fifo,{mine}"),
+        *("--jobs", "2"),
+    )
+
+    assert (ended.code, ended.out, ended.left_running) == (1, "", {})
+    assert ended.err == f"motet: error: {mine}:9 in decide: ZeroDivisionError: division by zero\n"
+
+
+def test_a_policy_that_runs_nobody_leaves_all_jobs_waiting(trace: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "lazy.py"
+    mine.write_text(LAZY_POLICY)
+    run(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
+
+    assert [row["state"] for row in rows_of(tmp_path / "out/lazy/jobs.csv")] == ["waiting"] * 3
+    summary = json.loads((tmp_path / "out/lazy/summary.json").read_text())
+    assert summary["runs"][0]["finished"] == 0
+    assert summary["runs"][0]["jct_s"]["mean"] is None
 
 
 def test_bad_input_is_one_line_and_exit_code_2(trace: Path) -> None:

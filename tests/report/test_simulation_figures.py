@@ -1,0 +1,107 @@
+"""Figures of simulations: what they show, and that nothing breaks them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.report.simulated_jobs import SimulatedJobs, paired
+from motet.report.simulation_figures import (
+    FIGURES,
+    jct_by_bin,
+    jct_cdf,
+    time_averages,
+    winners_and_losers,
+)
+
+RUN = SimulatedJobs(
+    label="fifo",
+    ids=("a", "b", "c", "d"),
+    gpus=np.array([4, 4, 5, 8]),
+    duration_s=np.array([799.9, 800, 10, 4000]),
+    jct_s=np.array([800.0, 900, 1000, 5000]),
+    queueing_delay_s=np.array([0.1, 100, 990, 1000]),
+    delay_causes_s={"fair_share": 90.1, "fragmentation": 1000, "policy_order": 1000},
+    gpu_count=16,
+    times_s=np.array([0.0, 10, 30]),
+    used_gpus=np.array([16, 8, 0]),
+    waiting_jobs=np.array([3, 1, 0]),
+)
+NOTHING = SimulatedJobs(
+    label="lazy",
+    ids=(),
+    gpus=np.array([], dtype=np.int64),
+    duration_s=np.array([]),
+    jct_s=np.array([]),
+    queueing_delay_s=np.array([]),
+    delay_causes_s={"fair_share": 0, "fragmentation": 0, "policy_order": 0},
+    gpu_count=16,
+    times_s=np.array([]),
+    used_gpus=np.array([], dtype=np.int64),
+    waiting_jobs=np.array([], dtype=np.int64),
+)
+
+
+def test_bins_are_cut_at_4_gpus_and_800_seconds() -> None:
+    assert RUN.bins.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("runs", [[RUN], [RUN, NOTHING], [NOTHING]], ids=["one", "two", "nothing"])
+def test_every_figure_can_be_drawn(name: str, runs: list[SimulatedJobs]) -> None:
+    figure = FIGURES[name](runs)
+    figure.canvas.draw()
+
+
+def test_the_completion_times_of_all_jobs_are_in_the_curve() -> None:
+    (axes,) = jct_cdf([RUN]).axes
+    (line,) = axes.get_lines()
+
+    assert line.get_xdata().tolist() == [800, 900, 1000, 5000]
+    assert line.get_ydata().tolist() == [0.25, 0.5, 0.75, 1]
+
+
+def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
+    figure = jct_cdf([RUN, replace(RUN), replace(RUN, label="srtf")])
+    (axes,) = figure.axes
+
+    assert len({line.get_color() for line in axes.get_lines()}) == 2
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
+
+
+def test_kinds_without_jobs_are_left_out() -> None:
+    small = replace(RUN, gpus=np.array([1, 1, 1, 1]))
+    (axes,) = jct_by_bin([small]).axes
+
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["small short (2)", "small long (2)"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1, max_size=20),
+    st.integers(1, 40),
+)
+def test_averages_over_time_keep_the_area(steps: list[tuple[int, int]], slices: int) -> None:
+    times_s = np.cumsum([0.0, *(length for length, _ in steps)])
+    values = np.array([*(value for _, value in steps), 0], dtype=np.float64)
+    edges, means = time_averages(times_s, values, slices)
+
+    assert np.sum(np.diff(edges) * means) == pytest.approx(sum(n * value for n, value in steps))
+
+
+def test_jobs_are_paired_by_id() -> None:
+    other = replace(RUN, ids=("d", "x", "a", "y"), jct_s=np.array([1.0, 2, 3, 4]))
+    same = paired(RUN, other)
+
+    assert same.ids == ("a", "d")
+    assert same.before_s.tolist() == [800, 5000]
+    assert same.after_s.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("other", [RUN, NOTHING], ids=["same", "nothing"])
+def test_two_runs_against_each_other_can_be_drawn(other: SimulatedJobs) -> None:
+    winners_and_losers(RUN, other).canvas.draw()
