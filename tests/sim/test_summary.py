@@ -77,6 +77,21 @@ def test_rho_of_two_jobs_in_turn() -> None:
     np.testing.assert_allclose(rho, [100 / 200, 200 / 150])
 
 
+@settings(max_examples=60, deadline=None)
+@given(rows=workloads)
+def test_rho_is_what_counting_the_jobs_second_by_second_gives(rows: Rows) -> None:
+    outcome = result_of(rows, 4, "srtf").outcome
+    submit, end = outcome.workload.submit_us // SECOND_US, outcome.columns["end_us"] // SECOND_US
+    present = [((submit <= now) & (now < end)).sum() for now in range(int(end.max()))]
+    jobs = zip(submit, end, outcome.workload.gpus, outcome.workload.duration_us, strict=True)
+    expected = [
+        (left - came) / (work_us / SECOND_US * max(1, gpus * np.mean(present[came:left]) / 4))
+        for came, left, gpus, work_us in jobs
+    ]
+
+    np.testing.assert_allclose(finish_time_fairness(outcome), expected)
+
+
 def test_a_job_without_duration_has_no_rho() -> None:
     rho = finish_time_fairness(result_of([(0, 0, 1), (0, 10, 1)]).outcome)
 

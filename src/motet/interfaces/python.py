@@ -8,6 +8,7 @@ from typing import Any
 
 from motet.domain.cluster import Cluster
 from motet.interfaces.simulation_runs import Scenario, run_one
+from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
@@ -38,12 +39,13 @@ def simulate(
 ) -> SimulationResult:
     """Replay a trace on a simulated cluster, in this process.
 
-    `trace`: what `load_trace` returned, a path, or a `Workload`. `cluster`: MACHINESxGPUS.
+    `trace`: what `load_trace` returned, a path, or a `Workload`. `cluster`: MACHINESxGPUS, or a
+    CSV or YAML file that lists machines.
     `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`. `settings`: as
     behind `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
     UnknownName for what cannot be simulated, a job that is wider than the cluster among them.
     """
-    machines = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
+    machines = open_cluster(cluster) if isinstance(cluster, str) else cluster
     experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
     experiment.check()
     return run_one(experiment, _scenario(trace, machines))

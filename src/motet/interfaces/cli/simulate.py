@@ -49,7 +49,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "--cluster",
     required=True,
     metavar="SPEC",
-    help="MACHINESxGPUS, for example 15x4, or a file that lists machines.",
+    help="MACHINESxGPUS, for example 15x4, or a .csv or .yaml file that lists machines.",
 )
 @policy_option(
     "--policy",

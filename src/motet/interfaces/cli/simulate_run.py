@@ -23,6 +23,7 @@ from motet.report.json_text import to_json
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.simulation_folder import FinishedRun, SimulationFolder
 from motet.report.simulation_table import simulation_summary
+from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
@@ -53,7 +54,7 @@ class SimulateFlags:
 def run(flags: SimulateFlags) -> None:
     """Simulate as the flags say and print the result. Raises MotetError."""
     wanted = experiments(flags.policies, flags.settings, _seeds(flags))
-    cluster = Cluster.parse(flags.cluster)
+    cluster = open_cluster(flags.cluster)
     folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
     trace = _read(flags, cluster)
     scenario = Scenario(trace.workload, trace.sha256, cluster)
@@ -133,7 +134,7 @@ def _bars() -> Progress:
 
 def _finished(name: str, experiment: Experiment, result: SimulationResult) -> FinishedRun:
     setup = {
-        "policy": experiment.policy,
+        "policy": _whole_path(experiment.policy),
         "settings": dict(experiment.settings),
         "seed": experiment.seed,
     }
@@ -147,10 +148,15 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, An
         "format": trace.format,
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),
-        "cluster": flags.cluster,
+        "cluster": _whole_path(flags.cluster),
         "machines": cluster.size,
         "gpus": cluster.gpu_count,
     }
+
+
+def _whole_path(given: str) -> str:
+    """A name stays; a file can be found from elsewhere, too."""
+    return str(Path(given).absolute()) if Path(given).is_file() else given
 
 
 def _show(
