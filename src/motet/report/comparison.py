@@ -100,7 +100,7 @@ def comparison(
     parts: list[RenderableType] = [Padding(_relative_table(labels, documents), (1, 0))]
     if duels:
         parts.append(Padding(_duel_table(duels), (0, 0, 1, 0)))
-    if len(duels) == 1:
+    if len(duels) == 1 and duels[0].winners + duels[0].losers:
         parts.append(Padding(_moves_table(duels[0]), (0, 0, 1, 0)))
     return Group(*parts, *(Text(note, style=QUIET_STYLE) for note in notes))
 

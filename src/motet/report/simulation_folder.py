@@ -157,8 +157,9 @@ def _read_run(path: Path) -> StoredRun:
 def _read_summary(path: Path) -> dict[str, Any]:
     try:
         summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
-        for key in ("runs", "setup"):
-            summary[key]
+        names = [run["name"] for run in summary["setup"]["runs"]]
+        if len(summary["runs"]) != len(names) or any(Path(name).name != name for name in names):
+            raise ValueError("its runs have no names")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path / SUMMARY}: not a simulation's summary ({error})") from error
     return summary

@@ -55,8 +55,8 @@ def run(flags: SimulateFlags) -> None:
     """Simulate as the flags say and print the result. Raises MotetError."""
     wanted = experiments(flags.policies, flags.settings, _seeds(flags))
     cluster = open_cluster(flags.cluster)
-    folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
     trace = _read(flags, cluster)
+    folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
     scenario = Scenario(trace.workload, trace.sha256, cluster)
     names = _run_names(wanted)
     with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:

@@ -1,0 +1,69 @@
+"""What is written can be read back; what is not ours is left alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from motet.domain.errors import BadInput, NotFound
+from motet.report.simulation_folder import FinishedRun, SimulationFolder, read_runs
+from small_traces import QUEUE_OF_THREE, result_of
+
+SETUP = {"policy": "fifo", "settings": {}, "seed": 0}
+
+
+def finished(name: str, policy: str = "fifo") -> FinishedRun:
+    result = result_of(QUEUE_OF_THREE, policy=policy)
+    return FinishedRun(name, result.summary, SETUP, result.job_rows(), result.simulated)
+
+
+def write(path: Path, *runs: FinishedRun, overwrite: bool = False) -> None:
+    SimulationFolder(path, overwrite=overwrite).write(runs, {"gpus": 2})
+
+
+def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    run = finished("fifo")
+    write(tmp_path, run)
+    (stored,) = read_runs(tmp_path)
+
+    assert stored.document["jct_s"] == run.document["jct_s"]
+    assert (stored.simulated.ids, stored.simulated.gpu_count) == (("j0", "j1", "j2"), 2)
+    for name in ("gpus", "jct_s", "queueing_delay_s", "duration_s", "times_s", "waiting_jobs"):
+        written, read = getattr(run.simulated, name), getattr(stored.simulated, name)
+        np.testing.assert_array_equal(written, read)
+
+
+def test_several_runs_read_back_in_their_order_together_or_alone(tmp_path: Path) -> None:
+    write(tmp_path, finished("b", "srtf"), finished("a", "fifo"))
+
+    assert [run.document["policy"] for run in read_runs(tmp_path)] == ["srtf", "fifo"]
+    assert [run.document["policy"] for run in read_runs(tmp_path / "a")] == ["fifo"]
+
+
+def test_overwriting_removes_the_earlier_simulation_only(tmp_path: Path) -> None:
+    write(tmp_path, finished("a"), finished("b"))
+    (tmp_path / "notes.txt").write_text("mine")
+    write(tmp_path, finished("fifo"), overwrite=True)
+
+    assert not (tmp_path / "a").exists()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert len(read_runs(tmp_path)) == 1
+
+
+def test_a_summary_cannot_name_folders_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path / "safe", finished("fifo"))
+    setup = {"gpus": 2, "runs": [{"name": "../safe"}]}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "summary.json").write_text(json.dumps({"runs": [{}], "setup": setup}))
+
+    with pytest.raises(BadInput, match="not a simulation's summary"):
+        write(tmp_path / "out", finished("fifo"), overwrite=True)
+    assert len(read_runs(tmp_path / "safe")) == 1
+
+
+def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        read_runs(tmp_path / "nowhere")
