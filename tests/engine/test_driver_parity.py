@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
+from motet.policies.gandiva import Gandiva
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.simulation import SameEverywhere, Simulation
 from motet.sim.workload import Workload
@@ -22,7 +24,7 @@ BLIND = {
     name: policy
     for name, policy in built_in_policies().items()
     if not getattr(policy, "knows_durations", False)
-}
+} | {"gandiva": partial(Gandiva, packing=False)}  # these machines do not slow down in company
 workloads = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=12
 ).map(sorted)

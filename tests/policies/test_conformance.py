@@ -48,7 +48,7 @@ class Watched:
         decision = self._policy.decide(snapshot)
         again = self._policy.decide(snapshot)
         gpus, wanted = decision.gpus, snapshot.jobs.gpus
-        assert gpus.sum() <= snapshot.gpu_count
+        assert decision.used_gpus <= snapshot.gpu_count
         assert np.isin(gpus, [0, *wanted]).all()
         assert ((gpus == 0) | (gpus == wanted)).all()
         assert decision.recheck_at_us > snapshot.now_us

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.snapshot import Placement
+from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 
 Ints = NDArray[np.int64]
@@ -49,8 +49,8 @@ class Decision:
     `gpus[i]`: how many GPUs job i has from now on (0: none). `places`: where, by row, for policies
     that choose machines themselves; the placement planner finds machines for the others, and keeps
     jobs that run where they are. `workers`, `servers`: for elastic jobs (None: their minimum).
-    `share`: of each GPU in percent, for packing (None: 100). `group`: jobs of one number take turns
-    on the same machines (None: nobody). `recheck_at_us`: decide again then even if nothing happens.
+    `share`: of each GPU in percent, where it is not all (None). `group`: two jobs of the same number
+    and the same `gpus` share them; UNKNOWN: alone (None: everybody). `recheck_at_us`: decide again then even if nothing happens.
     `memory`: new values of the policy's own columns.
     """
 
@@ -63,3 +63,14 @@ class Decision:
     group: Ints | None = None
     recheck_at_us: int = NEVER_US
     memory: Mapping[str, Ints] = field(default_factory=dict)
+
+    @property
+    def used_gpus(self) -> int:
+        """GPUs that are taken; those that two jobs share count once."""
+        total = int(self.gpus.sum())
+        if self.group is None:
+            return total
+        grouped = (self.group != UNKNOWN) & (self.gpus > 0)
+        rows = np.flatnonzero(grouped)
+        _, first = np.unique(self.group[rows], return_index=True)
+        return total - int(self.gpus[rows].sum()) + int(self.gpus[rows][first].sum())

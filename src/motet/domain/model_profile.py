@@ -1,7 +1,8 @@
 """What is known of deep-learning models before they run: sizes, skew, cost of a restart.
 
 Tiresias (Gu et al., NSDI 2019): sizes from table 3; a preemption of any of these models cost about
-a minute on its testbed (57 to 62 s).
+a minute on its testbed (57 to 62 s). `gpu_busy`: a third for VGG16 and VGG19 as the authors of Muri
+(Zhao et al., SIGCOMM 2022) measured, which is taken for VGG11 and AlexNet, too; high for the others.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """`largest_mb`: the largest tensor; `restart_s`: checkpoint, stop, start and restore."""
+    """`largest_mb`: the largest tensor; `gpu_busy`: share of an iteration in which the GPU works;
+    `restart_s`: checkpoint, stop, start and restore.
+    """
 
     name: str
     size_mb: float
     tensor_count: int
     largest_mb: float
+    gpu_busy: float = 0.9
     restart_s: float = DEFAULT_RESTART_S
 
     @property
@@ -33,10 +37,10 @@ UNKNOWN_MODEL = ModelProfile("unknown", 100.0, 200, 9.0)
 """Stands for a model without a profile: of a usual size, not skewed."""
 
 PROFILES = (
-    ModelProfile("VGG19", 548.1, 39, 392.0),
-    ModelProfile("VGG16", 527.8, 33, 392.0),
-    ModelProfile("VGG11", 506.8, 23, 392.0),
-    ModelProfile("AlexNet", 235.9, 17, 144.0),
+    ModelProfile("VGG19", 548.1, 39, 392.0, gpu_busy=0.35),
+    ModelProfile("VGG16", 527.8, 33, 392.0, gpu_busy=0.35),
+    ModelProfile("VGG11", 506.8, 23, 392.0, gpu_busy=0.35),
+    ModelProfile("AlexNet", 235.9, 17, 144.0, gpu_busy=0.35),
     ModelProfile("ResNet152", 230.2, 778, 9.0),
     ModelProfile("ResNet101", 170.4, 523, 9.0),
     ModelProfile("ResNet50", 97.7, 268, 9.0),

@@ -44,7 +44,7 @@ class ClusterState:
             return
         ran_us = np.where(jobs.held_gpus > 0, passed_us, 0)
         jobs.executed_us[:] += ran_us
-        jobs.attained_gpu_us[:] += ran_us * jobs.held_gpus
+        jobs.attained_gpu_us[:] += ran_us * jobs.held_gpus // np.where(jobs.partner < 0, 1, 2)
         jobs.waiting_us[:] += passed_us - ran_us
 
     def submitted(self, values: Mapping[str, int]) -> None:
@@ -56,18 +56,22 @@ class ClusterState:
                 "remaining_us": UNKNOWN,
                 "experiment": UNKNOWN,
                 "model": UNKNOWN,
+                "partner": UNKNOWN,
                 "rate": 10_000,
                 **values,
             }
         )
 
-    def started(self, number: int, placement: Placement) -> None:
-        """A job holds these GPUs from now on (and no others)."""
+    def started(self, number: int, placement: Placement, partner: int = UNKNOWN) -> None:
+        """A job holds these GPUs from now on (and no others), which `partner` may hold already."""
         jobs, row = self.table.jobs, self.table.row_of(number)
         self._take_back(number)
         self.placements[number] = placement
-        for machine, count in zip(*placement, strict=True):
-            self.free_gpus[machine] -= count
+        if partner == UNKNOWN:
+            for machine, count in zip(*placement, strict=True):
+                self.free_gpus[machine] -= count
+        else:
+            jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
         jobs.held_gpus[row] = sum(placement.counts)
         jobs.last_start_us[row] = self.now_us
         if jobs.first_start_us[row] == UNKNOWN:
@@ -116,6 +120,10 @@ class ClusterState:
 
     def _take_back(self, number: int) -> None:
         placement = self.placements.pop(number, None)
-        if placement is not None:
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        partner = int(jobs.partner[row])
+        if partner != UNKNOWN:
+            jobs.partner[row] = jobs.partner[self.table.row_of(partner)] = UNKNOWN
+        elif placement is not None:
             for machine, count in zip(*placement, strict=True):
                 self.free_gpus[machine] += count

@@ -5,6 +5,7 @@ Every driver calls `Engine.step` with the events of one instant and carries the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import Decision
 from motet.domain.errors import MotetError
 from motet.domain.policy import Policy
-from motet.domain.snapshot import Placement, Snapshot
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
@@ -63,23 +64,29 @@ class Engine:
 
     def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:
         """Take GPUs away first, then give them out in the policy's order."""
-        changes = self._changes(decision, snapshot)
+        partners = _partners(decision, snapshot)
+        changes = self._changes(decision, snapshot, partners)
         for change in changes:
             if change.held:
                 self.state.vacated(change.number)
         actions: list[Action] = [Preempt(c.number) for c in changes if not c.wanted]
         for change in changes:
             if change.wanted:
-                place = self._place(change, decision, snapshot)
-                self.state.started(change.number, place)
+                partner = partners.get(change.number, UNKNOWN)
+                partner = partner if partner in self.state.placements else UNKNOWN
+                place = self._place(change, partner, decision, snapshot)
+                self.state.started(change.number, place, partner)
                 kind = Migrate if change.held else Start
                 actions.append(kind(change.number, place))
         return actions
 
-    def _changes(self, decision: Decision, snapshot: Snapshot) -> list[_Change]:
+    def _changes(
+        self, decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]
+    ) -> list[_Change]:
         jobs = snapshot.jobs
         rows = np.flatnonzero(decision.gpus != jobs.held_gpus).tolist()
         rows += [row for row, place in decision.places.items() if self._is_elsewhere(row, place)]
+        rows += _regrouped(decision, snapshot, partners)
         if not rows:
             return []
         rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
@@ -89,12 +96,60 @@ class Engine:
     def _is_elsewhere(self, row: int, place: Placement) -> bool:
         return self.state.placements.get(int(self.state.jobs.number[row])) != place
 
-    def _place(self, change: _Change, decision: Decision, snapshot: Snapshot) -> Placement:
+    def _place(
+        self, change: _Change, partner: int, decision: Decision, snapshot: Snapshot
+    ) -> Placement:
+        if partner != UNKNOWN:
+            return self.state.placements[partner]
         chosen = decision.places.get(change.row)
         if chosen is not None:
             return chosen
         model = int(snapshot.jobs.model[change.row])
         return self._planner.place(self.state.free_gpus, change.wanted, model)
+
+
+def _partners(decision: Decision, snapshot: Snapshot) -> dict[int, int]:
+    """Who shares GPUs with whom, by job. Raises BrokenPolicy."""
+    if decision.group is None:
+        return {}
+    members: dict[int, list[int]] = {}
+    for row in np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0)).tolist():
+        members.setdefault(int(decision.group[row]), []).append(row)
+    partners: dict[int, int] = {}
+    for rows in members.values():
+        if len(rows) > 2 or len({int(decision.gpus[row]) for row in rows}) > 1:
+            raise BrokenPolicy("two jobs of equally many GPUs can share them, no others")
+        if len(rows) == 2:
+            one, other = (int(snapshot.jobs.number[row]) for row in rows)
+            partners |= {one: other, other: one}
+    return partners
+
+
+def _regrouped(decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]) -> list[int]:
+    """Rows of jobs that go on running but must move to come to a partner, or away from one."""
+    jobs, position = snapshot.jobs, decision.reasons.position
+    if not partners and not (jobs.partner != UNKNOWN).any():
+        return []
+    row_of = {number: row for row, number in enumerate(jobs.number.tolist())}
+
+    def wanted(row: int) -> int:
+        return partners.get(int(jobs.number[row]), UNKNOWN)
+
+    def comes(row: int) -> bool:
+        other = wanted(row)
+        is_new = other not in (UNKNOWN, int(jobs.partner[row]))
+        return is_new and bool(position[row] > position[row_of[other]])
+
+    def goes(row: int) -> bool:
+        if jobs.partner[row] == UNKNOWN or wanted(row) != UNKNOWN:
+            return False
+        other = row_of[int(jobs.partner[row])]
+        if not decision.gpus[other] or comes(other):
+            return False
+        return wanted(other) != UNKNOWN or bool(position[row] > position[other])
+
+    running = np.flatnonzero((jobs.held_gpus > 0) & (decision.gpus > 0)).tolist()
+    return [row for row in running if comes(row) or goes(row)]
 
 
 def _check(decision: Decision, snapshot: Snapshot) -> None:
@@ -105,7 +160,7 @@ def _check(decision: Decision, snapshot: Snapshot) -> None:
         )
     if len(gpus) != len(jobs):
         raise BrokenPolicy(f"{len(gpus)} allocations for {len(jobs)} jobs")
-    if decision.share is None and int(gpus.sum()) > snapshot.gpu_count:
-        raise BrokenPolicy(f"{int(gpus.sum())} GPUs allocated of {snapshot.gpu_count}")
+    if decision.used_gpus > snapshot.gpu_count:
+        raise BrokenPolicy(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
     if not ((gpus == 0) | (gpus == jobs.gpus) | (jobs.max_workers > jobs.min_workers)).all():
         raise BrokenPolicy("part of a gang was allocated; a rigid job gets all of its GPUs or none")

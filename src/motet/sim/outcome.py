@@ -81,7 +81,7 @@ class Recorder:
     def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
         """A decision holds from now on."""
         del actions
-        used = int(decision.gpus.sum())
+        used = decision.used_gpus
         waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
         self._series.append((state.now_us, used, waiting))
 

@@ -17,7 +17,7 @@ from motet.domain.actions import Action, Preempt
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.policy import Policy
-from motet.domain.snapshot import Placement, Queues
+from motet.domain.snapshot import UNKNOWN, Placement, Queues
 from motet.domain.units import NEVER_US
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
@@ -37,6 +37,7 @@ _OWN = {
     "finish_us": NEVER_US,
     "work_us": 0,
     "resumes_us": 0,
+    "company": UNKNOWN,
     "overhead_us": 0,
     "preemptions": 0,
     "migrations": 0,
@@ -50,6 +51,10 @@ class SpeedModel(Protocol):
 
     def speed(self, model: int, placement: Placement) -> int:
         """10,000 = as fast as alone and consolidated."""
+        ...
+
+    def shared(self, model: int, other: int) -> float:
+        """What is left of a job's speed beside a job of another model on the same GPUs, 0 to 1."""
         ...
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
@@ -67,6 +72,11 @@ class SameEverywhere:
         """See SpeedModel."""
         del model, placement
         return FULL_SPEED
+
+    def shared(self, model: int, other: int) -> float:
+        """See SpeedModel."""
+        del model, other
+        return 0.5
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
         """See SpeedModel."""
@@ -164,6 +174,7 @@ class Simulation:
         decision, actions = self._engine.decide()
         for action in actions:
             self._carry_out(action)
+        self._adapt_to_company()
         table = self._state.table
         table.column("wait_code")[:] = decision.reasons.code
         self._recheck_us = decision.recheck_at_us
@@ -194,21 +205,46 @@ class Simulation:
         if finish[row] == NEVER_US:
             return
         resumes_us = int(table.column("resumes_us")[row])
-        if now_us >= resumes_us:
-            speed = int(table.jobs.rate[row])
-            table.column("work_us")[row] = (int(finish[row]) - now_us) * speed // FULL_SPEED
-        else:
+        if now_us < resumes_us:
             table.column("overhead_us")[row] -= resumes_us - now_us
+        self._keep_progress(row)
         finish[row] = NEVER_US
 
+    def _keep_progress(self, row: int) -> None:
+        """Take what has been done off the work that is left."""
+        table, now_us = self._state.table, self._state.now_us
+        if now_us >= table.column("resumes_us")[row]:
+            left_us = int(table.column("finish_us")[row]) - now_us
+            table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
+
     def _begin(self, row: int, placement: Placement) -> None:
-        table, jobs, now_us = self._state.table, self._state.jobs, self._state.now_us
-        model = int(jobs.model[row])
+        jobs, now_us = self._state.jobs, self._state.now_us
         has_run = bool(jobs.first_start_us[row] < now_us)
-        cost_us = self._speeds.resume_cost_us(model, sum(placement.counts)) if has_run else 0
-        speed = self._speeds.speed(model, placement)
+        model, gpus = int(jobs.model[row]), sum(placement.counts)
+        cost_us = self._speeds.resume_cost_us(model, gpus) if has_run else 0
+        self._state.table.column("overhead_us")[row] += cost_us
+        self._go_on(row, now_us + cost_us)
+
+    def _adapt_to_company(self) -> None:
+        """Jobs whose partner came, left or changed run at another speed from now on."""
+        table, jobs = self._state.table, self._state.jobs
+        company = table.column("company")
+        changed = (company != jobs.partner) & (jobs.held_gpus > 0)
+        for row in np.flatnonzero(changed).tolist():
+            resumes_us = max(int(table.column("resumes_us")[row]), self._state.now_us)
+            self._keep_progress(row)
+            self._go_on(row, resumes_us)
+
+    def _go_on(self, row: int, resumes_us: int) -> None:
+        """Run from `resumes_us` on, as fast as the place and the company allow."""
+        table, jobs = self._state.table, self._state.jobs
+        model, partner = int(jobs.model[row]), int(jobs.partner[row])
+        speed = self._speeds.speed(model, self._state.placements[int(jobs.number[row])])
+        if partner != UNKNOWN:
+            other = int(jobs.model[table.row_of(partner)])
+            speed = max(round(speed * self._speeds.shared(model, other)), 1)
         jobs.rate[row] = speed
-        table.column("overhead_us")[row] += cost_us
-        table.column("resumes_us")[row] = now_us + cost_us
+        table.column("company")[row] = partner
+        table.column("resumes_us")[row] = resumes_us
         work_us = int(table.column("work_us")[row])
-        table.column("finish_us")[row] = now_us + cost_us - (-work_us * FULL_SPEED // speed)
+        table.column("finish_us")[row] = resumes_us - (-work_us * FULL_SPEED // speed)

@@ -24,15 +24,14 @@ from motet.domain.units import microseconds
 
 Ints = NDArray[np.int64]
 FULL_SPEED = 10_000
+_SHARING_LOSS = 0.95
 _SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
 
 
 class ProfiledSpeeds:
     """A `SpeedModel` from model profiles."""
 
-    def __init__(
-        self, sizes: Ints, models: Sequence[ModelProfile], restart_us: int | None
-    ) -> None:
+    def __init__(self, sizes: Ints, models: Sequence[ModelProfile], restart_us: int | None) -> None:
         """`sizes`: GPUs of each machine. `restart_us`: None: as the profiles say."""
         self._largest = int(sizes.max())
         self._models = models
@@ -44,6 +43,11 @@ class ProfiledSpeeds:
             return FULL_SPEED
         together = max(placement.counts) / min(sum(placement.counts), self._largest)
         return round(FULL_SPEED / (1 + _SLOWDOWN * self._profile(model).skew ** 2 * (1 - together)))
+
+    def shared(self, model: int, other: int) -> float:
+        """See SpeedModel. Two that keep the GPU busy all the time share it; idle time is filled."""
+        busy = self._profile(model).gpu_busy + self._profile(other).gpu_busy
+        return min(1.0, 1 / busy) * _SHARING_LOSS
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
         """See SpeedModel."""

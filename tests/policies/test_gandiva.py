@@ -1,0 +1,91 @@
+"""Gangs take turns, share GPUs while that pays, and move together when there is room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.domain.model_profile import profile_of
+from motet.domain.units import SECOND_US
+from motet.engine.decision_log import DecisionLog
+from motet.placement.planners import ConsolidatingPlanner
+from motet.policies.gandiva import Gandiva
+from motet.sim.outcome import Outcome
+from motet.sim.simulation import SameEverywhere, Simulation, SpeedModel
+from motet.sim.speeds import ProfiledSpeeds
+from motet.sim.workload import Workload
+
+
+def run(
+    rows: list[tuple[int, int, int]],
+    policy: Gandiva,
+    cluster: Any = (4,),
+    model: str = "",
+    log: DecisionLog | None = None,
+) -> Outcome:
+    machines = Cluster.of(cluster)
+    workload = Workload.of(
+        [str(number) for number in range(len(rows))],
+        [row[0] * SECOND_US for row in rows],
+        [row[1] * SECOND_US for row in rows],
+        [row[2] for row in rows],
+        models=[model] * len(rows),
+    )
+    speeds: SpeedModel = SameEverywhere()
+    if model:
+        speeds = ProfiledSpeeds(machines.gpus, [profile_of(model)], 0)
+    planner = ConsolidatingPlanner()
+    return Simulation(workload, machines, policy, planner, speeds, None, log).run()
+
+
+def ends_s(outcome: Outcome) -> list[float]:
+    return (outcome.columns["end_us"] / SECOND_US).tolist()
+
+
+def test_gangs_take_turns() -> None:
+    policy = Gandiva(quantum_s=10, packing=False)
+    outcome = run([(0, 20, 4), (0, 20, 4), (0, 20, 4)], policy)
+    assert ends_s(outcome) == [40, 50, 60]
+    assert outcome.columns["preemptions"].tolist() == [1, 1, 1]
+
+
+def test_without_contention_nobody_is_interrupted() -> None:
+    outcome = run([(0, 35, 2), (1, 35, 2)], Gandiva(quantum_s=10))
+    assert ends_s(outcome) == [35, 36]
+    assert outcome.columns["preemptions"].sum() == 0
+
+
+def test_two_that_leave_the_gpu_idle_run_at_once_on_the_same_gpus() -> None:
+    outcome = run([(0, 95, 4), (0, 95, 4)], Gandiva(quantum_s=10), model="VGG16")
+    assert ends_s(outcome) == pytest.approx([100, 100])
+    assert outcome.columns["preemptions"].sum() == 0
+    assert outcome.used_gpus.max() == 4
+
+
+def test_packing_that_slows_down_is_undone_at_the_end_of_the_slice() -> None:
+    outcome = run([(0, 20, 4), (0, 20, 4)], Gandiva(quantum_s=10))
+    # Ten seconds at half speed each, then turns of ten: 15 s of work are left to both.
+    assert ends_s(outcome) == [35, 40]
+    assert outcome.columns["preemptions"].tolist() == [1, 2]
+
+
+def test_who_stays_behind_is_fast_again() -> None:
+    outcome = run([(0, 10, 4), (0, 30, 4)], Gandiva(quantum_s=100))
+    # Both at half speed until the first has done its 10 s, then the second alone.
+    assert ends_s(outcome) == [20, 40]
+    assert outcome.columns["attained_gpu_us"].tolist() == [40 * SECOND_US, 120 * SECOND_US]
+
+
+def test_a_spread_job_moves_together_when_there_is_room() -> None:
+    log = DecisionLog()
+    run([(0, 15, 3), (0, 15, 3), (0, 60, 2)], Gandiva(quantum_s=10, packing=False), (4, 4), "", log)
+    moves = [entry for entry in log if entry.event == "migrate"]
+    assert [len(move.placement.machines) for move in moves] == [1]
+
+
+def test_a_slice_must_have_a_length() -> None:
+    with pytest.raises(BadInput, match="quantum_s=0"):
+        Gandiva(quantum_s=0)
