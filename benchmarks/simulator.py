@@ -1,7 +1,7 @@
 """CPU-seconds of simulations, with placement and wait reasons, after the kernels are compiled.
 
-Philly's log (82,247 jobs) where it is at hand, and generated workloads of growing size at a constant
-load, so that the cost of an event can be seen against the number of jobs.
+Philly's log (82,247 jobs) where it is at hand, and generated workloads of growing size at a
+constant load, so that the cost of an event can be seen against the number of jobs.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
-from motet.policies.gandiva import Gandiva
 from motet.placement.planners import ConsolidatingPlanner
+from motet.policies.gandiva import Gandiva
 from motet.sim.simulation import SameEverywhere, Simulation
 from motet.sim.workload import Workload
 

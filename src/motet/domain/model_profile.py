@@ -2,7 +2,7 @@
 
 Tiresias (Gu et al., NSDI 2019): sizes from table 3; a preemption of any of these models cost about
 a minute on its testbed (57 to 62 s). `gpu_busy`: a third for VGG16 and VGG19 as the authors of Muri
-(Zhao et al., SIGCOMM 2022) measured, which is taken for VGG11 and AlexNet, too; high for the others.
+(Zhao et al., SIGCOMM 2022) measured, taken for VGG11 and AlexNet, too; high for the others.
 """
 
 from __future__ import annotations

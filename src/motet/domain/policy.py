@@ -15,7 +15,7 @@ class Policy(Protocol):
     A frozen dataclass whose fields are its parameters. It performs no I/O, has no clock and does
     not know whether it drives a simulator or real machines. `memory_columns`: what it remembers of
     each job from decision to decision, with the value of a new job. An oracle says
-    `knows_durations: ClassVar[bool] = True`; all others find `remaining_us` UNKNOWN in a simulation.
+    `knows_durations: ClassVar[bool] = True`; the others find `remaining_us` UNKNOWN when simulated.
     """
 
     memory_columns: ClassVar[Mapping[str, int]]

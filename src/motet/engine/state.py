@@ -25,12 +25,16 @@ class ClusterState:
         driver_columns: Mapping[str, int],
         queues: Queues,
     ) -> None:
-        """`driver_columns`: what the driver keeps beside every job."""
+        """`driver_columns`: what the driver keeps beside every job.
+
+        `has_shared`: whether two jobs ever held the same GPUs.
+        """
         self.cluster = cluster
         self.table = ActiveTable({**memory_columns, **driver_columns})
         self.now_us = 0
         self.free_gpus: Ints = cluster.gpus.copy()
         self.placements: dict[int, Placement] = {}
+        self.has_shared = False
         self._memory_names = tuple(memory_columns)
         self._gpu_count = cluster.gpu_count
         self._queues = queues
@@ -44,7 +48,10 @@ class ClusterState:
             return
         ran_us = np.where(jobs.held_gpus > 0, passed_us, 0)
         jobs.executed_us[:] += ran_us
-        jobs.attained_gpu_us[:] += ran_us * jobs.held_gpus // np.where(jobs.partner < 0, 1, 2)
+        service_gpu_us = ran_us * jobs.held_gpus
+        if self.has_shared:
+            service_gpu_us //= np.where(jobs.partner == UNKNOWN, 1, 2)
+        jobs.attained_gpu_us[:] += service_gpu_us
         jobs.waiting_us[:] += passed_us - ran_us
 
     def submitted(self, values: Mapping[str, int]) -> None:
@@ -72,6 +79,7 @@ class ClusterState:
                 self.free_gpus[machine] -= count
         else:
             jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
+            self.has_shared = True
         jobs.held_gpus[row] = sum(placement.counts)
         jobs.last_start_us[row] = self.now_us
         if jobs.first_start_us[row] == UNKNOWN:

@@ -174,7 +174,8 @@ class Simulation:
         decision, actions = self._engine.decide()
         for action in actions:
             self._carry_out(action)
-        self._adapt_to_company()
+        if self._state.has_shared:
+            self._adapt_to_company()
         table = self._state.table
         table.column("wait_code")[:] = decision.reasons.code
         self._recheck_us = decision.recheck_at_us
