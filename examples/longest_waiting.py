@@ -1,6 +1,6 @@
 """A scheduling policy of one's own: who has waited longest goes first, for a while.
 
-    motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiting.py
+motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiting.py
 """
 
 from dataclasses import dataclass
