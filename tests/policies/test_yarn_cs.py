@@ -47,7 +47,7 @@ def test_the_head_waits_for_one_machine_though_enough_gpus_are_free() -> None:
 def test_nobody_overtakes_the_head() -> None:
     outcome, log = run([*HALF_USED, (1, 10, 4), (2, 5, 1)], YarnCs())
     assert starts_s(outcome) == [0, 0, 30, 30]
-    assert [entry.event for entry in log if entry.job == 3][0] == "behind_head"
+    assert next(entry.event for entry in log if entry.job == 3) == "behind_head"
 
 
 def test_after_its_patience_the_head_takes_what_there_is() -> None:
