@@ -83,7 +83,7 @@ def jct_by_bin(runs: Runs) -> Figure:
     """Average completion time of small and large, short and long jobs."""
     figure, axes = _figure(
         "Average completion time by kind of job",
-        "small: at most 4 GPUs; short: less than 800 s on GPUs; the number is how many there are",
+        "small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs",
     )
     groups = _by_label(runs)
     counts = np.bincount(runs[0].bins, minlength=len(BINS))
