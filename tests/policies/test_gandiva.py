@@ -81,9 +81,11 @@ def test_who_stays_behind_is_fast_again() -> None:
 
 def test_a_spread_job_moves_together_when_there_is_room() -> None:
     log = DecisionLog()
-    run([(0, 15, 3), (0, 15, 3), (0, 60, 2)], Gandiva(quantum_s=10, packing=False), (4, 4), "", log)
+    policy = Gandiva(quantum_s=10, packing=False)
+    outcome = run([(0, 15, 3), (0, 15, 3), (0, 60, 2)], policy, (4, 4), "", log)
     moves = [entry for entry in log if entry.event == "migrate"]
     assert [len(move.placement.machines) for move in moves] == [1]
+    assert outcome.columns["migrations"].tolist() == [0, 0, 1]
 
 
 def test_a_slice_must_have_a_length() -> None:

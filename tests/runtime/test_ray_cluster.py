@@ -66,7 +66,10 @@ def executor_processes() -> list[psutil.Process]:
 
 
 class EarlyAssassin(TrainObserver):
-    """Kills an executor while the job launches or sets up, at a random moment of it."""
+    """Kills an executor while the job launches or sets up, at a random moment of it.
+
+    The job does not get past that phase (or, of a short one, past the first epoch) before the kill.
+    """
 
     def __init__(self, seed: int, phase: str) -> None:
         self._random = random.Random(seed)
@@ -78,6 +81,12 @@ class EarlyAssassin(TrainObserver):
         if what.startswith(self._phase) and self._killer is None:
             self._killer = threading.Thread(target=self._kill_one)
             self._killer.start()
+        elif self._killer is not None:
+            self._killer.join()
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self.join()
 
     def _kill_one(self) -> None:
         pause = threading.Event()

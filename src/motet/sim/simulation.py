@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.actions import Action, Preempt
+from motet.domain.actions import Action, Migrate, Preempt
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.policy import Policy
@@ -197,6 +197,8 @@ class Simulation:
         if isinstance(action, Preempt):
             table.column("preemptions")[row] += 1
             return
+        if isinstance(action, Migrate):
+            table.column("migrations")[row] += 1
         self._begin(row, action.placement)
 
     def _stop(self, row: int) -> None:
