@@ -74,6 +74,16 @@ def test_short_durations_are_log_uniform() -> None:
     assert np.quantile(share, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.02)
 
 
+def test_every_size_and_every_part_of_a_bin_has_its_share() -> None:
+    jobs = drawn(3)
+    seconds = jobs.duration_us / 1e6
+    for size, long_jobs in ((1, 39), (4, 13), (8, 28), (16, 8), (32, 2)):
+        long_s = seconds[(jobs.gpus == size) & (seconds >= 800)]
+        assert len(long_s) == long_jobs
+        nth = np.log(np.sort(long_s) / 800) / np.log(9) * long_jobs
+        assert np.floor(nth + 1e-3).astype(int).tolist() == list(range(long_jobs))
+
+
 def test_lognormal_durations_have_their_median_and_deviation() -> None:
     logs = np.log(drawn(jobs=50_000, durations=parse_durations("lognormal:600,1.5")).duration_us)
 

@@ -35,14 +35,18 @@ class Durations(Protocol):
 
 @dataclass(frozen=True)
 class Bins:
-    """Tiresias' bins: log-uniform in 2 to 13.3 min for short jobs, in 13.3 to 120 min for long."""
+    """Tiresias' bins: log-uniform in 2 to 13.3 min for short jobs, in 13.3 to 120 min for long.
+
+    Stratified: the jobs of one size and bin are spread evenly over the bin, so that seeds differ in
+    who comes when rather than in how much work there is.
+    """
 
     def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
         """See Durations."""
         short = mix.is_short(gpus, rng)
         low = np.where(short, SHORTEST_S, SHORT_BELOW_S)
         high = np.where(short, SHORT_BELOW_S, LONGEST_S)
-        return _log_uniform(low, high, rng)
+        return _log_uniform(low, high, _stratified(2 * gpus + short, rng))
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class LogUniform:
         """See Durations."""
         del mix
         low, high = (np.full(len(gpus), limit) for limit in (self.low_s, self.high_s))
-        return _log_uniform(low, high, rng)
+        return _log_uniform(low, high, rng.uniform(size=len(gpus)))
 
 
 @dataclass(frozen=True)
@@ -105,5 +109,15 @@ def parse_durations(text: str) -> Durations:
     raise UnknownName("kind of --durations", kind, [each.partition(":")[0] for each in DURATIONS])
 
 
-def _log_uniform(low: Seconds, high: Seconds, rng: np.random.Generator) -> Seconds:
-    return np.exp(rng.uniform(np.log(low), np.log(high)))
+def _stratified(stratum: Ints, rng: np.random.Generator) -> Seconds:
+    """`(jobs,)` numbers in 0 to 1: of n jobs of a stratum, one in every nth, shuffled."""
+    drawn = np.empty(len(stratum))
+    for each in np.unique(stratum).tolist():
+        rows = np.flatnonzero(stratum == each)
+        drawn[rows] = rng.permutation(np.arange(len(rows)) + rng.uniform(size=len(rows)))
+        drawn[rows] /= len(rows)
+    return drawn
+
+
+def _log_uniform(low: Seconds, high: Seconds, quantile: Seconds) -> Seconds:
+    return low * (high / low) ** quantile

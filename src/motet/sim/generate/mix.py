@@ -51,11 +51,11 @@ class Mix:
         return [self.models[number] for number in order]
 
     def is_short(self, gpus: Ints, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """`(jobs,)`: which jobs are short, in the exact shares of the mix."""
+        """`(jobs,)`: which jobs are short, in the exact shares of the mix among every size."""
         short = np.zeros(len(gpus), dtype=bool)
-        is_small = gpus <= self.small_gpus
-        for members, share in ((is_small, self.short_of_small), (~is_small, self.short_of_large)):
-            rows = rng.permutation(np.flatnonzero(members))
+        for size in np.unique(gpus).tolist():
+            share = self.short_of_small if size <= self.small_gpus else self.short_of_large
+            rows = rng.permutation(np.flatnonzero(gpus == size))
             short[rows[: shares_of(len(rows), (share, 1 - share))[0]]] = True
         return short
 
