@@ -72,7 +72,7 @@ def trace() -> None:
     "--cluster",
     "cluster_spec",
     metavar="SPEC",
-    help="Compare what jobs ask for with this cluster, for example 15x4.",
+    help="Compare what jobs ask for with this cluster: 15x4, or a .csv or .yaml file.",
 )
 @output_option("--out", type=path_type, metavar="DIR", help="Write trace.png and trace.json there.")
 @json_option("Output")
@@ -86,15 +86,15 @@ def describe(
     as_json: bool,
 ) -> None:
     """Show how many jobs FILE holds, how large and long they are, and how they arrive."""
-    from motet.domain.cluster import Cluster
     from motet.interfaces.cli.results import print_result
     from motet.interfaces.cli.trace_screen import trace_document, trace_table
     from motet.report.folder import Folder
     from motet.report.json_text import to_json
+    from motet.sim.cluster_file import open_cluster
     from motet.sim.traces import read_trace
     from motet.sim.traces.summary import summarise
 
-    cluster = Cluster.parse(cluster_spec) if cluster_spec else None
+    cluster = open_cluster(cluster_spec) if cluster_spec else None
     folder = Folder(out) if out else None
     largest = cluster.gpu_count if cluster else None
     found = read_trace(file, format_name, skip_bad_rows, largest, throughputs)

@@ -82,13 +82,6 @@ def since_first(times_us: Sequence[int], unknown: Collection[int]) -> tuple[list
     return since, first_us
 
 
-def seconds_text(time_us: int) -> str:
-    """Microseconds as the shortest exact text in seconds: `12`, `0.5`."""
-    whole, rest = divmod(abs(time_us), SECOND_US)
-    text = f"{whole}.{rest:06}".rstrip("0") if rest else str(whole)
-    return f"-{text}" if time_us < 0 else text
-
-
 def _scaled(cell: str, unit_us: int) -> int:
     if cell.isdecimal() and len(cell) <= _MOST_DIGITS:
         return _in_range(int(cell) * unit_us)

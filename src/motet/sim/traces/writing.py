@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from motet.domain.errors import BadInput
-from motet.sim.traces.cells import seconds_text
+from motet.domain.units import exact_seconds
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.workload import Workload
 
@@ -42,9 +42,9 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         "job_id": workload.ids,
         "user": workload.users,
         "queue": [workload.queue_names[queue] for queue in workload.queue.tolist()],
-        "submit_time": [seconds_text(time_us) for time_us in workload.submit_us.tolist()],
+        "submit_time": [exact_seconds(time_us) for time_us in workload.submit_us.tolist()],
         "num_gpus": workload.gpus.tolist(),
-        "duration": [seconds_text(time_us) for time_us in workload.duration_us.tolist()],
+        "duration": [exact_seconds(time_us) for time_us in workload.duration_us.tolist()],
         "model": [models[model + 1] for model in workload.model.tolist()],
         **{name: (more or {}).get(name, empty) for name in MORE_COLUMNS},
     }

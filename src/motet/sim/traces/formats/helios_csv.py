@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import (
-    seconds_text,
     seconds_us,
     since_first,
     timestamp_us,
@@ -56,7 +56,7 @@ def _on_clock(cells: Cells | None, first_us: int) -> list[str]:
 
 def _seconds_since(cell: str, first_us: int) -> str:
     try:
-        return seconds_text(timestamp_us(cell) - first_us)
+        return exact_seconds(timestamp_us(cell) - first_us)
     except ValueError:
         return ""
 

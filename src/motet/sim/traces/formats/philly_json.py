@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from motet.sim.traces.cells import seconds_text, since_first, timestamp_us
+from motet.domain.units import exact_seconds
+from motet.sim.traces.cells import since_first, timestamp_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown
@@ -122,7 +123,9 @@ def _parsed(entry: Any) -> _Run:
     ]
     for start_us, end_us, _ in attempts:
         if end_us < start_us:
-            raise _Negative(f"an attempt ends {seconds_text(start_us - end_us)} s before it starts")
+            raise _Negative(
+                f"an attempt ends {exact_seconds(start_us - end_us)} s before it starts"
+            )
     gpus = [sum(len(machine["gpus"]) for machine in detail) for _, _, detail in attempts]
     return _Run(
         id=str(entry["jobid"]),
@@ -147,7 +150,7 @@ def _time(name: str, entry: Any) -> int:
 
 
 def _clock(time_us: int | None, first_us: int) -> str:
-    return "" if time_us is None else seconds_text(time_us - first_us)
+    return "" if time_us is None else exact_seconds(time_us - first_us)
 
 
 FORMAT = TraceFormat("philly-json", "Philly cluster_job_log (JSON)", read, looks_like=looks_like)

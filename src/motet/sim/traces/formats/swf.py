@@ -5,7 +5,8 @@ A processor counts as a GPU. -1 means that a value is not known.
 
 from __future__ import annotations
 
-from motet.sim.traces.cells import decimal_number, seconds_text, seconds_us, whole_number
+from motet.domain.units import exact_seconds
+from motet.sim.traces.cells import decimal_number, seconds_us, whole_number
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import WRONG_CELLS, Problems
@@ -71,8 +72,8 @@ def _clock(submit_us: list[int], wait: Cells, run_us: list[int]) -> dict[str, li
         except ValueError:
             waited_us = -1
         start_us = submitted + waited_us
-        starts.append(seconds_text(start_us) if waited_us >= 0 else "")
-        ends.append(seconds_text(start_us + ran) if waited_us >= 0 else "")
+        starts.append(exact_seconds(start_us) if waited_us >= 0 else "")
+        ends.append(exact_seconds(start_us + ran) if waited_us >= 0 else "")
     return {"start_time": starts, "end_time": ends}
 
 
