@@ -7,6 +7,7 @@ import pytest
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
+from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
@@ -16,16 +17,20 @@ from motet.sim.simulation import SameEverywhere, Simulation
 from motet.sim.workload import Workload
 
 
-def run(rows: list[tuple[int, int, int]], policy: YarnCs) -> tuple[Outcome, DecisionLog]:
+def run(
+    rows: list[tuple[int, int, int]], policy: YarnCs, queues: list[str] | None = None
+) -> tuple[Outcome, DecisionLog]:
     workload = Workload.of(
         [str(number) for number in range(len(rows))],
         [row[0] * SECOND_US for row in rows],
         [row[1] * SECOND_US for row in rows],
         [row[2] for row in rows],
+        queues=queues,
     )
+    known = Queues.without_quotas(workload.queue_names)
     log, cluster = DecisionLog(), Cluster.of([4, 4])
     planner = ConsolidatingPlanner()
-    simulation = Simulation(workload, cluster, policy, planner, SameEverywhere(), None, log)
+    simulation = Simulation(workload, cluster, policy, planner, SameEverywhere(), known, log)
     return simulation.run(), log
 
 
@@ -63,3 +68,38 @@ def test_a_gang_that_is_larger_than_a_machine_gets_whole_ones() -> None:
 def test_patience_is_not_negative() -> None:
     with pytest.raises(BadInput, match="locality_wait_s=-1"):
         YarnCs(locality_wait_s=-1)
+
+
+def test_a_queue_uses_no_more_than_its_quota_while_others_go_on() -> None:
+    rows = [(0, 10, 4), (0, 10, 2), (1, 10, 1), (2, 10, 4)]
+    outcome, log = run(rows, YarnCs(quotas="a:4,b:4"), ["a", "a", "a", "b"])
+    assert starts_s(outcome) == [0, 10, 10, 2]
+    assert [entry.event for entry in log if entry.job == 1] == ["quota", "start"]
+    assert outcome.waited_us[Wait.QUOTA].tolist() == [0, 10 * SECOND_US, 9 * SECOND_US, 0]
+
+
+def test_only_the_line_of_a_head_that_waits_is_held_up() -> None:
+    rows = [(0, 10, 3), (0, 30, 2), (1, 10, 4), (2, 5, 1)]
+    outcome, _ = run(rows, YarnCs(quotas="a:6,*:8"), ["a", "b", "a", "b"])
+    assert starts_s(outcome) == [0, 0, 10, 2]
+
+
+def test_a_job_without_a_queue_falls_under_the_quota_of_all_others() -> None:
+    outcome, _ = run([(0, 10, 2), (0, 10, 2)], YarnCs(quotas="*:2"), ["", ""])
+    assert starts_s(outcome) == [0, 10]
+
+
+@pytest.mark.parametrize(
+    ("quotas", "message"),
+    [("a", "write QUEUE:GPUS"), ("a:1,a:2", "each queue once"), ("a:x", "write QUEUE:GPUS")],
+)
+def test_quotas_must_be_readable(quotas: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        YarnCs(quotas=quotas)
+
+
+def test_quotas_of_unknown_queues_and_jobs_beyond_them_are_refused() -> None:
+    with pytest.raises(BadInput, match="no queue z"):
+        run([(0, 10, 2)], YarnCs(quotas="z:3"), ["a"])
+    with pytest.raises(BadInput, match="queue a asks for 2 GPUs, it has 1"):
+        run([(0, 10, 2)], YarnCs(quotas="a:1"), ["a"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,11 @@ class Queues:
 
     names: tuple[str, ...] = ("default",)
     quota_gpus: Ints = field(default_factory=lambda: np.array([UNKNOWN], dtype=np.int64))
+
+    @classmethod
+    def without_quotas(cls, names: tuple[str, ...]) -> Self:
+        """Queues that are only names."""
+        return cls(names, np.full(len(names), UNKNOWN, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,15 +1,19 @@
 """YARN's capacity scheduler as Tiresias compares itself with it (Gu et al., NSDI 2019, section 5).
 
 First in, first out, never preempted, always on as few machines as possible: the head of the line
-waits until so few machines can hold it, and everybody behind it waits, too.
+waits until so few machines can hold it, and everybody behind it waits, too. With quotas every queue
+(virtual cluster) is a line of its own that holds no more GPUs than it was given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.allocation.order import order_by, places_in
 from motet.domain.decision import Decision, Reasons, Wait
@@ -18,54 +22,143 @@ from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
 from motet.placement.machines import fewest_machines, in_order
 
+Ints = NDArray[np.int64]
+_EVERY_OTHER = "*"
+
 
 @dataclass(frozen=True)
 class YarnCs:
     """`locality_wait_s`: after waiting so long at the head of the line a job takes GPUs on any
-    machines (inf: it insists).
+    machines (inf: it insists). `quotas`: how many GPUs a queue may use, as "vc1:20,vc2:40,*:10";
+    * is every other queue, which else has no limit (none: one line for all).
     """
 
     locality_wait_s: float = float("inf")
+    quotas: str = ""
 
     memory_columns: ClassVar[dict[str, int]] = {"headed_us": NEVER_US}
 
     def __post_init__(self) -> None:
         if not self.locality_wait_s >= 0:
             raise BadInput(f"locality_wait_s={self.locality_wait_s}: give seconds, not below 0")
+        _ = self._quota_of
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Whoever runs goes on; then the others in order until one cannot be consolidated."""
-        jobs, now_us = snapshot.jobs, snapshot.now_us
-        gpus, free = jobs.held_gpus.copy(), snapshot.free_gpus.copy()
+        jobs = snapshot.jobs
         order = order_by(jobs.held_gpus == 0, jobs.submit_us, jobs.number)
-        waiting = order[np.count_nonzero(gpus) :].tolist()
-        headed_us = snapshot.memory["headed_us"].copy()
-        places: dict[int, Placement] = {}
-        code = np.where(gpus > 0, int(Wait.RUNS), int(Wait.BEHIND_HEAD))
-        recheck_us = NEVER_US
-        for row in waiting:
-            headed_us[row] = min(int(headed_us[row]), now_us)
-            wanted = int(jobs.gpus[row])
-            if wanted > free.sum():
-                code[row] = Wait.TOO_FEW_GPUS
+        filling = _Filling(snapshot, self._lines(snapshot))
+        for row in order[np.count_nonzero(jobs.held_gpus) :].tolist():
+            if filling.lines_left == 0:
                 break
-            place = in_order(np.argsort(-free, kind="stable"), free, wanted)
-            is_spread = len(place.machines) > fewest_machines(snapshot.cluster.gpus, wanted)
-            if is_spread and now_us < (until_us := self._patience_us(int(headed_us[row]))):
-                code[row], recheck_us = Wait.LOCALITY, until_us
-                break
-            free[list(place.machines)] -= place.counts
-            gpus[row], code[row], places[row] = wanted, Wait.RUNS, place
-        reasons = Reasons(code, np.full_like(gpus, free.sum()), places_in(order))
+            filling.offer(row, self.locality_wait_s)
+        return filling.decision(places_in(order))
+
+    @cached_property
+    def _quota_of(self) -> Mapping[str, int]:
+        """By queue. Raises BadInput."""
+        found: dict[str, int] = {}
+        for part in filter(None, self.quotas.split(",")):
+            name, _, gpus = part.strip().rpartition(":")
+            if not name or not gpus.isdecimal() or name in found:
+                raise BadInput(f"quotas={self.quotas}: {part!r}: write QUEUE:GPUS, each queue once")
+            found[name] = int(gpus)
+        return found
+
+    def _lines(self, snapshot: Snapshot) -> _Lines:
+        """Raises BadInput for a quota of a queue that is not there."""
+        names, quotas = snapshot.queues.names, self._quota_of
+        if not quotas:
+            return _Lines(np.zeros_like(snapshot.jobs.queue), np.array([NEVER_US]))
+        unknown = quotas.keys() - {*names, _EVERY_OTHER}
+        if unknown:
+            raise BadInput(f"quotas={self.quotas}: no queue {min(unknown)}; there are {names}")
+        others = quotas.get(_EVERY_OTHER, NEVER_US)
+        limits = np.array([quotas.get(name, others) for name in names] + [others])
+        return _Lines(snapshot.jobs.queue, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """`of`: by row, its line (UNKNOWN: the last); `limits`: how many GPUs each may hold."""
+
+    of: Ints
+    limits: Ints
+
+
+class _Filling:
+    """GPUs handed out one waiting job after the other; a line ends at the first that must wait."""
+
+    def __init__(self, snapshot: Snapshot, lines: _Lines) -> None:
+        jobs = snapshot.jobs
+        self._snapshot, self._lines = snapshot, lines
+        self._gpus, self._free = jobs.held_gpus.copy(), snapshot.free_gpus.copy()
+        self._headed_us = snapshot.memory["headed_us"].copy()
+        self._code = np.where(self._gpus > 0, int(Wait.RUNS), int(Wait.BEHIND_HEAD))
+        self._left = lines.limits.copy()
+        np.subtract.at(self._left, lines.of, self._gpus)
+        self._is_blocked = np.zeros(len(lines.limits), dtype=bool)
+        self._places: dict[int, Placement] = {}
+        self._recheck_us = NEVER_US
+        self.lines_left = len(np.unique(lines.of[self._gpus == 0]))
+
+    def offer(self, row: int, patience_s: float) -> None:
+        """Let the job start if it is at the head of its line and there is room for it."""
+        line, wanted = int(self._lines.of[row]), int(self._snapshot.jobs.gpus[row])
+        if wanted > self._lines.limits[line]:
+            name = self._snapshot.queues.names[line]
+            limit = int(self._lines.limits[line])
+            raise BadInput(f"quotas: a job of queue {name} asks for {wanted} GPUs, it has {limit}")
+        code, place = self._turn(row, line, wanted, patience_s)
+        self._code[row] = code
+        if place is None:
+            self.lines_left -= not self._is_blocked[line]
+            self._is_blocked[line] = True
+            return
+        self._free[list(place.machines)] -= place.counts
+        self._left[line] -= wanted
+        self._gpus[row], self._places[row] = wanted, place
+
+    def _turn(
+        self, row: int, line: int, wanted: int, patience_s: float
+    ) -> tuple[Wait, Placement | None]:
+        """Why the job must wait, or where it runs."""
+        if wanted > self._left[line]:
+            return Wait.QUOTA, None
+        if self._is_blocked[line]:
+            return Wait.BEHIND_HEAD, None
+        now_us = self._snapshot.now_us
+        self._headed_us[row] = min(int(self._headed_us[row]), now_us)
+        if wanted > self._free.sum():
+            return Wait.TOO_FEW_GPUS, None
+        place = in_order(np.argsort(-self._free, kind="stable"), self._free, wanted)
+        if len(place.machines) > fewest_machines(self._snapshot.cluster.gpus, wanted):
+            until_us = _patient_until_us(int(self._headed_us[row]), patience_s)
+            if now_us < until_us:
+                self._recheck_us = min(self._recheck_us, until_us)
+                return Wait.LOCALITY, None
+        return Wait.RUNS, place
+
+    def decision(self, position: Ints) -> Decision:
+        """What was handed out."""
+        jobs = self._snapshot.jobs
+        has_no_quota_left = (self._gpus == 0) & (jobs.gpus > self._left[self._lines.of])
+        self._code[has_no_quota_left] = Wait.QUOTA
+        free = np.full_like(self._gpus, self._free.sum())
         return Decision(
-            gpus, reasons, places, recheck_at_us=recheck_us, memory={"headed_us": headed_us}
+            self._gpus,
+            Reasons(self._code, free, position),
+            self._places,
+            recheck_at_us=self._recheck_us,
+            memory={"headed_us": self._headed_us},
         )
 
-    def _patience_us(self, headed_us: int) -> int:
-        """Until when a job that came to the head then insists on its locality."""
-        if self.locality_wait_s == float("inf"):
-            return NEVER_US
-        return headed_us + microseconds(self.locality_wait_s)
+
+def _patient_until_us(headed_us: int, patience_s: float) -> int:
+    """Until when a job that came to the head then insists on its locality."""
+    if patience_s == float("inf"):
+        return NEVER_US
+    return headed_us + microseconds(patience_s)
 
 
 POLICIES = {"yarn-cs": YarnCs}

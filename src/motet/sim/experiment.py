@@ -12,6 +12,7 @@ from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile, profile_of
 from motet.domain.policy import Policy
+from motet.domain.snapshot import Queues
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
 from motet.engine.ports import Journal
@@ -67,8 +68,8 @@ class Experiment:
         _check_sizes(workload, cluster)
         models = tuple(profile_of(name) for name in workload.model_names)
         planner, speeds = self._planner(models), self._speeds(cluster, models)
-        policy = self._policy()
-        return Simulation(workload, cluster, policy, planner, speeds, None, journal).run(report)
+        policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
+        return Simulation(workload, cluster, policy, planner, speeds, queues, journal).run(report)
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""
