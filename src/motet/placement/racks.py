@@ -1,0 +1,53 @@
+"""Consolidation where machines stand in racks: machines of one rack are closer than others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement
+from motet.placement.machines import consolidated, fewest_machines
+
+Ints = NDArray[np.int64]
+
+
+def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:
+    """As few racks as possible, and in each as few machines as possible.
+
+    One machine, if there is one that can hold the gang, as `consolidated` chooses it. Else, of the
+    racks that can, the one that needs the fewest machines for it, then the one with the fewest free
+    GPUs. If none can, all of the emptiest rack and the rest as above. `rack`: of each machine.
+    Raises ValueError if too few GPUs are free.
+    """
+    if gpus > free_gpus.sum() or gpus <= free_gpus.max():
+        return consolidated(free_gpus, gpus)
+    taken = np.zeros_like(free_gpus)
+    free = np.bincount(rack, free_gpus).astype(np.int64)
+    while gpus > 0:
+        able = np.flatnonzero(free >= gpus).tolist()
+        chosen = min(
+            able,
+            key=lambda number: (fewest_machines(free_gpus[rack == number], gpus), free[number]),
+            default=int(free.argmax()),
+        )
+        wanted = min(gpus, int(free[chosen]))
+        place = consolidated(np.where(rack == chosen, free_gpus, 0), wanted)
+        taken[list(place.machines)] = place.counts
+        gpus -= wanted
+        free[chosen] = 0
+    machines = np.flatnonzero(taken)
+    return Placement(tuple(machines.tolist()), tuple(taken[machines].tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class RackPlanner:
+    """Consolidates everybody, in one rack if that can be. `rack`: of each machine."""
+
+    rack: Ints
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        return consolidated_in_racks(free_gpus, gpus, self.rack)
