@@ -5,8 +5,8 @@ Every driver calls `Engine.step` with the events of one instant and carries the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
 Ints = NDArray[np.int64]
+Observe: TypeAlias = Callable[[int, Placement, int], None]
+"""See `LearningPlanner.observe`."""
 
 
 class _Change(NamedTuple):
@@ -49,6 +51,7 @@ class Engine:
         self._policy = policy
         self._journal = journal
         self._planner = planner
+        self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
 
     def decide(self) -> tuple[Decision, list[Action]]:
@@ -62,12 +65,27 @@ class Engine:
             self._journal.decided(snapshot.now_us, snapshot, decision, actions)
         return decision, actions
 
+    def finished(self, number: int) -> None:
+        """A job is done and leaves."""
+        self._tell_planner(number)
+        self.state.finished(number)
+
+    def _tell_planner(self, number: int) -> None:
+        """How fast a job that leaves its GPUs ran on them, unless somebody shared them."""
+        if self._observe is None or number not in self.state.placements:
+            return
+        jobs, row = self.state.jobs, self.state.table.row_of(number)
+        if jobs.partner[row] == UNKNOWN:
+            place = self.state.placements[number]
+            self._observe(int(jobs.model[row]), place, int(jobs.rate[row]))
+
     def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:
         """Take GPUs away first, then give them out in the policy's order."""
         partners = _partners(decision, snapshot)
         changes = self._changes(decision, snapshot, partners)
         for change in changes:
             if change.held:
+                self._tell_planner(change.number)
                 self.state.vacated(change.number)
         actions: list[Action] = [Preempt(c.number) for c in changes if not c.wanted]
         for change in changes:

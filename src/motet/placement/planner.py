@@ -21,3 +21,14 @@ class Planner(Protocol):
         `model`: index of the job's profile, or UNKNOWN. Raises ValueError if too few are free.
         """
         ...
+
+
+class LearningPlanner(Planner, Protocol):
+    """A planner that wants to hear how its placements did."""
+
+    def observe(self, model: int, placement: Placement, rate: int) -> None:
+        """A job that had these GPUs to itself leaves them; `rate`: its speed, as in `JobTable`.
+
+        Told of the same events in the same order, a planner places the same.
+        """
+        ...

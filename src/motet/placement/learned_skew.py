@@ -1,0 +1,93 @@
+"""Tiresias' placement with a PACKLIMIT that is learned while jobs run.
+
+What a profiler can see of a job is its model's skew, where it ran, and how fast. A gang that was
+spread is compared with the fastest that gangs of its model and size ran on as few machines and
+racks as can be, on the same types of GPU. Until there was one to compare with, it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from motet.domain.cluster import Cluster
+from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
+from motet.domain.snapshot import UNKNOWN, Placement
+from motet.estimate.pack_limit import PackLimit
+from motet.placement import machines
+from motet.placement.machines import Ints, fewest_machines
+from motet.placement.planner import Planner
+
+HURTS = 1.05
+"""A spread job that takes longer by this factor would better have been consolidated."""
+
+
+class _Kind(NamedTuple):
+    """Gangs whose speeds can be compared."""
+
+    model: int
+    gpus: int
+    types: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class LearnedSkewPlanner:
+    """`together` places models whose skew exceeds the limit; the others fill fragments."""
+
+    models: Sequence[ModelProfile]
+    cluster: Cluster
+    together: Planner
+    prior: float
+    _limit: PackLimit = field(init=False)
+    _fastest: dict[_Kind, int] = field(init=False, default_factory=dict)
+    _uncompared: dict[_Kind, list[int]] = field(init=False, default_factory=dict)
+    _fewest: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._limit = PackLimit(self.prior)
+
+    @property
+    def pack_limit(self) -> float:
+        """The limit as it is now."""
+        return self._limit.limit
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        if self._skew(model) > self._limit.limit:
+            return self.together.place(free_gpus, gpus, model)
+        return machines.fragments(free_gpus, gpus)
+
+    def observe(self, model: int, placement: Placement, rate: int) -> None:
+        """See `LearningPlanner.observe`."""
+        gpus = sum(placement.counts)
+        if gpus == 1 or model == UNKNOWN:
+            return
+        types = {int(self.cluster.type[machine]) for machine in placement.machines}
+        kind = _Kind(model, gpus, tuple(sorted(types)))
+        if self._is_consolidated(placement, gpus):
+            self._fastest[kind] = max(rate, self._fastest.get(kind, 0))
+            for spread_rate in self._uncompared.pop(kind, ()):
+                self._compare(kind, spread_rate)
+        elif kind in self._fastest:
+            self._compare(kind, rate)
+        else:
+            self._uncompared.setdefault(kind, []).append(rate)
+
+    def _compare(self, kind: _Kind, spread_rate: int) -> None:
+        is_hurt = spread_rate * HURTS < self._fastest[kind]
+        self._limit.add(self._skew(kind.model), is_hurt)
+
+    def _is_consolidated(self, placement: Placement, gpus: int) -> bool:
+        if gpus not in self._fewest:
+            rack_sizes = np.bincount(self.cluster.rack, self.cluster.gpus).astype(np.int64)
+            fewest_racks = fewest_machines(rack_sizes, gpus)
+            self._fewest[gpus] = fewest_machines(self.cluster.gpus, gpus), fewest_racks
+        racks = {int(self.cluster.rack[machine]) for machine in placement.machines}
+        return (len(placement.machines), len(racks)) == self._fewest[gpus]
+
+    def _skew(self, model: int) -> float:
+        profile = UNKNOWN_MODEL if model == UNKNOWN else self.models[model]
+        return profile.skew
