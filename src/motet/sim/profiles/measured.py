@@ -1,0 +1,113 @@
+"""The measurements that hold for the jobs and machines of one simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Self
+
+from motet.domain.cluster import Cluster
+from motet.sim.profiles.table import ByGpus, ModelName, ProfileTable, nearest
+
+DOES_NOT_FIT = 0.01
+"""What is left of two jobs' speed where their pair ran out of memory: a try that is soon undone."""
+
+
+class MeasuredSpeeds:
+    """Answers None, or full speed, where nothing was measured. A job's model is an index."""
+
+    def __init__(self, table: ProfileTable, models: Sequence[str], types: Sequence[str]) -> None:
+        """`models`: names by index. `types`: of every machine."""
+        self._table = table
+        self._keys = [table.named(name) for name in models]
+        self._names = [ModelName.of(name).model for name in models]
+        known = {kind for _, kind in table.alone}
+        self._types = [kind.lower() for kind in types]
+        self._known = sorted(known.intersection(self._types))
+        self._relative: dict[tuple[int, int, str], float] = {}
+        self.is_mixed = len(self._known) > 1
+        self.is_typed = bool(self._known)
+
+    @classmethod
+    def of(cls, table: ProfileTable, models: Sequence[str], cluster: Cluster) -> Self:
+        """For a simulation's models on its machines."""
+        return cls(table, models, [cluster.type_names[kind] for kind in cluster.type.tolist()])
+
+    def relative(self, model: int, gpus: int, machines: Iterable[int]) -> float:
+        """Speed on these machines, of which the slowest counts, against the fastest type here."""
+        return min(self._on_type(model, gpus, kind) for kind in self._kinds(machines))
+
+    def spread(self, model: int, gpus: int, machines: Iterable[int]) -> float | None:
+        """How many times as fast a gang is with every GPU on a machine of its own, 0 to 1."""
+        key = self._key(model)
+        if key is None:
+            return None
+        found = [self._table.spread.get((key, kind)) for kind in self._kinds(machines)]
+        return _least(found, gpus)
+
+    def beside(self, model: int, other: int, gpus: int, machines: Iterable[int]) -> float | None:
+        """What is left of a job's speed beside another on the same GPUs, 0 to 1."""
+        key, company = self._key(model), self._key(other)
+        if key is None or company is None:
+            return None
+        table, shares = self._table, list[ByGpus | None]()
+        for kind in self._kinds(machines):
+            together = table.beside.get((key, kind, company), {})
+            alone = table.alone.get((key, kind), {})
+            sizes = together.keys() & alone.keys()
+            shares.append({size: together[size] / alone[size] for size in sizes} or None)
+        share = _least(shares, gpus)
+        return None if share is None else min(max(share, DOES_NOT_FIT), 1.0)
+
+    def gpu_busy(self, model: int, gpus: int) -> float | None:
+        """Share of an iteration in which the GPU works."""
+        return self._of_model(self._table.gpu_busy, model, gpus)
+
+    def restart_s(self, model: int, gpus: int) -> float | None:
+        """Checkpoint, stop, start and restore."""
+        return self._of_model(self._table.restart_s, model, gpus)
+
+    def _of_model(self, column: dict[str, dict[int, float]], model: int, gpus: int) -> float | None:
+        found = column.get(self._names[model]) if model >= 0 and self._names else None
+        return nearest(found, gpus) if found else None
+
+    def _key(self, model: int) -> ModelName | None:
+        return self._keys[model] if model >= 0 and self._keys else None
+
+    def _kinds(self, machines: Iterable[int]) -> list[str]:
+        return sorted({self._types[machine] for machine in machines})
+
+    def _on_type(self, model: int, gpus: int, kind: str) -> float:
+        if kind not in self._known:
+            return 1.0
+        found = self._relative.get((model, gpus, kind))
+        if found is None:
+            key = self._key(model)
+            found = None if key is None else self._share_of_fastest(key, gpus, kind)
+            found = self._usual(gpus, kind) if found is None else found
+            self._relative[model, gpus, kind] = found
+        return found
+
+    def _share_of_fastest(self, key: ModelName, gpus: int, kind: str) -> float | None:
+        """None unless all types were measured with gangs of one size."""
+        columns = [self._table.alone.get((key, each), {}) for each in self._known]
+        sizes = set.intersection(*map(set, columns))
+        if not sizes:
+            return None
+        speeds = [nearest({size: column[size] for size in sizes}, gpus) for column in columns]
+        return speeds[self._known.index(kind)] / max(speeds)
+
+    def _usual(self, gpus: int, kind: str) -> float:
+        """The median of all models that were measured on all of these types."""
+        shares = [
+            self._share_of_fastest(model, gpus, kind)
+            for model in sorted({model for model, _ in self._table.alone})
+        ]
+        measured = [share for share in shares if share is not None]
+        return median(measured) if measured else 1.0
+
+
+def _least(found: Sequence[ByGpus | None], gpus: int) -> float | None:
+    """The least over all types; None unless all were measured."""
+    shares = [nearest(each, gpus) for each in found if each]
+    return min(shares) if shares and len(shares) == len(found) else None
