@@ -8,6 +8,7 @@ import pytest
 from motet.domain.model_profile import profile_of
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
+from motet.sim.profiles import MeasuredSpeeds, bundled_profiles
 from motet.sim.speeds import FULL_SPEED, ProfiledSpeeds
 
 VGG19, RESNET50 = 0, 1
@@ -45,10 +46,77 @@ def test_a_model_without_skew_hardly_minds() -> None:
 
 
 def test_two_idle_models_fill_each_others_gaps_and_two_busy_ones_do_not() -> None:
-    assert 2 * SPEEDS.shared(VGG19, VGG19) == pytest.approx(1.9)
-    assert 2 * SPEEDS.shared(RESNET50, RESNET50) < 1.1
+    assert 2 * SPEEDS.shared(VGG19, VGG19, spread(4)) == pytest.approx(1.9)
+    assert 2 * SPEEDS.shared(RESNET50, RESNET50, spread(4)) < 1.1
 
 
 def test_a_preemption_costs_what_the_profile_says_or_what_is_asked() -> None:
-    assert SPEEDS.resume_cost_us(VGG19, 8) == 60 * SECOND_US
+    assert 57 * SECOND_US < SPEEDS.resume_cost_us(RESNET50, 8) < SPEEDS.resume_cost_us(VGG19, 8)
+    assert SPEEDS.resume_cost_us(VGG19, 8) < 62 * SECOND_US
     assert ProfiledSpeeds(np.full(1, 4), [], 7).resume_cost_us(UNKNOWN, 8) == 7
+
+
+RACKS = np.repeat([0, 1, 2], 5)
+
+
+def in_racks(model: int, *machines: int) -> float:
+    models = [profile_of("vgg19"), profile_of("ResNet-50")]
+    speeds = ProfiledSpeeds(np.full(15, 4), models, None, RACKS)
+    return FULL_SPEED / speeds.speed(model, Placement(machines, (4,) * len(machines)))
+
+
+@pytest.mark.parametrize("model", [VGG19, RESNET50, UNKNOWN])
+def test_racks_apart_are_slower_than_machines_of_one_rack(model: int) -> None:
+    assert in_racks(model, 0, 1) == 1
+    assert in_racks(model, 0, 5) > 1.05
+    assert in_racks(model, 0, 5, 10) > in_racks(model, 0, 1, 5) > in_racks(model, 0, 1, 2)
+
+
+def test_a_gang_larger_than_a_rack_is_as_close_as_can_be_if_it_fills_one() -> None:
+    assert in_racks(VGG19, *range(6)) == 1
+    assert in_racks(VGG19, 0, 1, 2, 5, 6, 7) > 1
+
+
+def test_one_rack_is_as_no_racks() -> None:
+    models = [profile_of("vgg19")]
+    named = ProfiledSpeeds(np.full(15, 4), models, None, np.full(15, 7))
+    for counts in [(4,), (4, 4), (2, 2, 2, 2), (1, 3)]:
+        assert named.speed(0, spread(*counts)) == SPEEDS.speed(VGG19, spread(*counts))
+
+
+LM, VGG16 = 0, 1
+NAMES = ["LM (batch size 80)", "VGG16"]
+
+
+def on(*types: str) -> ProfiledSpeeds:
+    models = [profile_of(name) for name in NAMES]
+    measured = MeasuredSpeeds(bundled_profiles(), NAMES, types)
+    return ProfiledSpeeds(np.full(len(types), 4), models, None, None, measured)
+
+
+def test_machines_of_one_type_or_of_none_run_at_full_speed() -> None:
+    for types in (["K80"] * 4, ["gpu"] * 4, ["big", "small"] * 2):
+        assert on(*types).speed(LM, Placement((1,), (4,))) == FULL_SPEED
+
+
+def test_a_gang_on_mixed_types_runs_at_the_slowest_ones_speed() -> None:
+    speeds = on("V100", "K80", "K80")
+    mixed, slow = Placement((0, 1), (4, 4)), Placement((1, 2), (4, 4))
+    assert speeds.speed(LM, mixed) == speeds.speed(LM, slow)
+    assert speeds.speed(LM, slow) == round(FULL_SPEED * 28.29 / 231.2)
+
+
+def test_a_gang_spread_over_a_known_type_is_as_slow_as_was_measured() -> None:
+    speeds = on(*["P100"] * 8)
+    alone, halves = Placement((0, 1, 2, 3), (1, 1, 1, 1)), Placement((0, 1), (2, 2))
+    assert speeds.speed(LM, alone) == round(FULL_SPEED * 26.68 / 55.0)
+    assert speeds.speed(LM, alone) < speeds.speed(LM, halves) < FULL_SPEED
+
+
+def test_idle_time_and_restarts_are_as_measured_for_a_gang_of_that_size() -> None:
+    names = ["bert", "VGG16"]
+    measured = MeasuredSpeeds(bundled_profiles(), names, ["gpu"] * 8)
+    models = [profile_of(name) for name in names]
+    speeds = ProfiledSpeeds(np.full(8, 4), models, None, None, measured)
+    assert speeds.resume_cost_us(0, 4) == 10 * SECOND_US
+    assert speeds.shared(VGG16, VGG16, spread(1)) < speeds.shared(VGG16, VGG16, spread(4, 4))

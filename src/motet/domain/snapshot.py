@@ -34,7 +34,8 @@ class JobTable:
     `partner` (the job with which it shares its GPUs, or UNKNOWN).
 
     What is estimated: `remaining_us` (time that it still needs on its GPUs; UNKNOWN where nobody
-    knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated).
+    knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated), `alone_rate` (what
+    that is there while nobody shares its GPUs).
     """
 
     number: Ints
@@ -59,6 +60,7 @@ class JobTable:
     partner: Ints
     remaining_us: Ints
     rate: Ints
+    alone_rate: Ints
 
     def __len__(self) -> int:
         return len(self.number)

@@ -65,6 +65,7 @@ class ClusterState:
                 "model": UNKNOWN,
                 "partner": UNKNOWN,
                 "rate": 10_000,
+                "alone_rate": 10_000,
                 **values,
             }
         )

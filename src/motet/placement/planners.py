@@ -7,7 +7,7 @@ is consolidated, all others fill what is left over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.placement import machines
+from motet.placement.planner import Planner
 
 Ints = NDArray[np.int64]
 DEFAULT_PACK_LIMIT = 0.3
@@ -50,16 +51,20 @@ class FragmentPlanner:
 
 @dataclass(frozen=True)
 class SkewPlanner:
-    """Consolidates models whose skew exceeds `pack_limit`, and fills fragments with the others."""
+    """Consolidates models whose skew exceeds `pack_limit`, and fills fragments with the others.
+
+    `together`: places those that are consolidated.
+    """
 
     models: Sequence[ModelProfile] = ()
     pack_limit: float = DEFAULT_PACK_LIMIT
+    together: Planner = field(default_factory=ConsolidatingPlanner)
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
         """See `Planner.place`."""
         profile = UNKNOWN_MODEL if model == UNKNOWN else self.models[model]
         if profile.skew > self.pack_limit:
-            return machines.consolidated(free_gpus, gpus)
+            return self.together.place(free_gpus, gpus, model)
         return machines.fragments(free_gpus, gpus)
 
 

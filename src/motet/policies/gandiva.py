@@ -24,10 +24,10 @@ from motet.domain.decision import Decision, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
-from motet.placement.machines import consolidated, fewest_machines
+from motet.placement.machines import fewest_machines
+from motet.placement.racks import consolidated_in_racks
 
 Ints = NDArray[np.int64]
-_ALONE = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Gandiva:
 def _separate_the_slow(snapshot: Snapshot, partner: Ints, shuns_company: Ints) -> None:
     """Undo packing where two together are not faster than one alone."""
     row_of = _rows(snapshot)
-    rate = snapshot.jobs.rate
+    rate, alone = snapshot.jobs.rate.tolist(), snapshot.jobs.alone_rate.tolist()
     for row in np.flatnonzero(partner != UNKNOWN).tolist():
         other = row_of[int(snapshot.jobs.partner[row])]
-        if rate[row] + rate[other] <= _ALONE:
+        if rate[row] * alone[other] + rate[other] * alone[row] <= alone[row] * alone[other]:
             partner[row] = UNKNOWN
             shuns_company[row] = 1
 
@@ -156,7 +156,7 @@ def _one_move(snapshot: Snapshot, gpus: Ints, group: Ints) -> dict[int, Placemen
         now = snapshot.placements[int(jobs.number[row])]
         free = snapshot.free_gpus.copy()
         free[list(now.machines)] += now.counts
-        better = consolidated(free, int(gpus[row]))
+        better = consolidated_in_racks(free, int(gpus[row]), snapshot.cluster.rack)
         if len(better.machines) < machines:
             return {row: better}
     return {}

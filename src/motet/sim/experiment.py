@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput, UnknownName
-from motet.domain.model_profile import ModelProfile, profile_of
+from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
 from motet.engine.ports import Journal
 from motet.placement.ilp import IlpPlanner
+from motet.placement.learned_skew import LearnedSkewPlanner
 from motet.placement.planner import Planner
 from motet.placement.planners import (
     DEFAULT_PACK_LIMIT,
@@ -26,7 +28,9 @@ from motet.placement.planners import (
     RandomPlanner,
     SkewPlanner,
 )
+from motet.placement.racks import RackPlanner
 from motet.sim.outcome import Outcome
+from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
 from motet.sim.simulation import Progress, SameEverywhere, Simulation, SpeedModel
 from motet.sim.speeds import ProfiledSpeeds
 from motet.sim.workload import Workload
@@ -36,6 +40,7 @@ COMMON_SETTINGS = {
     "placement": "consolidate",
     "preemption_cost": "0",
     "pack_limit": str(DEFAULT_PACK_LIMIT),
+    "profiles": "bundled",
 }
 """Settings that every policy takes, with their defaults; a policy may prefer another placement."""
 
@@ -54,8 +59,8 @@ class Experiment:
     def check(self) -> None:
         """Raises BadInput or UnknownName for what cannot be run."""
         self._policy()
-        self._planner(())
-        self._speeds(Cluster.uniform(1, 1), ())
+        self._planner(Cluster.uniform(1, 1), ())
+        self._speeds(Cluster.uniform(1, 1), (), (), self._profiles())
 
     def run(
         self,
@@ -66,8 +71,10 @@ class Experiment:
     ) -> Outcome:
         """Simulate. Raises BadInput for a job that no machine can ever hold."""
         _check_sizes(workload, cluster)
-        models = tuple(profile_of(name) for name in workload.model_names)
-        planner, speeds = self._planner(models), self._speeds(cluster, models)
+        names, profiles = workload.model_names, self._profiles()
+        models = tuple(profiles.profile(name) for name in names)
+        planner = self._planner(cluster, models)
+        speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
         return Simulation(workload, cluster, policy, planner, speeds, queues, journal).run(report)
 
@@ -95,12 +102,12 @@ class Experiment:
         ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()
         return name, policy
 
-    def _planner(self, models: Sequence[ModelProfile]) -> Planner:
+    def _planner(self, cluster: Cluster, models: Sequence[ModelProfile]) -> Planner:
         match self._common()["placement"]:
             case "count":
                 return CountPlanner()
             case "consolidate":
-                return ConsolidatingPlanner()
+                return _consolidating(cluster)
             case "fragments":
                 return FragmentPlanner()
             case "ilp":
@@ -108,9 +115,15 @@ class Experiment:
             case "random":
                 return RandomPlanner(np.random.default_rng(self.seed))
             case "skew":
-                return SkewPlanner(models, self._pack_limit())
+                return self._skew_planner(cluster, models)
             case unknown:
                 raise UnknownName("placement", unknown, PLACEMENTS)
+
+    def _skew_planner(self, cluster: Cluster, models: Sequence[ModelProfile]) -> Planner:
+        together = _consolidating(cluster)
+        if self._common()["pack_limit"] == "auto":
+            return LearnedSkewPlanner(models, cluster, together, DEFAULT_PACK_LIMIT)
+        return SkewPlanner(models, self._pack_limit(), together)
 
     def _pack_limit(self) -> float:
         text = self._common()["pack_limit"]
@@ -119,14 +132,25 @@ class Experiment:
         except ValueError:
             limit = -1.0
         if not 0 <= limit <= 1:
-            raise BadInput(f"pack_limit={text}: give a skew, 0 to 1")
+            raise BadInput(f"pack_limit={text}: give a skew, 0 to 1, or auto")
         return limit
 
-    def _speeds(self, cluster: Cluster, models: Sequence[ModelProfile]) -> SpeedModel:
+    def _profiles(self) -> ProfileTable:
+        path = self._common()["profiles"]
+        return bundled_profiles() if path == "bundled" else open_profiles(Path(path))
+
+    def _speeds(
+        self,
+        cluster: Cluster,
+        models: Sequence[ModelProfile],
+        names: Sequence[str],
+        profiles: ProfileTable,
+    ) -> SpeedModel:
         cost_us = self._preemption_cost_us()
         if self._common()["placement"] == "count" and cost_us is not None:
             return SameEverywhere(cost_us)
-        return ProfiledSpeeds(cluster.gpus, models, cost_us)
+        measured = MeasuredSpeeds.of(profiles, names, cluster)
+        return ProfiledSpeeds(cluster.gpus, models, cost_us, cluster.rack, measured)
 
     def _preemption_cost_us(self) -> int | None:
         text = self._common()["preemption_cost"]
@@ -136,6 +160,12 @@ class Experiment:
         if cost_us < 0:
             raise BadInput(f"preemption_cost={text}: give seconds, not below 0, or 'profile'")
         return cost_us
+
+
+def _consolidating(cluster: Cluster) -> Planner:
+    """In one rack if there are several and that can be."""
+    has_racks = len(np.unique(cluster.rack)) > 1
+    return RackPlanner(cluster.rack) if has_racks else ConsolidatingPlanner()
 
 
 def _one(asked: str, found: Mapping[str, type[Policy]]) -> Mapping[str, type[Policy]]:

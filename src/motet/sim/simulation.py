@@ -53,7 +53,7 @@ class SpeedModel(Protocol):
         """10,000 = as fast as alone and consolidated."""
         ...
 
-    def shared(self, model: int, other: int) -> float:
+    def shared(self, model: int, other: int, placement: Placement) -> float:
         """What is left of a job's speed beside a job of another model on the same GPUs, 0 to 1."""
         ...
 
@@ -73,9 +73,9 @@ class SameEverywhere:
         del model, placement
         return FULL_SPEED
 
-    def shared(self, model: int, other: int) -> float:
+    def shared(self, model: int, other: int, placement: Placement) -> float:
         """See SpeedModel."""
-        del model, other
+        del model, other, placement
         return 0.5
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
@@ -147,7 +147,7 @@ class Simulation:
         done = table.column("finish_us") == self._state.now_us
         for number in sorted(table.jobs.number[done].tolist()):
             self._recorder.finished(number, self._state)
-            self._state.finished(number)
+            self._engine.finished(number)
 
     def _arrive(self) -> None:
         jobs, now_us = self._workload, self._state.now_us
@@ -242,10 +242,11 @@ class Simulation:
         """Run from `resumes_us` on, as fast as the place and the company allow."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
-        speed = self._speeds.speed(model, self._state.placements[int(jobs.number[row])])
+        place = self._state.placements[int(jobs.number[row])]
+        speed = jobs.alone_rate[row] = self._speeds.speed(model, place)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
-            speed = max(round(speed * self._speeds.shared(model, other)), 1)
+            speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
         jobs.rate[row] = speed
         table.column("company")[row] = partner
         table.column("resumes_us")[row] = resumes_us

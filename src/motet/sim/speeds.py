@@ -9,6 +9,19 @@ largest part has w workers, where w* could be together, is taken to run
 times as long. The square and c agree with what Tiresias measured: placement mattered for the VGG
 family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), and was worth
 a factor of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
+
+Machines of a rack are joined by RDMA, racks by Ethernet (the analysis of Philly's logs, Jeon et
+al., ATC 2019). A gang whose largest rack has r of its workers, where r* could be, takes longer by
+
+    (k + c * skew^2) * (1 - r / r*)
+
+of its time on one rack: to cross racks costs a skewed model as much again as to cross machines, and
+any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
+
+Where the type of the machines and the model are known, measurements take the place of formulas
+(`motet.sim.profiles`): a gang runs at the speed of its slowest machine against the fastest type of
+the cluster, loses by being spread what was lost with every GPU on a machine of its own, in
+proportion to 1 - w / w*, and shares GPUs as the pair did.
 """
 
 from __future__ import annotations
@@ -21,40 +34,99 @@ from numpy.typing import NDArray
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
+from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 
 Ints = NDArray[np.int64]
 FULL_SPEED = 10_000
 _SHARING_LOSS = 0.95
 _SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
+_RACK_SLOWDOWN = 0.2
+_NOTHING = ProfileTable()
 
 
 class ProfiledSpeeds:
-    """A `SpeedModel` from model profiles."""
+    """A `SpeedModel` from model profiles and measurements."""
 
-    def __init__(self, sizes: Ints, models: Sequence[ModelProfile], restart_us: int | None) -> None:
-        """`sizes`: GPUs of each machine. `restart_us`: None: as the profiles say."""
+    def __init__(
+        self,
+        sizes: Ints,
+        models: Sequence[ModelProfile],
+        restart_us: int | None,
+        racks: Ints | None = None,
+        measured: MeasuredSpeeds | None = None,
+    ) -> None:
+        """`sizes`, `racks`: GPUs and rack of each machine (None: one rack). `restart_us`: None: as
+        the profiles say.
+        """
         self._largest = int(sizes.max())
         self._models = models
         self._restart_us = restart_us
+        racks = np.zeros_like(sizes) if racks is None else racks
+        self._largest_rack = int(np.bincount(racks, sizes).max())
+        self._racks = racks if len(np.unique(racks)) > 1 else None
+        self._measured = measured or MeasuredSpeeds(_NOTHING, (), ["gpu"] * len(sizes))
 
     def speed(self, model: int, placement: Placement) -> int:
         """See SpeedModel."""
-        if len(placement.machines) == 1:
-            return FULL_SPEED
-        together = max(placement.counts) / min(sum(placement.counts), self._largest)
-        return round(FULL_SPEED / (1 + _SLOWDOWN * self._profile(model).skew ** 2 * (1 - together)))
+        speed = float(FULL_SPEED)
+        if len(placement.machines) > 1:
+            speed /= 1 + self._spread_slowdown(model, placement)
+        if self._measured.is_mixed:
+            gpus = sum(placement.counts)
+            speed *= self._measured.relative(model, gpus, placement.machines)
+        return max(round(speed), 1)
 
-    def shared(self, model: int, other: int) -> float:
-        """See SpeedModel. Two that keep the GPU busy all the time share it; idle time is filled."""
-        busy = self._profile(model).gpu_busy + self._profile(other).gpu_busy
-        return min(1.0, 1 / busy) * _SHARING_LOSS
+    def shared(self, model: int, other: int, placement: Placement) -> float:
+        """See SpeedModel. As the pair was measured; else, two that keep the GPU busy all the time
+        share it, and idle time is filled.
+        """
+        gpus = sum(placement.counts)
+        share = self._measured.beside(model, other, gpus, placement.machines)
+        if share is not None:
+            return share
+        busy = self._gpu_busy(model, gpus) + self._gpu_busy(other, gpus)
+        return min(1.0, 1 / max(busy, 1e-6)) * _SHARING_LOSS
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
         """See SpeedModel."""
-        del gpus
         if self._restart_us is not None:
             return self._restart_us
-        return microseconds(self._profile(model).restart_s)
+        restart_s = self._measured.restart_s(model, gpus)
+        return microseconds(self._profile(model).restart_s if restart_s is None else restart_s)
+
+    def _spread_slowdown(self, model: int, placement: Placement) -> float:
+        """By how much a gang on several machines takes longer; 0: not at all."""
+        gpus = sum(placement.counts)
+        most_together = min(gpus, self._largest)
+        together = max(placement.counts) / most_together
+        by_skew = _SLOWDOWN * self._profile(model).skew ** 2
+        when_spread = self._measured_slowdown(model, gpus, placement, most_together)
+        slowdown = (by_skew if when_spread is None else when_spread) * (1 - together)
+        if self._racks is not None:
+            slowdown += (_RACK_SLOWDOWN + by_skew) * self._part_in_other_racks(placement, gpus)
+        return slowdown
+
+    def _measured_slowdown(
+        self, model: int, gpus: int, placement: Placement, most_together: int
+    ) -> float | None:
+        """Per 1 - w / w*; None where nothing was measured."""
+        if not self._measured.is_typed or most_together == 1:
+            return None
+        spread = self._measured.spread(model, gpus, placement.machines)
+        return None if spread is None else (1 / spread - 1) / (1 - 1 / most_together)
+
+    def _part_in_other_racks(self, placement: Placement, gpus: int) -> float:
+        """1 - r / r*."""
+        assert self._racks is not None
+        in_rack: dict[int, int] = {}
+        for machine, count in zip(*placement, strict=True):
+            rack = int(self._racks[machine])
+            in_rack[rack] = in_rack.get(rack, 0) + count
+        return 1 - max(in_rack.values()) / min(gpus, self._largest_rack)
+
+    def _gpu_busy(self, model: int, gpus: int) -> float:
+        measured = self._measured.gpu_busy(model, gpus)
+        return self._profile(model).gpu_busy if measured is None else measured
 
     def _profile(self, model: int) -> ModelProfile:
         return UNKNOWN_MODEL if model == UNKNOWN else self._models[model]

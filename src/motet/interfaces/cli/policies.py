@@ -104,7 +104,8 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
     kinds = {
         "placement": "|".join(PLACEMENTS),
         "preemption_cost": "seconds, or profile",
-        "pack_limit": "a skew, 0 to 1, for placement=skew",
+        "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
+        "profiles": "a CSV file, or bundled",
     }
     preferred = {"placement": getattr(policy_class, "placement", COMMON_SETTINGS["placement"])}
     return [

@@ -51,6 +51,12 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="SPEC",
     help="MACHINESxGPUS, for example 15x4, or a .csv or .yaml file that lists machines.",
 )
+@input_option(
+    "--profiles",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Speeds and sizes of your models (CSV), beside those that come with Motet.",
+)
 @policy_option(
     "--policy",
     "policies",
@@ -115,4 +121,7 @@ def simulate(ctx: click.Context, /, **flags: Any) -> None:
 def _simulate(flags: Mapping[str, Any]) -> None:
     from motet.interfaces.cli.simulate_run import SimulateFlags, run
 
-    run(SimulateFlags(**flags))
+    profiles = flags["profiles"]
+    own = () if profiles is None else (f"profiles={profiles}",)
+    others = {name: value for name, value in flags.items() if name != "profiles"}
+    run(SimulateFlags(**others | {"settings": (*flags["settings"], *own)}))
