@@ -15,7 +15,7 @@ al., ATC 2019). A gang whose largest rack has r of its workers, where r* could b
 
     (k + c * skew^2) * (1 - r / r*)
 
-of its time on one rack: to cross racks costs a skewed model as much again as to cross machines, and
+of its shortest time: to cross racks costs a skewed model as much again as to cross machines, and
 any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
 
 Where the type of the machines and the model are known, measurements take the place of formulas
