@@ -121,7 +121,7 @@ def test_preemptions_cost_what_the_profiles_say() -> None:
 @pytest.mark.parametrize("text", ["maybe", "2", "-1"])
 def test_a_limit_that_is_no_skew_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="0 to 1, or auto"):
-        Experiment("fifo", {"placement": "skew", "pack_limit": text}).check()
+        Experiment("fifo", {"pack_limit": text}).check()
 
 
 def test_profiles_that_cannot_be_read_are_refused_before_anything_runs() -> None:

@@ -60,6 +60,7 @@ class Experiment:
         """Raises BadInput or UnknownName for what cannot be run."""
         self._policy()
         self._planner(Cluster.uniform(1, 1), ())
+        self._skew_planner(Cluster.uniform(1, 1), ())
         self._speeds(Cluster.uniform(1, 1), (), (), self._profiles())
 
     def run(
