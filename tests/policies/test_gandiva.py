@@ -25,6 +25,7 @@ def run(
     cluster: Any = (4,),
     model: str = "",
     log: DecisionLog | None = None,
+    cost_s: int = 0,
 ) -> Outcome:
     machines = Cluster.of(cluster)
     workload = Workload.of(
@@ -34,7 +35,7 @@ def run(
         [row[2] for row in rows],
         models=[model] * len(rows),
     )
-    speeds: SpeedModel = SameEverywhere()
+    speeds: SpeedModel = SameEverywhere(cost_s * SECOND_US)
     if model:
         speeds = ProfiledSpeeds(machines.gpus, [profile_of(model)], 0)
     planner = ConsolidatingPlanner()
@@ -50,6 +51,15 @@ def test_gangs_take_turns() -> None:
     outcome = run([(0, 20, 4), (0, 20, 4), (0, 20, 4)], policy)
     assert ends_s(outcome) == [40, 50, 60]
     assert outcome.columns["preemptions"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("cost_s", [5, 10, 25])
+def test_slices_that_a_restore_would_fill_are_lengthened(cost_s: int) -> None:
+    policy = Gandiva(quantum_s=10, packing=False)
+    outcome = run([(0, 20, 4), (0, 20, 4), (0, 20, 4)], policy, cost_s=cost_s)
+    assert outcome.is_finished.all()
+    resumed = outcome.columns["preemptions"] * cost_s * SECOND_US
+    assert outcome.columns["overhead_us"].tolist() == resumed.tolist()
 
 
 def test_without_contention_nobody_is_interrupted() -> None:

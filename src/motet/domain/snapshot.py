@@ -29,9 +29,9 @@ class JobTable:
     `max_workers`, `min_servers`, `max_servers` (equal for rigid jobs), `cpus`, `memory_bytes`.
 
     What happened to it: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it
-    does not run), `executed_us` (time on GPUs), `attained_gpu_us` (that times its
-    GPUs; half of it while they are shared), `waiting_us` (time since submission without GPUs),
-    `partner` (the job with which it shares its GPUs, or UNKNOWN).
+    does not run), `ready_us` (it restores its checkpoint until then), `executed_us` (time on
+    GPUs), `attained_gpu_us` (that times its GPUs; half of it while they are shared), `waiting_us`
+    (time since submission without GPUs), `partner` (shares its GPUs; UNKNOWN: nobody).
 
     What is estimated: `remaining_us` (time that it still needs on its GPUs; UNKNOWN where nobody
     knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated), `alone_rate` (what
@@ -54,6 +54,7 @@ class JobTable:
     first_start_us: Ints
     last_start_us: Ints
     held_gpus: Ints
+    ready_us: Ints
     executed_us: Ints
     attained_gpu_us: Ints
     waiting_us: Ints

@@ -60,7 +60,7 @@ class Gandiva:
             _pack(snapshot, memory["shuns_company"], filled, group)
         places: dict[int, Placement] = {}
         if self.migration and is_slice_end:
-            places = _one_move(snapshot, gpus, group)
+            places = _one_move(snapshot, gpus, group, self._has_just_begun(snapshot))
         is_busy = bool((code != Wait.RUNS).any()) or bool((group != UNKNOWN).any())
         is_busy = is_busy or (self.migration and _anybody_is_spread(snapshot))
         recheck_us = next_multiple(snapshot.now_us, self._quantum_us) if is_busy else NEVER_US
@@ -72,12 +72,18 @@ class Gandiva:
     def _quantum_us(self) -> int:
         return microseconds(self.quantum_s)
 
+    def _has_just_begun(self, snapshot: Snapshot) -> NDArray[np.bool_]:
+        """`(jobs,)`: who has not trained for half a slice since it was restored."""
+        jobs = snapshot.jobs
+        trained_us = snapshot.now_us - np.maximum(jobs.last_start_us, jobs.ready_us)
+        return (jobs.held_gpus > 0) & (2 * trained_us < self._quantum_us)
+
     def _fill(
         self, snapshot: Snapshot, ran_until_us: Ints, guest: NDArray[np.bool_], is_slice_end: bool
     ) -> Filled:
         """Everybody but guests, in turns."""
         jobs = snapshot.jobs
-        waits = jobs.held_gpus == 0 if not is_slice_end else np.zeros(len(jobs), dtype=bool)
+        waits = ~self._has_just_begun(snapshot) if is_slice_end else jobs.held_gpus == 0
         order = order_by(waits, ran_until_us, jobs.number)
         hosts = order[~guest[order]]
         filled = fill(hosts, jobs.gpus, snapshot.gpu_count, may_overtake=True)
@@ -142,10 +148,13 @@ def _join(row: int, host: int, snapshot: Snapshot, filled: Filled, group: Ints) 
     group[row] = group[host] = snapshot.jobs.number[host]
 
 
-def _one_move(snapshot: Snapshot, gpus: Ints, group: Ints) -> dict[int, Placement]:
+def _one_move(
+    snapshot: Snapshot, gpus: Ints, group: Ints, has_just_begun: NDArray[np.bool_]
+) -> dict[int, Placement]:
     """The most spread job that runs on alone and could be on fewer machines, and where."""
     jobs = snapshot.jobs
     stays = (gpus > 0) & (jobs.held_gpus > 0) & (group == UNKNOWN) & (jobs.partner == UNKNOWN)
+    stays &= ~has_just_begun
     if (gpus != jobs.held_gpus).any():
         return {}  # GPUs are given out now; tidy up when nothing else changes
     spread = [

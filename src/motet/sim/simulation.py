@@ -36,7 +36,6 @@ _WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
 _OWN = {
     "finish_us": NEVER_US,
     "work_us": 0,
-    "resumes_us": 0,
     "company": UNKNOWN,
     "overhead_us": 0,
     "preemptions": 0,
@@ -207,16 +206,16 @@ class Simulation:
         finish = table.column("finish_us")
         if finish[row] == NEVER_US:
             return
-        resumes_us = int(table.column("resumes_us")[row])
-        if now_us < resumes_us:
-            table.column("overhead_us")[row] -= resumes_us - now_us
+        ready_us = int(table.jobs.ready_us[row])
+        if now_us < ready_us:
+            table.column("overhead_us")[row] -= ready_us - now_us
         self._keep_progress(row)
         finish[row] = NEVER_US
 
     def _keep_progress(self, row: int) -> None:
         """Take what has been done off the work that is left."""
         table, now_us = self._state.table, self._state.now_us
-        if now_us >= table.column("resumes_us")[row]:
+        if now_us >= table.jobs.ready_us[row]:
             left_us = int(table.column("finish_us")[row]) - now_us
             table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
 
@@ -234,12 +233,12 @@ class Simulation:
         company = table.column("company")
         changed = (company != jobs.partner) & (jobs.held_gpus > 0)
         for row in np.flatnonzero(changed).tolist():
-            resumes_us = max(int(table.column("resumes_us")[row]), self._state.now_us)
+            ready_us = max(int(table.jobs.ready_us[row]), self._state.now_us)
             self._keep_progress(row)
-            self._go_on(row, resumes_us)
+            self._go_on(row, ready_us)
 
-    def _go_on(self, row: int, resumes_us: int) -> None:
-        """Run from `resumes_us` on, as fast as the place and the company allow."""
+    def _go_on(self, row: int, ready_us: int) -> None:
+        """Run from `ready_us` on, as fast as the place and the company allow."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         place = self._state.placements[int(jobs.number[row])]
@@ -249,6 +248,6 @@ class Simulation:
             speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
         jobs.rate[row] = speed
         table.column("company")[row] = partner
-        table.column("resumes_us")[row] = resumes_us
+        table.jobs.ready_us[row] = ready_us
         work_us = int(table.column("work_us")[row])
-        table.column("finish_us")[row] = resumes_us - (-work_us * FULL_SPEED // speed)
+        table.column("finish_us")[row] = ready_us - (-work_us * FULL_SPEED // speed)
