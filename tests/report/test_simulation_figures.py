@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from motet.report.simulated_jobs import SimulatedJobs, paired
 from motet.report.simulation_figures import (
     FIGURES,
+    fairness,
     jct_by_bin,
     jct_cdf,
     time_averages,
@@ -25,6 +26,7 @@ RUN = SimulatedJobs(
     duration_s=np.array([799.9, 800, 10, 4000]),
     jct_s=np.array([800.0, 900, 1000, 5000]),
     queueing_delay_s=np.array([0.1, 100, 990, 1000]),
+    rho=np.array([1.0, 0.5, 4, np.nan]),
     delay_causes_s={"fair_share": 90.1, "fragmentation": 1000, "policy_order": 1000},
     gpu_count=16,
     times_s=np.array([0.0, 10, 30]),
@@ -38,6 +40,7 @@ NOTHING = SimulatedJobs(
     duration_s=np.array([]),
     jct_s=np.array([]),
     queueing_delay_s=np.array([]),
+    rho=np.array([]),
     delay_causes_s={"fair_share": 0, "fragmentation": 0, "policy_order": 0},
     gpu_count=16,
     times_s=np.array([]),
@@ -71,6 +74,21 @@ def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
 
     assert len({line.get_color() for line in axes.get_lines()}) == 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
+
+
+def test_many_policies_are_told_apart_by_colour_or_dashes() -> None:
+    figure = jct_cdf([replace(RUN, label=f"policy {number}") for number in range(20)])
+    (axes,) = figure.axes
+
+    styles = {(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}
+    assert len(styles) == 20
+
+
+def test_jobs_without_a_rho_are_left_out_of_the_curve() -> None:
+    (axes,) = fairness([RUN]).axes
+    curve = axes.get_lines()[0]
+
+    assert curve.get_xdata().tolist() == [0.5, 1, 4]
 
 
 def test_kinds_without_jobs_are_left_out() -> None:

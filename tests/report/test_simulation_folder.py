@@ -10,14 +10,14 @@ import pytest
 
 from motet.domain.errors import BadInput, NotFound
 from motet.report.simulation_folder import FinishedRun, SimulationFolder, read_runs
-from small_traces import QUEUE_OF_THREE, result_of
+from small_traces import QUEUE_OF_THREE, finished_run, result_of
 
 SETUP = {"policy": "fifo", "settings": {}, "seed": 0}
 
 
 def finished(name: str, policy: str = "fifo") -> FinishedRun:
     result = result_of(QUEUE_OF_THREE, policy=policy)
-    return FinishedRun(name, result.summary, SETUP, result.job_rows(), result.simulated)
+    return finished_run(name, result, SETUP)
 
 
 def write(path: Path, *runs: FinishedRun, overwrite: bool = False) -> None:
@@ -31,9 +31,27 @@ def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
     assert stored.document["jct_s"] == run.document["jct_s"]
     assert (stored.simulated.ids, stored.simulated.gpu_count) == (("j0", "j1", "j2"), 2)
-    for name in ("gpus", "jct_s", "queueing_delay_s", "duration_s", "times_s", "waiting_jobs"):
+    columns = ("gpus", "jct_s", "queueing_delay_s", "duration_s", "rho", "times_s", "waiting_jobs")
+    for name in columns:
         written, read = getattr(run.simulated, name), getattr(stored.simulated, name)
         np.testing.assert_array_equal(written, read)
+
+
+def test_a_run_that_lost_a_row_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, finished("fifo"))
+    lines = (tmp_path / "fairness.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "fairness.csv").write_text("".join(lines[:-1]))
+
+    with pytest.raises(BadInput, match=r"fairness\.csv is of other jobs .* simulate it again"):
+        read_runs(tmp_path)
+
+
+def test_every_policy_has_a_gantt_chart_but_not_every_seed(tmp_path: Path) -> None:
+    write(tmp_path, finished("fifo-seed0"), finished("fifo-seed1"), finished("srtf", "srtf"))
+    charts = {path.parent.name for path in tmp_path.rglob("gantt.png")}
+
+    assert charts == {"fifo-seed0", "srtf"}
+    assert len(list(tmp_path.rglob("placements.csv"))) == 3
 
 
 def test_several_runs_read_back_in_their_order_together_or_alone(tmp_path: Path) -> None:

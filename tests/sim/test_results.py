@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +37,46 @@ def test_a_row_per_job_with_exact_seconds() -> None:
         ("a", "bob", "vc2", 1, "0.1", "0.1", "0.4", "0.3", "0", 0, 0, 0, "finished"),
         ("b", "ann", "vc1", 1, "1.000001", "1.000001", "3.500001", "2.5", "0", 0, 0, 0, "finished"),
     ]
+
+
+GIVES_UP = """\
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from motet.domain.decision import Decision, Reasons, Wait
+
+@dataclass(frozen=True)
+class GivesUp:
+    memory_columns: ClassVar[dict[str, int]] = {}
+
+    def decide(self, snapshot):
+        gpus, nothing = snapshot.jobs.gpus, np.zeros_like(snapshot.jobs.gpus)
+        if snapshot.now_us < 10_000_000:
+            running = np.where(snapshot.jobs.number == 0, gpus, 0)
+            reasons = Reasons(np.where(running, 0, int(Wait.ORDER)), nothing, nothing)
+            return Decision(running, reasons, recheck_at_us=10_000_000)
+        return Decision(nothing, Reasons(nothing + int(Wait.ORDER), nothing, nothing))
+
+POLICIES = {"gives-up": GivesUp}
+"""
+
+
+def test_of_jobs_that_never_finish_what_is_known_is_told(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(GIVES_UP)
+    result = result_of([(0, 50, 1), (0, 50, 1)], policy=str(mine))
+
+    assert list(result.job_rows()) == [
+        ("j0", "", "default", 1, "0", "0", "", "", "", 1, 0, 0, "waiting"),
+        ("j1", "", "default", 1, "0", "", "", "", "", 0, 0, 0, "waiting"),
+    ]
+    assert result.jobs["start_time"].tolist() == [0, pytest.approx(np.nan, nan_ok=True)]
+    assert result.jobs["queueing_delay"].isna().all()
+    assert result.summary["delay_causes_s"] == dict.fromkeys(result.summary["delay_causes_s"], 0)
+    assert list(result.placement_rows()) == [("j0", "m0", 1, "0", "10", "")]
+    assert list(result.fairness_rows()) == []
 
 
 @given(st.integers(-(10**15), 10**15))

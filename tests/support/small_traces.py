@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
+from motet.report.simulation_folder import FinishedRun
 from motet.sim.experiment import Experiment
 from motet.sim.results import SimulationResult
 from motet.sim.workload import Workload
@@ -41,6 +44,12 @@ def result_of(
     """Without placement, unless the settings ask for one."""
     experiment = Experiment(policy, {"placement": "count", **settings}, seed)
     return run_one(experiment, scenario_of(rows, gpus))
+
+
+def finished_run(name: str, result: SimulationResult, setup: Mapping[str, Any]) -> FinishedRun:
+    """What is written of a result."""
+    rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
+    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements)
 
 
 def write_trace(path: Path, rows: Rows) -> Path:

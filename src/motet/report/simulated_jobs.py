@@ -29,6 +29,9 @@ COLUMNS = (
 )
 """Of `jobs.csv`."""
 
+FAIRNESS_COLUMNS = ("job_id", "duration", "ideal_time", "rho")
+"""Of `fairness.csv`."""
+
 BINS = ("SS", "SL", "LS", "LL")
 """Small or large (more than 4 GPUs), then short or long (at least 800 s), as in Tiresias' table."""
 
@@ -39,7 +42,8 @@ LARGEST_SMALL_GPUS, SHORTEST_LONG_S = 4, 800.0
 class SimulatedJobs:
     """One run. The first columns have a row per finished job, the last three one per decision.
 
-    `duration_s`: time on GPUs. `delay_causes_s`: all jobs' waiting time, by cause.
+    `duration_s`: how long a job runs on its GPUs alone and consolidated. `rho`: its finish-time
+    fairness, NaN for jobs of no duration. `delay_causes_s`: their waiting time, by cause.
     """
 
     label: str
@@ -48,6 +52,7 @@ class SimulatedJobs:
     duration_s: Floats
     jct_s: Floats
     queueing_delay_s: Floats
+    rho: Floats
     delay_causes_s: Mapping[str, float]
     gpu_count: int
     times_s: Floats

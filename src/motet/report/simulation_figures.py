@@ -12,50 +12,50 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.report.palette import GRID, INK, QUIET_INK, job_colour
+from motet.report.figure_parts import (
+    LEGEND,
+    finish,
+    line_style,
+    logarithmic_durations,
+    name_durations,
+    name_ratios,
+    new_figure,
+    new_panels,
+    scale_time,
+)
+from motet.report.palette import GRID, QUIET_INK, job_colour
 from motet.report.simulated_jobs import BINS, SimulatedJobs, paired
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Runs = Sequence[SimulatedJobs]
 
-WIDTH_IN, HEIGHT_IN, DPI = 7.2, 4.0, 130
-PANEL_HEIGHT_IN = 1.05
 TIME_SLICES = 300
-_QUIET: dict[str, Any] = {"fontsize": 9, "color": QUIET_INK}
-_LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": INK}
 BIN_NAMES = ("small short", "small long", "large short", "large long")
 CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
-_UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
-_FEW_TICKS = "1 s, 10 s, 1 min, 10 min, 1 h, 10 h, 4 d, 40 d, 400 d"
-_MANY_TICKS = (
-    "1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, 2 h, 5 h, 10 h, 1 d"
-)
-_UNIT_S = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def jct_cdf(runs: Runs) -> Figure:
     """Share of jobs that completed within a time; logarithmic time."""
-    figure, axes = _figure("Job completion time", "share of jobs done within a time")
-    for colour, label, run in _coloured(runs):
+    figure, axes = new_figure("Job completion time", "share of jobs done within a time")
+    for style, label, run in _styled(runs):
         times_s = np.sort(np.maximum(run.jct_s, 1e-3))
         share = np.arange(1, len(times_s) + 1) / max(len(times_s), 1)
-        axes.step(times_s, share, where="post", color=colour, label=label, linewidth=1.8)
+        axes.step(times_s, share, where="post", label=label, linewidth=1.8, **style)
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    _duration_axis(axes, np.concatenate([run.jct_s for run in runs]))
-    return _finished(figure, axes)
+    logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
+    return finish(figure, axes)
 
 
 def utilisation(runs: Runs) -> Figure:
     """Share of the GPUs that jobs hold, a panel per policy (its first seed)."""
     firsts = [same[0] for same in _by_label(runs).values()]
-    figure, panels = _panels("GPU utilisation", "GPUs that jobs hold, over time", len(firsts))
+    figure, panels = new_panels("GPU utilisation", "GPUs that jobs hold, over time", len(firsts))
     start_s, span_s = _span(firsts)
     for place, (axes, run) in enumerate(zip(panels, firsts, strict=True)):
         if len(run.times_s) > 1:
@@ -67,21 +67,21 @@ def utilisation(runs: Runs) -> Figure:
         label: dict[str, Any] = {"fontsize": 9, "color": job_colour(place), "ha": "right"}
         axes.text(1, 1.04, run.label, transform=axes.transAxes, **label)
         axes.tick_params(labelbottom=place == len(firsts) - 1)
-        _scale_time(axes, span_s, is_named=place == len(firsts) - 1)
+        scale_time(axes.xaxis, span_s, is_named=place == len(firsts) - 1)
     return figure
 
 
 def queue_length(runs: Runs) -> Figure:
     """How many jobs have no GPUs."""
-    figure, axes = _figure("Queue length", "jobs without GPUs, over time")
+    figure, axes = new_figure("Queue length", "jobs without GPUs, over time")
     _draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
     axes.set_ylim(bottom=0)
-    return _finished(figure, axes)
+    return finish(figure, axes)
 
 
 def jct_by_bin(runs: Runs) -> Figure:
     """Average completion time of small and large, short and long jobs."""
-    figure, axes = _figure(
+    figure, axes = new_figure(
         "Average completion time by kind of job",
         "small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs",
     )
@@ -96,13 +96,15 @@ def jct_by_bin(runs: Runs) -> Figure:
     names = [f"{BIN_NAMES[number]} ({counts[number]:,})" for number in shown]
     axes.set_xticks(range(len(shown)), names)
     axes.set_yscale("log")
-    _name_durations(axes.yaxis)
-    return _finished(figure, axes)
+    means_s = [_bin_mean_s(same, number) for same in groups.values() for number in shown]
+    axes.set_ylim(bottom=min(filter(None, means_s), default=1.0) / 2)
+    name_durations(axes.yaxis)
+    return finish(figure, axes)
 
 
 def queueing_delay(runs: Runs) -> Figure:
     """Average time without GPUs by cause, one bar per policy."""
-    figure, axes = _figure("Queueing delay by cause", "average time of a job without GPUs")
+    figure, axes = new_figure("Queueing delay by cause", "average time of a job without GPUs")
     groups = _by_label(runs)
     for place, same in enumerate(groups.values()):
         left = 0.0
@@ -119,14 +121,34 @@ def queueing_delay(runs: Runs) -> Figure:
     axes.grid(axis="y", visible=False)
     longest_s = max(axes.dataLim.x1, 1e-6)
     axes.set_xlim(0, 1.03 * longest_s)
-    _scale_time(axes, longest_s)
+    scale_time(axes.xaxis, longest_s)
     _cause_legend(figure, runs)
     return figure
 
 
+def fairness(runs: Runs) -> Figure:
+    """Share of jobs up to a finish-time fairness; logarithmic."""
+
+    figure, axes = new_figure(
+        "Finish-time fairness",
+        "share of jobs up to a rho; above 1: done later than with a fair share",
+    )
+    for style, label, run in _styled(runs):
+        rho = np.sort(run.rho[~np.isnan(run.rho)])
+        share = np.arange(1, len(rho) + 1) / max(len(rho), 1)
+        axes.step(rho, share, where="post", label=label, linewidth=1.8, **style)
+    axes.axvline(1, color=QUIET_INK, linewidth=1, zorder=1)
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.set_xscale("log")
+    name_ratios(axes.xaxis)
+    axes.set_xlabel("rho", color=QUIET_INK, fontsize=9)
+    return finish(figure, axes)
+
+
 def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
     """Completion times of the same jobs under two policies, a dot per job."""
-    figure, axes = _figure(
+    figure, axes = new_figure(
         f"{second.label} against {first.label}",
         f"a dot per job; below the line it is done sooner under {second.label}",
     )
@@ -141,16 +163,11 @@ def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
         ends = [max(both_s.min(), 1e-3), both_s.max()]
         axes.plot(ends, ends, color=QUIET_INK, linewidth=1, zorder=1)
     axes.set_yscale("log")
-    _name_durations(axes.yaxis)
-    _duration_axis(axes, both_s)
+    name_durations(axes.yaxis)
+    logarithmic_durations(axes, both_s)
     axes.set_xlabel(f"completion time under {first.label}", color=QUIET_INK, fontsize=9)
     axes.set_ylabel(f"under {second.label}", color=QUIET_INK, fontsize=9)
-    return _finished(figure, axes)
-
-
-def save(figure: Figure, path: object) -> None:
-    """A PNG that is the same for the same figure."""
-    figure.savefig(path, dpi=DPI, format="png", metadata={"Software": "motet"})  # type: ignore[arg-type]
+    return finish(figure, axes)
 
 
 def time_averages(times_s: Floats, values: Floats, slices: int) -> tuple[Floats, Floats]:
@@ -169,13 +186,13 @@ def time_averages(times_s: Floats, values: Floats, slices: int) -> tuple[Floats,
 
 def _draw_over_time(axes: Axes, runs: Runs, value: Callable[[SimulatedJobs], Floats]) -> None:
     start_s, span_s = _span(runs)
-    for colour, label, run in _coloured(runs):
+    for style, label, run in _styled(runs):
         if len(run.times_s) > 1:
             edges, means = time_averages(run.times_s, value(run), TIME_SLICES)
             edges -= start_s
-            axes.stairs(means, edges, color=colour, label=label, linewidth=1.4, baseline=None)
+            axes.stairs(means, edges, label=label, linewidth=1.4, baseline=None, **style)
     axes.set_xlim(0, span_s)
-    _scale_time(axes, span_s)
+    scale_time(axes.xaxis, span_s)
 
 
 def _span(runs: Runs) -> tuple[float, float]:
@@ -186,47 +203,6 @@ def _span(runs: Runs) -> tuple[float, float]:
     return start_s, max(end_s - start_s, 1e-6)
 
 
-def _scale_time(axes: Axes, longest_s: float, *, is_named: bool = True) -> None:
-    """Label a linear time axis in a unit of which there are several."""
-    from matplotlib.ticker import MultipleLocator
-
-    name, unit_s = next((u for u in _UNITS if longest_s >= 2 * u[1]), _UNITS[-1])
-    step = _round_step(longest_s / unit_s / 8)
-    axes.xaxis.set_major_locator(MultipleLocator(step * unit_s))
-    axes.xaxis.set_major_formatter(lambda time_s, _: f"{time_s / unit_s:g}")
-    if is_named:
-        axes.set_xlabel(name, color=QUIET_INK, fontsize=9)
-
-
-def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, ... (or a power of ten of them) that is at least `least`."""
-    power = 10.0 ** np.floor(np.log10(least))
-    return float(power * next(step for step in (1, 2, 5, 10) if step * power >= least))
-
-
-def _duration_axis(axes: Axes, times_s: Floats) -> None:
-    axes.set_xscale("log")
-    if len(times_s):
-        axes.set_xlim(max(float(times_s.min()), 1e-3) / 1.15, float(times_s.max()) * 1.15)
-    _name_durations(axes.xaxis)
-
-
-def _name_durations(axis: Axis) -> None:
-    """Ticks at durations that people think in: many if the axis spans little."""
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-    low_s, high_s = axis.get_view_interval()
-    names = (_FEW_TICKS if high_s > 500 * low_s else _MANY_TICKS).split(", ")
-    axis.set_major_locator(FixedLocator([_tick_s(name) for name in names]))
-    axis.set_major_formatter(FixedFormatter(names))
-    axis.set_minor_locator(NullLocator())
-
-
-def _tick_s(name: str) -> int:
-    count, unit = name.split()
-    return int(count) * _UNIT_S[unit]
-
-
 def _by_label(runs: Runs) -> dict[str, list[SimulatedJobs]]:
     groups: dict[str, list[SimulatedJobs]] = {}
     for run in runs:
@@ -234,10 +210,10 @@ def _by_label(runs: Runs) -> dict[str, list[SimulatedJobs]]:
     return groups
 
 
-def _coloured(runs: Runs) -> list[tuple[str, str | None, SimulatedJobs]]:
-    """Each run with its colour, and its label if it is the first of that label."""
+def _styled(runs: Runs) -> list[tuple[dict[str, Any], str | None, SimulatedJobs]]:
+    """Each run with its line's style, and its label if it is the first of that label."""
     return [
-        (job_colour(place), label if run is same[0] else None, run)
+        (line_style(place), label if run is same[0] else None, run)
         for place, (label, same) in enumerate(_by_label(runs).items())
         for run in same
     ]
@@ -246,44 +222,6 @@ def _coloured(runs: Runs) -> list[tuple[str, str | None, SimulatedJobs]]:
 def _bin_mean_s(runs: Runs, number: int) -> float:
     times_s = np.concatenate([run.jct_s[run.bins == number] for run in runs])
     return float(times_s.mean()) if len(times_s) else 0.0
-
-
-def _figure(title: str, subtitle: str) -> tuple[Figure, Axes]:
-    figure, (axes,) = _panels(title, subtitle, 1)
-    return figure, axes
-
-
-def _panels(title: str, subtitle: str, count: int) -> tuple[Figure, list[Axes]]:
-    """One above the other, under a common title."""
-    from matplotlib.figure import Figure
-
-    height_in = HEIGHT_IN if count == 1 else 1.0 + PANEL_HEIGHT_IN * count
-    figure = Figure(figsize=(WIDTH_IN, height_in), facecolor="white", layout="constrained")
-    panels = list(figure.subplots(count, 1, squeeze=False)[:, 0])
-    panels[0].set_title(title, loc="left", fontsize=12, color=INK, fontweight="bold", pad=24)
-    panels[0].annotate(
-        subtitle,
-        (0, 1),
-        xytext=(0, 9),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        **_QUIET,
-    )
-    for axes in panels:
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.spines["bottom"].set_color(GRID)
-        axes.tick_params(colors=QUIET_INK, labelsize=8.5, length=0)
-    return figure, panels
-
-
-def _finished(figure: Figure, axes: Axes) -> Figure:
-    """With a legend to the right of the axes."""
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) > 1:
-        figure.legend(handles, labels, loc="outside right upper", **_LEGEND)
-    return figure
 
 
 def _cause_legend(figure: Figure, runs: Runs) -> None:
@@ -295,7 +233,7 @@ def _cause_legend(figure: Figure, runs: Runs) -> None:
         for cause, hatch in CAUSE_HATCHES.items()
         if any(run.delay_causes_s.get(cause) for run in runs)
     ]
-    figure.legend(handles=patches, loc="outside right upper", **_LEGEND)
+    figure.legend(handles=patches, loc="outside right upper", **LEGEND)
 
 
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
@@ -304,5 +242,6 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "queue_length.png": queue_length,
     "jct_by_bin.png": jct_by_bin,
     "queueing_delay.png": queueing_delay,
+    "fairness.png": fairness,
 }
 """What `--out` draws."""

@@ -1,6 +1,6 @@
 """Folders of finished simulations: what `motet simulate --out` writes and `motet compare` reads.
 
-One run: `jobs.csv`, `timeline.csv`, `summary.json` and the figures. Several: the figures and one
+One run: its CSV files, `summary.json` and the figures. Several: the figures and one
 `summary.json` for all, and a folder per run. `summary.json` is the document of `--json` with one
 more key, `setup`: how to repeat it.
 """
@@ -11,17 +11,22 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from motet.domain.errors import BadInput, NotFound
+from motet.report.figure_parts import save
 from motet.report.folder import Folder
-from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
-from motet.report.simulation_figures import FIGURES, save
+from motet.report.gantt import gantt
+from motet.report.placements import PLACEMENT_COLUMNS, Placements
+from motet.report.simulated_jobs import COLUMNS, FAIRNESS_COLUMNS, SimulatedJobs
+from motet.report.simulation_figures import FIGURES
 
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
+FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
 TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
 
 
@@ -29,14 +34,17 @@ TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
 class FinishedRun:
     """`document`: its entry in `--json`; `setup`: its policy, settings and seed as they were given.
 
-    `job_rows`: of `jobs.csv`.
+    `job_rows`, `fairness_rows`, `placement_rows`: of the CSV files.
     """
 
     name: str
     document: Mapping[str, Any]
     setup: Mapping[str, Any]
     job_rows: Iterable[Sequence[object]]
+    fairness_rows: Iterable[Sequence[object]]
+    placement_rows: Iterable[Sequence[object]]
     simulated: SimulatedJobs
+    placements: Placements
 
 
 class SimulationFolder:
@@ -60,6 +68,10 @@ class SimulationFolder:
             inside = Folder(self._folder.path / run.name)
             _write_run(inside, run)
             inside.write_json(SUMMARY, _summary([run], setup))
+        for run in _first_seeds(runs):
+            inside = self._folder if len(runs) == 1 else Folder(self._folder.path / run.name)
+            figure = gantt(run.simulated.label, run.placements)
+            inside.write(GANTT, partial(save, figure))
         write_figures(self._folder, [run.simulated for run in runs])
         self._folder.write_json(SUMMARY, _summary(runs, setup))
 
@@ -67,8 +79,7 @@ class SimulationFolder:
 def write_figures(folder: Folder, simulated: Sequence[SimulatedJobs]) -> None:
     """All figures that show any number of runs."""
     for name, draw in FIGURES.items():
-        figure = draw(simulated)
-        folder.write(name, lambda path, figure=figure: save(figure, path))  # type: ignore[misc]
+        folder.write(name, partial(save, draw(simulated)))
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,22 @@ def _write_run(folder: Folder, run: FinishedRun) -> None:
     simulated = run.simulated
     times = simulated.times_s, simulated.used_gpus, simulated.waiting_jobs
     timeline = zip(*(column.tolist() for column in times), strict=True)
-    folder.write(JOBS, lambda path: _write_csv(path, COLUMNS, run.job_rows))
-    folder.write(TIMELINE, lambda path: _write_csv(path, TIMELINE_COLUMNS, timeline))
+    tables: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
+        JOBS: (COLUMNS, run.job_rows),
+        FAIRNESS: (FAIRNESS_COLUMNS, run.fairness_rows),
+        PLACEMENTS: (PLACEMENT_COLUMNS, run.placement_rows),
+        TIMELINE: (TIMELINE_COLUMNS, timeline),
+    }
+    for name, (columns, rows) in tables.items():
+        folder.write(name, partial(_write_csv, columns=columns, rows=rows))
+
+
+def _first_seeds(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    """A run of every label: another seed's Gantt chart hardly differs."""
+    first: dict[str, FinishedRun] = {}
+    for run in runs:
+        first.setdefault(run.simulated.label, run)
+    return list(first.values())
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -119,7 +144,7 @@ def _remove_results(path: Path) -> None:
         _remove_results(path / name)
         if not any((path / name).iterdir()):
             (path / name).rmdir()
-    for file in (SUMMARY, JOBS, TIMELINE, *FIGURES):
+    for file in (SUMMARY, JOBS, TIMELINE, FAIRNESS, PLACEMENTS, GANTT, *FIGURES):
         (path / file).unlink(missing_ok=True)
 
 
@@ -142,7 +167,7 @@ def _read_run(path: Path) -> StoredRun:
         times_s, used, waiting = _columns(path / TIMELINE, TIMELINE_COLUMNS)
         simulated = SimulatedJobs(
             label=document["policy"],
-            **_read_jobs(path / JOBS),
+            **_read_jobs(path),
             delay_causes_s=document["delay_causes_s"],
             gpu_count=summary["setup"]["gpus"],
             times_s=np.array(times_s, dtype=np.float64),
@@ -166,18 +191,21 @@ def _read_summary(path: Path) -> dict[str, Any]:
 
 
 def _read_jobs(path: Path) -> dict[str, Any]:
-    """The jobs that finished; their time on GPUs is what they did not wait."""
+    """The jobs that finished."""
     names = ("job_id", "num_gpus", "jct", "queueing_delay", "state")
-    columns = zip(*_columns(path, names), strict=True)
+    columns = zip(*_columns(path / JOBS, names), strict=True)
     done = [row for row in columns if row[-1] == "finished"]
     ids, gpus, jct, waited, _ = zip(*done, strict=True) if done else ((),) * 5
-    jct_s, waited_s = np.array(jct, dtype=np.float64), np.array(waited, dtype=np.float64)
+    fair_ids, duration, rho = _columns(path / FAIRNESS, ("job_id", "duration", "rho"))
+    if fair_ids != list(ids):
+        raise ValueError(f"{FAIRNESS} is of other jobs than {JOBS}")
     return {
         "ids": tuple(ids),
         "gpus": np.array(gpus, dtype=np.int64),
-        "duration_s": jct_s - waited_s,
-        "jct_s": jct_s,
-        "queueing_delay_s": waited_s,
+        "duration_s": np.array(duration, dtype=np.float64),
+        "jct_s": np.array(jct, dtype=np.float64),
+        "queueing_delay_s": np.array(waited, dtype=np.float64),
+        "rho": np.array([text or "nan" for text in rho], dtype=np.float64),
     }
 
 

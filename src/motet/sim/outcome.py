@@ -13,6 +13,7 @@ from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN
 from motet.engine.state import ClusterState
+from motet.sim.holds import HoldRecorder, Holds
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -29,10 +30,11 @@ _COPIED = {
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """`columns`: by name, `(jobs,)`, UNKNOWN for jobs that never finished; `end_us` among them.
+    """`columns`: by name, `(jobs,)`, as they were when the job or the simulation ended.
 
-    `waited_us[code]`: time that each job waited for that reason. `times_us`, `used_gpus`,
-    `waiting_jobs`: after every decision.
+    `end_us` and `start_us` are UNKNOWN for jobs that never finished or started. `waited_us[code]`:
+    time that each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every
+    decision. `holds`: who held which machine's GPUs.
     """
 
     workload: Workload
@@ -43,6 +45,7 @@ class Outcome:
     used_gpus: Ints
     waiting_jobs: Ints
     decision_count: int
+    holds: Holds
 
     @property
     def is_finished(self) -> NDArray[np.bool_]:
@@ -67,26 +70,25 @@ class Recorder:
         self._waited_us = np.zeros((len(Wait), len(workload)), dtype=np.int64)
         self._series: list[tuple[int, int, int]] = []
         self._waits = [f"waited_{code.name.lower()}_us" for code in Wait]
+        self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
         """A job is about to leave."""
-        row, table = state.table.row_of(number), state.table
         self._columns["end_us"][number] = state.now_us
-        for name, column in _COPIED.items():
-            self._columns[name][number] = table.column(column)[row]
-        promotions = table.column("promotions")[row] if table.has("promotions") else 0
-        self._columns["promotions"][number] = promotions
-        self._waited_us[:, number] = [table.column(name)[row] for name in self._waits]
+        self._copy(number, state)
+        self._holds.ended(number, state.now_us)
 
     def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
         """A decision holds from now on."""
-        del actions
+        self._holds.decided(state, actions)
         used = decision.used_gpus
         waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
         self._series.append((state.now_us, used, waiting))
 
-    def outcome(self) -> Outcome:
-        """Everything so far."""
+    def outcome(self, state: ClusterState) -> Outcome:
+        """Everything, and what became until now of the jobs that never finished."""
+        for number in state.jobs.number.tolist():
+            self._copy(number, state)
         series = np.array(self._series, dtype=np.int64).reshape(-1, 3)
         return Outcome(
             self._workload,
@@ -97,4 +99,13 @@ class Recorder:
             series[:, 1],
             series[:, 2],
             len(series),
+            self._holds.holds(),
         )
+
+    def _copy(self, number: int, state: ClusterState) -> None:
+        row, table = state.table.row_of(number), state.table
+        for name, column in _COPIED.items():
+            self._columns[name][number] = table.column(column)[row]
+        promotions = table.column("promotions")[row] if table.has("promotions") else 0
+        self._columns["promotions"][number] = promotions
+        self._waited_us[:, number] = [table.column(name)[row] for name in self._waits]

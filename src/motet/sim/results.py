@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, exact_seconds
 from motet.report import simulation_figures as figures
+from motet.report.gantt import gantt
+from motet.report.placements import Placements
 from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
 from motet.sim.outcome import Outcome
-from motet.sim.summary import Summary
+from motet.sim.summary import Summary, finish_time_fairness, ideal_time_us
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,8 +68,8 @@ class SimulationResult:
         }
         for name, column in times_us.items():
             table[name] = column / SECOND_US
-            if name != "submit_time":
-                table.loc[~done, name] = math.nan
+            known = {"submit_time": True, "start_time": times_us["start_time"] != UNKNOWN}
+            table.loc[~np.broadcast_to(known.get(name, done), len(done)), name] = math.nan
         return table
 
     def job_rows(self) -> Iterator[tuple[str | int, ...]]:
@@ -82,13 +87,36 @@ class SimulationResult:
                 jobs.queue_names[queue] if queue != UNKNOWN else "",
                 gpus,
                 exact_seconds(submit_us),
-                exact_seconds(start_us) if done else "",
+                exact_seconds(start_us) if start_us != UNKNOWN else "",
                 exact_seconds(end_us) if done else "",
                 exact_seconds(end_us - submit_us) if done else "",
                 exact_seconds(waited_us) if done else "",
-                *(count if done else "" for count in counts),
+                *counts,
                 "finished" if done else "waiting",
             )
+
+    def placement_rows(self) -> Iterator[tuple[str | int, ...]]:
+        """The rows of `placements.csv`, by start; seconds as exact text."""
+        ids, machines = self.outcome.workload.ids, self.outcome.cluster.names
+        holds = self.outcome.holds
+        columns = (holds.job, holds.machine, holds.gpus, holds.start_us, holds.end_us)
+        for job, machine, gpus, start_us, end_us, partner in zip(
+            *(column.tolist() for column in (*columns, holds.partner)), strict=True
+        ):
+            times = exact_seconds(start_us), exact_seconds(end_us)
+            company = ids[partner] if partner != UNKNOWN else ""
+            yield (ids[job], machines[machine], gpus, *times, company)
+
+    def fairness_rows(self) -> Iterator[tuple[str, ...]]:
+        """The rows of `fairness.csv`: every job that finished, in the order of arrival."""
+        jobs, ideal_us = self.outcome.workload, ideal_time_us(self.outcome)
+        columns = (jobs.duration_us, ideal_us / SECOND_US, self._rho, self.outcome.is_finished)
+        for job_id, duration_us, ideal_s, rho, is_done in zip(
+            jobs.ids, *(column.tolist() for column in columns), strict=True
+        ):
+            if is_done:
+                ratio = "" if math.isnan(rho) else repr(rho)
+                yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio
 
     # -- pictures ------------------------------------------------------------------------------
 
@@ -112,6 +140,34 @@ class SimulationResult:
         """Average time without GPUs, by cause."""
         return figures.queueing_delay([self.simulated])
 
+    def plot_fairness(self) -> Figure:
+        """Share of jobs up to a finish-time fairness rho."""
+        return figures.fairness([self.simulated])
+
+    def plot_gantt(self) -> Figure:
+        """Which jobs held which machine's GPUs, over time."""
+        return gantt(self.policy, self.placements)
+
+    @cached_property
+    def placements(self) -> Placements:
+        """What the Gantt chart is drawn from."""
+        outcome, holds = self.outcome, self.outcome.holds
+        return Placements(
+            machine_names=outcome.cluster.names,
+            machine_gpus=outcome.cluster.gpus,
+            job=holds.job,
+            machine=holds.machine,
+            gpus=holds.gpus,
+            start_s=holds.start_us / SECOND_US,
+            end_s=holds.end_us / SECOND_US,
+            partner=holds.partner,
+            job_gpus=outcome.workload.gpus[holds.job],
+        )
+
+    @cached_property
+    def _rho(self) -> NDArray[np.float64]:
+        return finish_time_fairness(self.outcome)
+
     @cached_property
     def simulated(self) -> SimulatedJobs:
         """What the figures are drawn from."""
@@ -124,6 +180,7 @@ class SimulationResult:
             duration_s=jobs.duration_us[done] / SECOND_US,
             jct_s=outcome.jct_us / SECOND_US,
             queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
+            rho=self._rho[done],
             delay_causes_s=self.summary["delay_causes_s"],
             gpu_count=outcome.cluster.gpu_count,
             times_s=outcome.times_us / SECOND_US,

@@ -122,7 +122,7 @@ class Simulation:
             if not until_report:
                 report(self._next - len(self._state.table), len(self._workload))
                 until_report = DECISIONS_BETWEEN_REPORTS
-        return self._recorder.outcome()
+        return self._recorder.outcome(self._state)
 
     # -- one instant -------------------------------------------------------------------------------
 

@@ -96,16 +96,17 @@ class Summary:
 
 
 def delay_causes_s(outcome: Outcome) -> dict[str, float]:
-    """Time that jobs waited, by cause, as in the analysis of Philly's logs.
+    """Time that jobs waited that finished, by cause, as in the analysis of Philly's logs.
 
     `fair_share`: the job's queue used all of its quota. `fragmentation`: enough GPUs were free, but
     not as close together as the job or its policy wants them. `policy_order`: the policy gave the
     GPUs to others, whether the job would have fit or not.
     """
     total_us = dict.fromkeys(CAUSES, 0)
+    waited_us = outcome.waited_us[:, outcome.is_finished].sum(axis=1)
     for code in Wait:
         if code is not Wait.RUNS:
-            total_us[_CAUSE_OF.get(code, "policy_order")] += int(outcome.waited_us[code].sum())
+            total_us[_CAUSE_OF.get(code, "policy_order")] += int(waited_us[code])
     return {cause: time_us / SECOND_US for cause, time_us in total_us.items()}
 
 
@@ -127,19 +128,26 @@ def gpu_utilization(outcome: Outcome) -> float:
 def finish_time_fairness(outcome: Outcome) -> Floats:
     """Themis' rho = T_shared / T_ideal of every job, `(jobs,)`; NaN where it did not finish.
 
-    T_shared is its completion time. T_ideal is how long it takes alone on 1/N of the cluster:
+    T_shared is its completion time.
+    """
+    jobs, done = outcome.workload, outcome.is_finished
+    shared_us = (outcome.columns["end_us"] - jobs.submit_us).astype(np.float64)
+    rho = np.full(len(jobs), np.nan)
+    np.divide(shared_us, ideal_time_us(outcome), out=rho, where=done & (jobs.duration_us > 0))
+    return rho
+
+
+def ideal_time_us(outcome: Outcome) -> Floats:
+    """T_ideal of every job, `(jobs,)`: how long it takes alone on 1/N of the cluster.
+
     duration * max(1, its GPUs * N / all GPUs), where N is the number of jobs in the cluster
-    (waiting or running), averaged over the job's time there. A gang wider than its share is taken
-    to run slower in proportion.
+    (waiting or running), averaged over the job's time there; of no meaning for jobs that did not
+    finish. A gang wider than its share is taken to run slower in proportion.
     """
     jobs, done = outcome.workload, outcome.is_finished
     contention = _contention(jobs.submit_us, outcome.columns["end_us"], done)
     slowdown = np.maximum(1.0, jobs.gpus * contention / outcome.cluster.gpu_count)
-    ideal_us = jobs.duration_us * slowdown
-    shared_us = (outcome.columns["end_us"] - jobs.submit_us).astype(np.float64)
-    rho = np.full(len(jobs), np.nan)
-    np.divide(shared_us, ideal_us, out=rho, where=done & (jobs.duration_us > 0))
-    return rho
+    return jobs.duration_us.astype(np.float64) * slowdown
 
 
 def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.compare import compare
-from motet.report.simulation_folder import FinishedRun, SimulationFolder
-from small_traces import QUEUE_OF_THREE, result_of
+from motet.report.simulation_folder import SimulationFolder
+from small_traces import QUEUE_OF_THREE, finished_run, result_of
 
 
 def store(path: Path, *policies: str) -> Path:
@@ -19,7 +19,7 @@ def store(path: Path, *policies: str) -> Path:
     for policy in policies:
         result = result_of(QUEUE_OF_THREE, policy=policy)
         own = {"policy": policy, "settings": {}, "seed": 0}
-        runs.append(FinishedRun(policy, result.summary, own, result.job_rows(), result.simulated))
+        runs.append(finished_run(policy, result, own))
     SimulationFolder(path, overwrite=False).write(runs, {"gpus": 2})
     return path
 

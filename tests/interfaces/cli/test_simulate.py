@@ -21,8 +21,9 @@ CONTRACT_COLUMNS = (
 )
 FIGURES = {
     *("jct_cdf.png", "utilisation.png", "queue_length.png"),
-    *("jct_by_bin.png", "queueing_delay.png"),
+    *("jct_by_bin.png", "queueing_delay.png", "fairness.png"),
 }
+TABLES = {"jobs.csv", "fairness.csv", "placements.csv", "timeline.csv", "summary.json"}
 
 
 BROKEN_POLICY = """\
@@ -105,13 +106,27 @@ def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) 
     run(flags(trace, out=tmp_path / "out"))
     files = {path.name for path in (tmp_path / "out").iterdir()}
 
-    assert files == {"jobs.csv", "timeline.csv", "summary.json", *FIGURES}
+    assert files == {*TABLES, *FIGURES, "gantt.png"}
     text = (tmp_path / "out" / "jobs.csv").read_text()
     assert text.splitlines() == [
         CONTRACT_COLUMNS,
         "0,,default,2,0,0,100,100,0,0,0,0,finished",
         "1,,default,2,0,100,150,150,100,0,0,0,finished",
         "2,,default,1,10,150,160,150,140,0,0,0,finished",
+    ]
+
+
+def test_placements_and_fairness_are_exact_rows(trace: Path, tmp_path: Path) -> None:
+    run(flags(trace, out=tmp_path / "out"))
+
+    assert (tmp_path / "out" / "placements.csv").read_text().splitlines() == [
+        "job_id,machine,gpus,start_time,end_time,shared_with",
+        "0,m0,2,0,100,",
+        "1,m0,2,100,150,",
+        "2,m0,1,150,160,",
+    ]
+    assert [row["duration"] for row in rows_of(tmp_path / "out" / "fairness.csv")] == [
+        *("100", "50", "10"),
     ]
 
 
@@ -154,7 +169,7 @@ def test_results_are_not_overwritten_unless_one_says_so(trace: Path, tmp_path: P
     run(flags(trace, out=out, overwrite=True))
 
     left = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-    assert left == {"jobs.csv", "timeline.csv", "summary.json", "fifo/notes.txt", *FIGURES}
+    assert left == {*TABLES, *FIGURES, "gantt.png", "fifo/notes.txt"}
 
 
 def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
@@ -251,7 +266,11 @@ def test_a_policy_that_runs_nobody_leaves_all_jobs_waiting(trace: Path, tmp_path
     mine.write_text(LAZY_POLICY)
     run(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
 
-    assert [row["state"] for row in rows_of(tmp_path / "out/lazy/jobs.csv")] == ["waiting"] * 3
+    rows = rows_of(tmp_path / "out/lazy/jobs.csv")
+    assert [row["state"] for row in rows] == ["waiting"] * 3
+    assert {(row["start_time"], row["end_time"], row["preemptions"]) for row in rows} == {
+        ("", "", "0")
+    }
     summary = json.loads((tmp_path / "out/lazy/summary.json").read_text())
     assert summary["runs"][0]["finished"] == 0
     assert summary["runs"][0]["jct_s"]["mean"] is None

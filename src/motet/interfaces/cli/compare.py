@@ -86,8 +86,9 @@ def _document(runs: Sequence[StoredRun], duels: Sequence[WinnersAndLosers]) -> d
 
 
 def _write(out: Path, runs: Sequence[StoredRun], document: dict[str, Any]) -> None:
+    from motet.report.figure_parts import save
     from motet.report.folder import Folder
-    from motet.report.simulation_figures import save, winners_and_losers
+    from motet.report.simulation_figures import winners_and_losers
     from motet.report.simulation_folder import write_figures
 
     folder = Folder(out)

@@ -138,7 +138,8 @@ def _finished(name: str, experiment: Experiment, result: SimulationResult) -> Fi
         "settings": dict(experiment.settings),
         "seed": experiment.seed,
     }
-    return FinishedRun(name, result.summary, setup, result.job_rows(), result.simulated)
+    rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
+    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements)
 
 
 def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, Any]:

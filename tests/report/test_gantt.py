@@ -1,0 +1,155 @@
+"""Gantt charts: where bars lie, which part of a run is drawn, and when a map takes their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.collections import PolyCollection
+
+from motet.report.gantt import MOST_BARS, MOST_MACHINES, gantt
+from motet.report.placements import NOBODY, Placements, held_until, lanes
+
+Hold = tuple[int, int, int, float, float, int]
+"""Job, machine, GPUs, start, end, partner."""
+
+
+def placements(*holds: Hold, sizes: list[int] | None = None) -> Placements:
+    columns: Any = list(zip(*holds, strict=True)) or [()] * 6
+    job, machine, gpus, start, end, partner = map(np.array, columns)
+    counts = np.array(sizes or [4, 4])
+    return Placements(
+        machine_names=tuple(f"m{number}" for number in range(len(counts))),
+        machine_gpus=counts,
+        job=job.astype(int),
+        machine=machine.astype(int),
+        gpus=gpus.astype(int),
+        start_s=start.astype(float),
+        end_s=end.astype(float),
+        partner=partner.astype(int),
+        job_gpus=gpus.astype(int),
+    )
+
+
+def many(count: int, machines: int = 2) -> Placements:
+    """Jobs of a GPU and a second each, one after the other on every machine."""
+    holds = [(n, n % machines, 1, float(n), n + 1.0, NOBODY) for n in range(count)]
+    return placements(*holds, sizes=[4] * machines)
+
+
+def test_jobs_lie_on_the_first_lanes_that_are_free() -> None:
+    found = lanes(
+        placements(
+            (0, 0, 2, 0, 10, NOBODY),
+            (1, 0, 1, 0, 5, NOBODY),
+            (2, 1, 4, 0, 9, NOBODY),
+            (3, 0, 1, 6, 10, NOBODY),
+        )
+    )
+
+    assert found == [(0, 1), (2,), (0, 1, 2, 3), (2,)]
+
+
+def test_side_by_side_goes_before_first() -> None:
+    found = lanes(
+        placements(
+            (0, 0, 1, 0, 5, NOBODY),
+            (1, 0, 1, 0, 10, NOBODY),
+            (2, 0, 2, 6, 9, NOBODY),
+            (3, 0, 1, 7, 9, NOBODY),
+        )
+    )
+
+    assert found == [(0,), (1,), (2, 3), (0,)]
+
+
+def test_a_job_that_goes_on_keeps_its_lanes() -> None:
+    found = lanes(
+        placements(
+            (0, 0, 2, 0, 5, NOBODY),
+            (7, 0, 2, 0, 5, NOBODY),
+            (1, 0, 2, 5, 9, NOBODY),
+            (7, 0, 2, 5, 9, NOBODY),
+        )
+    )
+
+    assert found == [(0, 1), (2, 3), (0, 1), (2, 3)]
+
+
+def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
+    pair = placements((0, 0, 2, 0, 5, 1), (1, 0, 2, 0, 5, 0), (2, 0, 2, 0, 5, NOBODY))
+    (axes,) = gantt("gandiva", pair).axes
+    (bars,) = (c for c in axes.collections if isinstance(c, PolyCollection))
+    heights = [np.ptp(path.vertices[:, 1]) for path in bars.get_paths()]
+
+    assert lanes(pair) == [(0, 1), (0, 1), (2, 3)]
+    assert heights[0] == pytest.approx(heights[2] / 2)
+    assert bars.get_paths()[0].vertices[:, 1].max() == pytest.approx(
+        bars.get_paths()[1].vertices[:, 1].min()
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9), st.integers(1, 3)), min_size=1))
+def test_gpu_seconds_until_a_time(steps: list[tuple[int, int, int]]) -> None:
+    holds = [(n, 0, gpus, s, s + d, NOBODY) for n, (s, d, gpus) in enumerate(steps)]
+    times = np.array([0.0, 3.5, 11, 40])
+    expected = [
+        sum(gpus * (min(s + d, now) - min(s, now)) for s, d, gpus in steps) for now in times
+    ]
+
+    np.testing.assert_allclose(held_until(placements(*holds), times), expected)
+
+
+def subtitle(figure: Any) -> str:
+    return " ".join(text.get_text() for text in figure.axes[0].texts)
+
+
+def test_a_run_with_few_bars_is_drawn_whole() -> None:
+    figure = gantt("fifo", many(100))
+
+    assert figure.axes[0].get_xlim() == (0, 100)
+    assert "busiest" not in subtitle(figure)
+
+
+def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
+    run = many(3 * MOST_BARS)
+    crowd = placements(*((10**6 + n, 1, 1, 6000.0, 7000.0, NOBODY) for n in range(2)), sizes=[4, 4])
+    both = replace(
+        run,
+        **{
+            name: np.concatenate([getattr(run, name), getattr(crowd, name)])
+            for name in ("job", "machine", "gpus", "start_s", "end_s", "partner", "job_gpus")
+        },
+    )
+    figure = gantt("fifo", both)
+    low, high = figure.axes[0].get_xlim()
+
+    assert high - low == 3 * MOST_BARS / 4
+    assert low <= 6000 < 7000 <= high
+    assert "only the busiest time, hours 1.5" in subtitle(figure)
+
+
+@pytest.mark.parametrize("run", [many(100 * MOST_BARS), many(500, MOST_MACHINES + 1)])
+def test_where_bars_are_hopeless_a_map_shows_the_use_of_every_machine(run: Placements) -> None:
+    figure = gantt("fifo", run)
+    (image,) = figure.axes[0].images
+
+    assert image.get_array().shape[0] == len(run.machine_names)
+    assert "too many jobs or machines" in subtitle(figure)
+
+
+def test_a_map_of_many_machines_averages_neighbours() -> None:
+    run = replace(many(700, 700), start_s=np.zeros(700), end_s=np.ones(700))
+    (image,) = gantt("fifo", run).axes[0].images
+
+    assert image.get_array().shape[0] == 234
+    np.testing.assert_allclose(image.get_array(), 0.25)
+
+
+@pytest.mark.parametrize("sizes", [[4], [4] * 100], ids=["bars", "map"])
+def test_a_run_in_which_nothing_ran_can_be_drawn(sizes: list[int]) -> None:
+    gantt("lazy", placements(sizes=sizes)).canvas.draw()
