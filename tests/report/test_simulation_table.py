@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from motet.report.simulation_table import confidence_half_width, simulation_summary
+from motet.report.confidence import confidence_half_width
+from motet.report.simulation_table import simulation_summary
 
 TIMES = {"mean": 8146.2, "median": 93.14, "p95": 15327.0, "p99": 16000.0, "max": 17000.0}
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from motet.domain.cluster import Cluster
 from motet.domain.errors import MotetError
 from motet.engine.catalogue import find_policies
+from motet.report.sweep import Sweep
 from motet.sim.experiment import Experiment
 from motet.sim.outcome import Outcome
 from motet.sim.results import SimulationResult
@@ -66,7 +67,7 @@ def run_one(
 ) -> SimulationResult:
     """Simulate in this process; `report` is told how many jobs have finished."""
     started_s = time.perf_counter()
-    outcome = _outcome(experiment, scenario, report)
+    outcome, swept = _outcome(experiment, scenario, report), experiment.swept
     report(len(scenario.workload))
     return SimulationResult(
         policy_name(experiment.policy),
@@ -75,6 +76,7 @@ def run_one(
         scenario.trace_sha256,
         outcome,
         time.perf_counter() - started_s,
+        None if swept is None else Sweep(swept, experiment.settings[swept]),
     )
 
 

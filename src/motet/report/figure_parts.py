@@ -5,6 +5,7 @@ Importing this costs nothing: matplotlib is loaded when something is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 WIDTH_IN, HEIGHT_IN, DPI = 7.2, 4.0, 130
-PANEL_HEIGHT_IN, LEGEND_LINE_IN = 1.05, 0.19
+PANEL_HEIGHT_IN, LEGEND_LINE_IN, LETTER_IN = 1.05, 0.19, 0.075
+USUAL_NAME, LONGEST_NAME = 17, 60
 QUIET: dict[str, Any] = {"fontsize": 9, "color": QUIET_INK}
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": INK}
 _DASHES = ("-", "--", ":", "-.")
@@ -70,12 +72,26 @@ def entitle(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def finish(figure: Figure, axes: Axes) -> Figure:
-    """With a legend to the right of the axes; a long one makes the figure higher."""
+    """With a legend to the right of the axes; a long one makes the figure larger."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
-        figure.set_figheight(max(figure.get_figheight(), LEGEND_LINE_IN * (len(labels) + 2)))
-        figure.legend(handles, labels, loc="outside right upper", **LEGEND)
+        names = [shortened(label) for label in labels]
+        make_room(figure, names)
+        figure.set_figheight(max(figure.get_figheight(), LEGEND_LINE_IN * (len(names) + 2)))
+        figure.legend(handles, names, loc="outside right upper", **LEGEND)
     return figure
+
+
+def make_room(figure: Figure, names: Sequence[str]) -> None:
+    """Widen the figure for names that are longer than a policy's."""
+    more = max(map(len, names), default=0) - USUAL_NAME
+    figure.set_figwidth(figure.get_figwidth() + max(more, 0) * LETTER_IN)
+
+
+def shortened(name: str) -> str:
+    """Without its middle if it is very long."""
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def line_style(place: int) -> dict[str, Any]:
@@ -93,13 +109,18 @@ def save(figure: Figure, path: object) -> None:
 
 
 def scale_time(
-    axis: Axis, longest_s: float, unit: tuple[str, float] | None = None, *, is_named: bool = True
+    axis: Axis,
+    longest_s: float,
+    unit: tuple[str, float] | None = None,
+    *,
+    is_named: bool = True,
+    ticks: int = 8,
 ) -> None:
     """Label a linear axis of time, in a unit of which there are several unless it is given."""
     from matplotlib.ticker import MultipleLocator
 
     name, unit_s = unit or unit_of(longest_s)
-    axis.set_major_locator(MultipleLocator(round_step(longest_s / unit_s / 8) * unit_s))
+    axis.set_major_locator(MultipleLocator(round_step(longest_s / unit_s / ticks) * unit_s))
     axis.set_major_formatter(lambda time_s, _: f"{time_s / unit_s:g}")
     if is_named:
         axis.set_label_text(name, color=QUIET_INK, fontsize=9)

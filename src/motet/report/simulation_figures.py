@@ -17,13 +17,15 @@ from motet.report.figure_parts import (
     finish,
     line_style,
     logarithmic_durations,
+    make_room,
     name_durations,
     name_ratios,
     new_figure,
     new_panels,
     scale_time,
+    shortened,
 )
-from motet.report.palette import GRID, QUIET_INK, job_colour
+from motet.report.palette import GRID, JOB_COLOURS, QUIET_INK, job_colour
 from motet.report.simulated_jobs import BINS, SimulatedJobs, paired
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ Runs = Sequence[SimulatedJobs]
 
 TIME_SLICES = 300
 BIN_NAMES = ("small short", "small long", "large short", "large long")
+_REPEATED = ("", "////", "....", "xxxx")
 CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
 
 
@@ -65,7 +68,7 @@ def utilisation(runs: Runs) -> Figure:
         axes.set_xlim(0, span_s)
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         label: dict[str, Any] = {"fontsize": 9, "color": job_colour(place), "ha": "right"}
-        axes.text(1, 1.04, run.label, transform=axes.transAxes, **label)
+        axes.text(1, 1.04, shortened(run.label), transform=axes.transAxes, **label)
         axes.tick_params(labelbottom=place == len(firsts) - 1)
         scale_time(axes.xaxis, span_s, is_named=place == len(firsts) - 1)
     return figure
@@ -92,7 +95,10 @@ def jct_by_bin(runs: Runs) -> Figure:
     for place, (label, same) in enumerate(groups.items()):
         heights = [_bin_mean_s(same, number) for number in shown]
         middles = np.arange(len(shown)) + (place - (len(groups) - 1) / 2) * width
-        axes.bar(middles, heights, 0.9 * width, color=job_colour(place), label=label)
+        bars = axes.bar(middles, heights, 0.9 * width, color=job_colour(place), label=label)
+        for bar in bars:
+            bar.set(hatch=_REPEATED[place // len(JOB_COLOURS) % len(_REPEATED)], edgecolor="white")
+            bar.set_linewidth(0)
     names = [f"{BIN_NAMES[number]} ({counts[number]:,})" for number in shown]
     axes.set_xticks(range(len(shown)), names)
     axes.set_yscale("log")
@@ -115,7 +121,9 @@ def queueing_delay(runs: Runs) -> Figure:
             bar.set(hatch=hatch, edgecolor="white")
             left += mean_s
     figure.set_figheight(1.4 + 0.4 * len(groups))
-    axes.set_yticks(range(len(groups)), list(groups))
+    names = [shortened(label) for label in groups]
+    make_room(figure, names)
+    axes.set_yticks(range(len(groups)), names)
     axes.invert_yaxis()
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.grid(axis="y", visible=False)

@@ -24,6 +24,7 @@ from motet.report.gantt import gantt
 from motet.report.placements import PLACEMENT_COLUMNS, Placements
 from motet.report.simulated_jobs import COLUMNS, FAIRNESS_COLUMNS, SimulatedJobs
 from motet.report.simulation_figures import FIGURES
+from motet.report.sweep import run_label, sweep_figure, sweep_file, swept_parameters
 
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
 FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
@@ -72,14 +73,19 @@ class SimulationFolder:
             inside = self._folder if len(runs) == 1 else Folder(self._folder.path / run.name)
             figure = gantt(run.simulated.label, run.placements)
             inside.write(GANTT, partial(save, figure))
-        write_figures(self._folder, [run.simulated for run in runs])
+        documents = [run.document for run in runs]
+        write_figures(self._folder, [run.simulated for run in runs], documents)
         self._folder.write_json(SUMMARY, _summary(runs, setup))
 
 
-def write_figures(folder: Folder, simulated: Sequence[SimulatedJobs]) -> None:
+def write_figures(
+    folder: Folder, simulated: Sequence[SimulatedJobs], documents: Sequence[Mapping[str, Any]]
+) -> None:
     """All figures that show any number of runs."""
     for name, draw in FIGURES.items():
         folder.write(name, partial(save, draw(simulated)))
+    for parameter in swept_parameters(documents):
+        folder.write(sweep_file(parameter), partial(save, sweep_figure(parameter, documents)))
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,9 @@ def _remove_results(path: Path) -> None:
         _remove_results(path / name)
         if not any((path / name).iterdir()):
             (path / name).rmdir()
+    if (path / SUMMARY).exists():
+        for parameter in swept_parameters(_read_summary(path)["runs"]):
+            (path / sweep_file(parameter)).unlink(missing_ok=True)
     for file in (SUMMARY, JOBS, TIMELINE, FAIRNESS, PLACEMENTS, GANTT, *FIGURES):
         (path / file).unlink(missing_ok=True)
 
@@ -166,7 +175,7 @@ def _read_run(path: Path) -> StoredRun:
     try:
         times_s, used, waiting = _columns(path / TIMELINE, TIMELINE_COLUMNS)
         simulated = SimulatedJobs(
-            label=document["policy"],
+            label=run_label(document),
             **_read_jobs(path),
             delay_causes_s=document["delay_causes_s"],
             gpu_count=summary["setup"]["gpus"],

@@ -1,4 +1,4 @@
-"""Simulations in a table for people: a row per policy, in the order in which they were named."""
+"""Simulations in a table for people: a row per policy (and value), in the order of their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -17,12 +16,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from motet.report.confidence import CONFIDENCE, confidence_half_width
 from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.sweep import run_label, sweep_of, value_text
 
 Document = Mapping[str, Any]
 Groups = Mapping[str, Sequence[Document]]
 
-CONFIDENCE = 0.95
 BEST_STYLE = "bold green"
 LEAST_IMPORTANT = 3
 
@@ -31,7 +31,7 @@ def simulation_summary(
     heading: str, documents: Sequence[Document], out: Path | None
 ) -> RenderableType:
     """What happened under every policy; means with confidence intervals where several seeds ran."""
-    groups = by_policy(documents)
+    groups = by_label(documents)
     notes = [
         "Seconds. JCT: submission to completion; delay: time without GPUs; used: share of GPUs."
     ]
@@ -47,11 +47,11 @@ def simulation_summary(
     )
 
 
-def by_policy(documents: Sequence[Document]) -> dict[str, list[Document]]:
+def by_label(documents: Sequence[Document]) -> dict[str, list[Document]]:
     """Runs that differ in their seed only stand together."""
     groups: dict[str, list[Document]] = {}
     for document in documents:
-        groups.setdefault(document["policy"], []).append(document)
+        groups.setdefault(run_label(document), []).append(document)
     return groups
 
 
@@ -89,13 +89,18 @@ def _width(console: Console, table: Table) -> int:
 def _table(groups: Groups, columns: Sequence[_Column]) -> Table:
     table = result_table()
     table.add_column("policy", no_wrap=True)
+    swept = [sweep_of(same[0]) for same in groups.values()]
+    parameters = dict.fromkeys(sweep.parameter for sweep in swept if sweep is not None)
+    for parameter in parameters:
+        table.add_column(parameter, justify="right", no_wrap=True)
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     best = [_best(groups, column) for column in columns]
-    for place, (policy, same) in enumerate(groups.items()):
+    for place, (same, sweep) in enumerate(zip(groups.values(), swept, strict=True)):
         cells = [_cell(same, column, least) for column, least in zip(columns, best, strict=True)]
-        name = Text.assemble(("● ", job_colour(place)), (policy, "bold"))
-        table.add_row(name, *cells)
+        name = Text.assemble(("● ", job_colour(place)), (same[0]["policy"], "bold"))
+        values = ["" if sweep is None else value_text(sweep.value)] * len(parameters)
+        table.add_row(name, *values, *cells)
     return table
 
 
@@ -124,15 +129,6 @@ def _best(groups: Groups, column: _Column) -> float | None:
     """The smallest mean, if less is better and there is something to compare."""
     means = [math.fsum(map(column.pick, same)) / len(same) for same in groups.values()]
     return min(means) if column.less_is_better and len(set(means)) > 1 else None
-
-
-def confidence_half_width(values: Sequence[float]) -> float:
-    """Half of Student's 95 % confidence interval of the mean."""
-    from scipy.special import stdtrit
-
-    freedom = len(values) - 1
-    deviation = float(np.std(values, ddof=1))
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(len(values))
 
 
 def quantity(value: float) -> str:

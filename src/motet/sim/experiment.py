@@ -49,12 +49,13 @@ COMMON_SETTINGS = {
 class Experiment:
     """`policy`: a name or `./file.py`; `settings`: its parameters and the common ones, as text.
 
-    `seed`: for placements that draw lots.
+    `seed`: for placements that draw lots. `swept`: the setting whose effect is being explored.
     """
 
     policy: str
     settings: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    swept: str | None = None
 
     def check(self) -> None:
         """Raises BadInput or UnknownName for what cannot be run."""

@@ -17,6 +17,7 @@ from motet.report import simulation_figures as figures
 from motet.report.gantt import gantt
 from motet.report.placements import Placements
 from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
+from motet.report.sweep import Sweep, run_label
 from motet.sim.outcome import Outcome
 from motet.sim.summary import Summary, finish_time_fairness, ideal_time_us
 
@@ -30,6 +31,7 @@ class SimulationResult:
     """What a simulation gave. `jobs`: a table; `summary`: a dictionary; `plot_...()`: figures.
 
     `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
+    `sweep`: the parameter whose effect was explored, and its value in this run.
     """
 
     policy: str
@@ -38,6 +40,7 @@ class SimulationResult:
     trace_sha256: str
     outcome: Outcome
     wall_s: float
+    sweep: Sweep | None = None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -46,6 +49,7 @@ class SimulationResult:
             "policy": self.policy,
             "params": {name: _plain(value) for name, value in self.params.items()},
             "seed": self.seed,
+            **({} if self.sweep is None else {"sweep": self.sweep._asdict()}),
             "trace_sha256": self.trace_sha256,
             **Summary.of(self.outcome).as_dict(),
             "wall_s": self.wall_s,
@@ -146,7 +150,7 @@ class SimulationResult:
 
     def plot_gantt(self) -> Figure:
         """Which jobs held which machine's GPUs, over time."""
-        return gantt(self.policy, self.placements)
+        return gantt(run_label(self.summary), self.placements)
 
     @cached_property
     def placements(self) -> Placements:
@@ -174,7 +178,7 @@ class SimulationResult:
         outcome, done = self.outcome, self.outcome.is_finished
         jobs = outcome.workload
         return SimulatedJobs(
-            label=self.policy,
+            label=run_label(self.summary),
             ids=tuple(name for name, is_done in zip(jobs.ids, done, strict=True) if is_done),
             gpus=jobs.gpus[done],
             duration_s=jobs.duration_us[done] / SECOND_US,

@@ -73,6 +73,7 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "cluster": "1x2",
         "policies": "fifo",
         "settings": ("placement=count",),
+        "sweeps": (),
         "seed_text": "0",
         "seeds": None,
         "processes": 1,
@@ -209,6 +210,73 @@ def test_a_setting_goes_to_whom_it_names_or_to_all_that_take_it(
     assert {experiment.policy: experiment.settings for experiment in found} == expected
 
 
+def test_a_sweep_runs_every_value_of_a_parameter_with_every_seed(
+    trace: Path, tmp_path: Path
+) -> None:
+    run(
+        flags(
+            trace,
+            policies="fifo,tiresias-las",
+            sweeps=("thresholds=10:10,20:",),
+            seeds=2,
+            out=tmp_path / "out",
+        )
+    )
+    folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    swept = [run.get("sweep", {}).get("value") for run in summary["runs"]]
+
+    assert folders == {
+        *("fifo-seed0", "fifo-seed1"),
+        *("tiresias-las-thresholds=10-seed0", "tiresias-las-thresholds=10-seed1"),
+        *("tiresias-las-thresholds=10,20-seed0", "tiresias-las-thresholds=10,20-seed1"),
+        *("tiresias-las-thresholds=none-seed0", "tiresias-las-thresholds=none-seed1"),
+    }
+    assert swept == [None, None, "10", "10", "10,20", "10,20", "", ""]
+    assert [run["params"].get("thresholds") for run in summary["runs"]][4:] == [
+        *([10, 20], [10, 20], [], []),
+    ]
+    assert summary["setup"]["runs"][2]["swept"] == "thresholds"
+    assert (tmp_path / "out" / "sweep_thresholds.png").exists()
+
+    run(flags(trace, out=tmp_path / "out", overwrite=True))
+    assert not (tmp_path / "out" / "sweep_thresholds.png").exists()
+
+
+def test_the_table_of_a_sweep_has_a_row_per_value(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(flags(trace, policies="fifo,tiresias-las", sweeps=("promote_knob=1:inf",), seeds=2))
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split()[1:3] for line in lines if line.startswith("●")]
+
+    assert "promote_knob" in lines[2]
+    assert rows == [["fifo", "133.3"], ["tiresias-las", "1"], ["tiresias-las", "inf"]]
+
+
+def test_a_sweep_of_one_policy_leaves_the_others_alone(trace: Path) -> None:
+    from motet.interfaces.cli.policy_settings import experiments
+
+    found = experiments("fifo,sf", ("placement=count",), [0], ("sf.pack_limit=0.1:0.2",))
+
+    assert [(run.policy, run.settings.get("pack_limit"), run.swept) for run in found] == [
+        *[("fifo", None, None), ("sf", "0.1", "pack_limit"), ("sf", "0.2", "pack_limit")],
+    ]
+
+
+def test_values_that_no_folder_can_be_named_for_get_folders_all_the_same(
+    trace: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("30\n60\n")
+    sweep = f"history=@{tmp_path}/a:@{tmp_path}/b"
+    run(flags(trace, policies="tiresias-gittins", sweeps=(sweep,), out=tmp_path / "out"))
+    folders = [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()]
+
+    assert len(folders) == 2
+    assert all(name.startswith("tiresias-gittins-history=_") for name in folders)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -221,6 +289,14 @@ def test_a_setting_goes_to_whom_it_names_or_to_all_that_take_it(
         ({"settings": ("placement",)}, "write NAME=VALUE"),
         ({"settings": ("srtf.placement=count",)}, "unknown policy of this run 'srtf'"),
         ({"settings": ("placement=corner",)}, "unknown placement 'corner'"),
+        ({"sweeps": ("placement",)}, "--sweep placement: write NAME=V1:V2:V3"),
+        ({"sweeps": ("placement=count",)}, "at least two values"),
+        ({"sweeps": ("pack_limit=0:0",)}, "a value is given twice"),
+        ({"sweeps": ("preemption_cost=0:-1",)}, "preemption_cost=-1: give seconds"),
+        ({"sweeps": ("thresholds=1:2",)}, "unknown parameter of fifo 'thresholds'"),
+        ({"sweeps": ("srtf.pack_limit=0:1",)}, "unknown policy of this run 'srtf'"),
+        ({"sweeps": ("placement=count:skew",)}, "placement is set as well"),
+        ({"sweeps": ("pack_limit=0:1", "preemption_cost=0:1")}, "one parameter at a time"),
         ({"cluster": "many"}, "MACHINESxGPUS"),
         ({"seed_text": "one"}, "different whole numbers"),
         ({"seed_text": "1,1"}, "different whole numbers"),

@@ -57,9 +57,9 @@ def _labelled(folders: Sequence[Path]) -> list[StoredRun]:
     from motet.report.simulation_folder import read_runs
 
     found = [(folder, run) for folder in folders for run in read_runs(folder)]
-    labels = [run.document["policy"] for _, run in found]
+    labels = [run.simulated.label for _, run in found]
     if len(set(labels)) < len(labels):
-        labels = [f"{run.document['policy']} seed {run.document['seed']}" for _, run in found]
+        labels = [f"{run.simulated.label} seed {run.document['seed']}" for _, run in found]
     if len(set(labels)) < len(labels):
         labels = [f"{label} in {folder}" for label, (folder, _) in zip(labels, found, strict=True)]
     return [
@@ -93,7 +93,7 @@ def _write(out: Path, runs: Sequence[StoredRun], document: dict[str, Any]) -> No
 
     folder = Folder(out)
     simulated = [run.simulated for run in runs]
-    write_figures(folder, simulated)
+    write_figures(folder, simulated, [run.document for run in runs])
     if len(simulated) == 2:
         figure = winners_and_losers(*simulated)
         folder.write("winners_and_losers.png", lambda path: save(figure, path))

@@ -1,9 +1,9 @@
-"""`--policy P[,P...]` and `--set [P.]name=value`: which policy gets which parameters."""
+"""`--policy P[,P...]`, `--set [P.]name=value`, `--sweep`: which policy gets which parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.engine.catalogue import find_policies, parameters_of
@@ -31,15 +31,69 @@ class AskedPolicy:
         return cls(asked, name, frozenset(own | set(COMMON_SETTINGS)))
 
 
-def experiments(policies: str, settings: Sequence[str], seeds: Sequence[int]) -> list[Experiment]:
-    """Every policy with every seed, policies first. Raises BadInput, UnknownName."""
+@dataclass(frozen=True)
+class AskedSweep:
+    """`--sweep [P.]NAME=V1:V2`; `policy`: the only one that is swept, None for all that can be."""
+
+    text: str
+    policy: str | None
+    name: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sweeps: Sequence[str], policies: Sequence[AskedPolicy]) -> AskedSweep | None:
+        """Raises BadInput, UnknownName."""
+        if not sweeps:
+            return None
+        if len(sweeps) > 1:
+            raise BadInput(
+                f"--sweep is given {len(sweeps)} times; sweep one parameter at a time, and compare "
+                "the folders with 'motet compare'"
+            )
+        target, name, text = _split("--sweep", sweeps[0], policies)
+        values = tuple(value.strip() for value in text.split(":"))
+        if len(values) < 2:
+            raise BadInput(
+                f"--sweep {sweeps[0]}: give at least two values with colons between them, for "
+                f"example {name}=1:2:4, or use --set"
+            )
+        if len(set(values)) < len(values):
+            raise BadInput(f"--sweep {sweeps[0]}: a value is given twice; give each once")
+        swept = [policy for policy in policies if target in (None, policy.name)]
+        _check_somebody_takes([name], swept)
+        return cls(sweeps[0], target, name, values)
+
+    def settings(self, others: Mapping[str, str]) -> list[dict[str, str]]:
+        """The settings of every run of a policy. Raises BadInput: it is set, too."""
+        if self.name in others:
+            raise BadInput(f"--sweep {self.text}: {self.name} is set as well; leave one of the two")
+        return [{**others, self.name: value} for value in self.values]
+
+    def concerns(self, policy: AskedPolicy) -> bool:
+        """Whether this policy is swept."""
+        return self.policy in (None, policy.name) and self.name in policy.parameters
+
+
+def experiments(
+    policies: str, settings: Sequence[str], seeds: Sequence[int], sweeps: Sequence[str] = ()
+) -> list[Experiment]:
+    """Every policy with every value of the sweep and every seed, policies first.
+
+    Raises BadInput, UnknownName.
+    """
     asked = _asked_policies(policies)
     chosen = _settings_by_policy(asked, settings)
-    found = [
-        Experiment(policy.asked, chosen[policy.name], seed) for policy in asked for seed in seeds
-    ]
-    for experiment in found:
-        experiment.check()
+    sweep = AskedSweep.of(sweeps, asked)
+    found: list[Experiment] = []
+    for policy in asked:
+        own = chosen[policy.name]
+        if sweep is not None and sweep.concerns(policy):
+            variants = [Experiment(policy.asked, it, 0, sweep.name) for it in sweep.settings(own)]
+        else:
+            variants = [Experiment(policy.asked, own)]
+        for variant in variants:
+            variant.check()
+        found += [replace(variant, seed=seed) for variant in variants for seed in seeds]
     return found
 
 
@@ -61,7 +115,7 @@ def _settings_by_policy(
     for_all: dict[str, str] = {}
     for_one: dict[str, dict[str, str]] = {policy.name: {} for policy in policies}
     for setting in settings:
-        target, name, value = _split(setting, policies)
+        target, name, value = _split("--set", setting, policies)
         chosen = for_all if target is None else for_one[target]
         if name in chosen:
             raise BadInput(f"--set {setting}: {name} is given twice; give it once")
@@ -74,12 +128,13 @@ def _settings_by_policy(
     }
 
 
-def _split(setting: str, policies: Sequence[AskedPolicy]) -> tuple[str | None, str, str]:
+def _split(flag: str, setting: str, policies: Sequence[AskedPolicy]) -> tuple[str | None, str, str]:
     """`fifo.placement=count` -> ("fifo", "placement", "count"); the first is None for all."""
     key, equals, value = setting.partition("=")
     target, _, name = key.strip().rpartition(".")
     if not equals or not name:
-        raise BadInput(f"--set {setting}: write NAME=VALUE or POLICY.NAME=VALUE")
+        value = "V1:V2:V3" if flag == "--sweep" else "VALUE"
+        raise BadInput(f"{flag} {setting}: write NAME={value} or POLICY.NAME={value}")
     if not target:
         return None, name, value
     names = {policy.asked: policy.name for policy in policies}
@@ -89,7 +144,7 @@ def _split(setting: str, policies: Sequence[AskedPolicy]) -> tuple[str | None, s
     return names[target], name, value
 
 
-def _check_somebody_takes(settings: Mapping[str, str], policies: Sequence[AskedPolicy]) -> None:
+def _check_somebody_takes(settings: Iterable[str], policies: Sequence[AskedPolicy]) -> None:
     known = set[str]().union(*(policy.parameters for policy in policies))
     unknown = next((name for name in settings if name not in known), None)
     if unknown is not None:

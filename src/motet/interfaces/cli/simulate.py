@@ -74,6 +74,13 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "repeatable.",
 )
 @policy_option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="[P.]K=V:V...",
+    help="A run for every value of a parameter, and a figure of its effect.",
+)
+@policy_option(
     "--seed",
     "seed_text",
     default="0",
@@ -100,7 +107,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
 @output_option("-q", "--quiet", is_flag=True, help="No progress and no notices on stderr.")
 @click.pass_context
 def simulate(ctx: click.Context, /, **flags: Any) -> None:
-    """Replay a log of jobs on a simulated cluster, once for every policy and seed.
+    """Replay a log of jobs on a simulated cluster, once for every policy, value and seed.
 
     The same trace, cluster, settings and seed give the same result to the byte.
 
@@ -111,6 +118,8 @@ def simulate(ctx: click.Context, /, **flags: Any) -> None:
                      --set tiresias-las.thresholds=3200,7200 --out runs/first
       motet simulate --trace jobs.csv --cluster 15x4 --policy srtf \\
                      --set placement=random --seeds 5 --json
+      motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las \\
+                     --sweep thresholds=3600:3600,7200:3600,7200,14400 --out runs/k
     """
     from motet.interfaces.cli.exits import exit_code_of
     from motet.interfaces.cli.supervisor import run_supervised

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,12 +24,15 @@ from motet.report.json_text import to_json
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.simulation_folder import FinishedRun, SimulationFolder
 from motet.report.simulation_table import simulation_summary
+from motet.report.sweep import value_text
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
 
 MOST_SEEDS = 1000
+LONGEST_VALUE = 80
+_NOT_IN_NAMES = re.compile(r"[^\w.,+-]")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class SimulateFlags:
     cluster: str
     policies: str
     settings: tuple[str, ...]
+    sweeps: tuple[str, ...]
     seed_text: str
     seeds: int | None
     processes: int | None
@@ -53,7 +58,7 @@ class SimulateFlags:
 
 def run(flags: SimulateFlags) -> None:
     """Simulate as the flags say and print the result. Raises MotetError."""
-    wanted = experiments(flags.policies, flags.settings, _seeds(flags))
+    wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
     trace = _read(flags, cluster)
     folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
@@ -95,12 +100,17 @@ def _read(flags: SimulateFlags, cluster: Cluster) -> Trace:
 
 
 def _run_names(wanted: Sequence[Experiment]) -> list[str]:
-    """`fifo`, or `fifo-seed3` where there are several seeds."""
+    """`fifo`, `fifo-seed3` where there are several seeds, `tiresias-las-promote_knob=8-seed3`."""
     has_seeds = len({experiment.seed for experiment in wanted}) > 1
-    return [
-        policy_name(experiment.policy) + (f"-seed{experiment.seed}" if has_seeds else "")
-        for experiment in wanted
-    ]
+    names: list[str] = []
+    for experiment in wanted:
+        name = policy_name(experiment.policy)
+        if experiment.swept is not None:
+            value = value_text(experiment.settings[experiment.swept])
+            name += f"-{experiment.swept}={_NOT_IN_NAMES.sub('_', value)[:LONGEST_VALUE]}"
+        name += f"-seed{experiment.seed}" if has_seeds else ""
+        names.append(f"{name}-{len(names)}" if name in names else name)
+    return names
 
 
 @contextmanager
@@ -137,6 +147,7 @@ def _finished(name: str, experiment: Experiment, result: SimulationResult) -> Fi
         "policy": _whole_path(experiment.policy),
         "settings": dict(experiment.settings),
         "seed": experiment.seed,
+        **({} if experiment.swept is None else {"swept": experiment.swept}),
     }
     rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
     return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements)

@@ -1,0 +1,185 @@
+"""Runs that differ in one parameter: what they are called, and its effect in a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from motet.report.confidence import confidence_half_width
+from motet.report.figure_parts import (
+    LEGEND,
+    QUIET,
+    WIDTH_IN,
+    line_style,
+    quieten,
+    scale_time,
+    unit_of,
+)
+from motet.report.palette import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Document = Mapping[str, Any]
+
+MEASURES = (
+    ("average completion time", "jct_s", "mean"),
+    ("median completion time", "jct_s", "median"),
+    ("95th percentile of completion time", "jct_s", "p95"),
+    ("average queueing delay", "queueing_delay_s", "mean"),
+)
+HEIGHT_IN = 5.0
+HEADROOM, HEADROOM_BELOW_TEXT, FARTHEST_ACROSS = 1.08, 1.2, 1.5
+MOST_LETTERS = 26
+_TITLE: dict[str, Any] = {"x": 0.01, "ha": "left", "size": 12, "color": INK, "weight": "bold"}
+
+
+class Sweep(NamedTuple):
+    """A parameter whose effect is explored, and its value in one run, as text."""
+
+    parameter: str
+    value: str
+
+
+def sweep_of(document: Document) -> Sweep | None:
+    """Of a run's entry in the document."""
+    return Sweep(**document["sweep"]) if "sweep" in document else None
+
+
+def value_text(value: str) -> str:
+    """As it stands in tables and figures: an empty list is a value, too."""
+    return value or "none"
+
+
+def run_label(document: Document) -> str:
+    """`fifo`, or `tiresias-las promote_knob=8`: the same for all seeds."""
+    sweep, policy = sweep_of(document), str(document["policy"])
+    return policy if sweep is None else f"{policy} {sweep.parameter}={value_text(sweep.value)}"
+
+
+def swept_parameters(documents: Sequence[Document]) -> list[str]:
+    """Those of which there are at least two values."""
+    found: dict[str, set[str]] = {}
+    for sweep in map(sweep_of, documents):
+        if sweep is not None:
+            found.setdefault(sweep.parameter, set()).add(sweep.value)
+    return [parameter for parameter, values in found.items() if len(values) > 1]
+
+
+def sweep_file(parameter: str) -> str:
+    """The figure's name."""
+    return f"sweep_{parameter}.png"
+
+
+def sweep_figure(parameter: str, documents: Sequence[Document]) -> Figure:
+    """Completion times and delay against the values of a parameter, a line per policy.
+
+    As Tiresias' figures 3.14 and 3.15, with 95 % confidence intervals where there are several
+    seeds. Policies that were not swept are lines across.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), facecolor="white", layout="constrained")
+    figure.suptitle(f"Effect of {parameter}", **_TITLE)
+    panels: list[Axes] = list(figure.subplots(2, 2, sharex=True).flat)
+    lines = _Lines(parameter, documents)
+    for axes, (title, *measure) in zip(panels, MEASURES, strict=True):
+        quieten(axes)
+        axes.set_title(title, loc="left", pad=8, **QUIET)
+        lines.draw(axes, *measure)
+    _name_values(panels[0], [value_text(value) for value in lines.values])
+    note = f" (95 % intervals over {lines.seeds} seeds)" if lines.seeds > 1 else ""
+    figure.supxlabel(f"{parameter}{note}", **QUIET)
+    found = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in panels]
+    named = {label: handle for handle, label in chain.from_iterable(found)}
+    if len(named) > 1:
+        figure.legend(named.values(), named.keys(), loc="outside right upper", **LEGEND)
+    return figure
+
+
+class _Lines:
+    """The runs in groups: a line per policy, a point per value, an interval over seeds."""
+
+    def __init__(self, parameter: str, documents: Sequence[Document]) -> None:
+        """`values`: in the order in which they were given."""
+        self._points: dict[str, dict[str, list[Document]]] = {}
+        self._across: dict[str, list[Document]] = {}
+        for document in documents:
+            sweep, policy = sweep_of(document), document["policy"]
+            if sweep is None:
+                self._across.setdefault(policy, []).append(document)
+            elif sweep.parameter == parameter:
+                self._points.setdefault(policy, {}).setdefault(sweep.value, []).append(document)
+        policies = dict.fromkeys(document["policy"] for document in documents)
+        self._style = {policy: line_style(place) for place, policy in enumerate(policies)}
+        self.values = list(dict.fromkeys(chain.from_iterable(self._points.values())))
+
+    @property
+    def seeds(self) -> int:
+        """Of the point with the most."""
+        return max(len(same) for points in self._points.values() for same in points.values())
+
+    def draw(self, axes: Axes, *measure: str) -> None:
+        """One panel, from 0 on, so that a small effect looks small."""
+        highest = max(self._line(axes, policy, measure) for policy in self._points)
+        levels = {policy: _Average.of(same, measure) for policy, same in self._across.items()}
+        near = [it for it, level in levels.items() if level.mean <= FARTHEST_ACROSS * highest]
+        for policy in near:
+            style = {**self._style[policy], "linestyle": "--", "linewidth": 1.4}
+            axes.axhline(levels[policy].mean, label=policy, **style)
+        top = max([highest, *(levels[policy].mean for policy in near)])
+        scale_time(axes.yaxis, max(top, 1e-6), ticks=5)
+        _, unit_s = unit_of(top)
+        far = [f"{it} {levels[it].mean / unit_s:.3g}" for it in levels if it not in near]
+        axes.set_ylim(0, (HEADROOM_BELOW_TEXT if far else HEADROOM) * top or 1.0)
+        if far:
+            place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": "top"}
+            axes.text(1, 1, f"above: {', '.join(far)}", **place, **{**QUIET, "fontsize": 8})
+
+    def _line(self, axes: Axes, policy: str, measure: Sequence[str]) -> float:
+        """Draw it; how high it reaches."""
+        points = self._points[policy]
+        averages = [_Average.of(same, measure) for same in points.values()]
+        half_widths = [average.half_width for average in averages]
+        axes.errorbar(
+            [self.values.index(value) for value in points],
+            [average.mean for average in averages],
+            yerr=half_widths if any(half_widths) else None,
+            marker="o",
+            markersize=4,
+            linewidth=1.8,
+            capsize=3,
+            label=policy,
+            **self._style[policy],
+        )
+        tops = [average.mean + average.half_width for average in averages]
+        return max(filter(math.isfinite, tops), default=0.0)
+
+
+class _Average(NamedTuple):
+    """Over seeds; the half-width of its interval is 0 for a single one."""
+
+    mean: float
+    half_width: float
+
+    @classmethod
+    def of(cls, same: Sequence[Document], measure: Sequence[str]) -> _Average:
+        name, statistic = measure
+        found = [document[name][statistic] for document in same]
+        values = [math.nan if value is None else float(value) for value in found]
+        half_width = confidence_half_width(values) if len(values) > 1 else 0.0
+        return cls(math.fsum(values) / len(values), half_width)
+
+
+def _name_values(axes: Axes, names: Sequence[str]) -> None:
+    """Upright where there is room."""
+    is_long = sum(map(len, names)) > MOST_LETTERS
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.4, len(names) - 0.6)
+    for below in axes.figure.axes[2:]:
+        below.tick_params(axis="x", labelrotation=30 if is_long else 0)
+        for label in below.get_xticklabels():
+            label.set(ha="right" if is_long else "center", rotation_mode="anchor")
