@@ -15,6 +15,7 @@ from motet.report.simulation_figures import (
     fairness,
     jct_by_bin,
     jct_cdf,
+    sooner_and_later,
     time_averages,
     winners_and_losers,
 )
@@ -123,3 +124,11 @@ def test_jobs_are_paired_by_id() -> None:
 @pytest.mark.parametrize("other", [RUN, NOTHING], ids=["same", "nothing"])
 def test_two_runs_against_each_other_can_be_drawn(other: SimulatedJobs) -> None:
     winners_and_losers(RUN, other).canvas.draw()
+
+
+def test_of_several_runs_the_shares_of_winners_and_losers_are_drawn() -> None:
+    (axes,) = sooner_and_later("fifo", [("srtf", 6, 2, 8), ("las", 0, 0, 0)]).axes
+    widths = [bar.get_width() for bar in axes.patches]
+
+    assert widths == [-0.75, 0.25, 0, 0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["srtf", "las"]

@@ -38,6 +38,7 @@ Runs = Sequence[SimulatedJobs]
 
 TIME_SLICES = 300
 BIN_NAMES = ("small short", "small long", "large short", "large long")
+WON, LOST = JOB_COLOURS[2], JOB_COLOURS[6]
 _REPEATED = ("", "////", "....", "xxxx")
 CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
 
@@ -176,6 +177,32 @@ def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
     axes.set_xlabel(f"completion time under {first.label}", color=QUIET_INK, fontsize=9)
     axes.set_ylabel(f"under {second.label}", color=QUIET_INK, fontsize=9)
     return finish(figure, axes)
+
+
+def sooner_and_later(against: str, moved: Sequence[tuple[str, int, int, int]]) -> Figure:
+    """Per run: its label, and how many jobs are done sooner, later and at all under both."""
+    figure, axes = new_figure(
+        f"Winners and losers against {shortened(against)}",
+        "jobs done more than 1 % sooner (to the left) or later (to the right)",
+    )
+    names = [shortened(label) for label, *_ in moved]
+    make_room(figure, names)
+    figure.set_figheight(1.4 + 0.4 * len(moved))
+    for place, (_, sooner, later, jobs) in enumerate(moved):
+        shares = np.array([-sooner, later]) / max(jobs, 1)
+        axes.barh([place] * 2, shares, 0.62, color=[WON, LOST])
+        for share, count, side in zip(shares, (sooner, later), ("right", "left"), strict=True):
+            shift = {"xytext": (-3 if side == "right" else 3, 0), "textcoords": "offset points"}
+            style: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8, "color": QUIET_INK}
+            axes.annotate(f"{count:,}", (share, place), **shift, **style)
+    axes.set_yticks(range(len(moved)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(-1.12, 1.12)
+    axes.xaxis.set_major_formatter(lambda share, _: f"{abs(share):.0%}")
+    axes.grid(axis="y", visible=False)
+    axes.grid(axis="x", color=GRID, linewidth=0.8)
+    axes.axvline(0, color=QUIET_INK, linewidth=1)
+    return figure
 
 
 def time_averages(times_s: Floats, values: Floats, slices: int) -> tuple[Floats, Floats]:

@@ -57,11 +57,12 @@ def test_runs_of_the_same_policy_are_told_apart_by_their_folder(tmp_path: Path) 
     ]
 
 
-def test_figures_are_written_on_request(tmp_path: Path) -> None:
-    compared(store(tmp_path / "both", "fifo", "srtf"), "--out", tmp_path / "out")
+@pytest.mark.parametrize("policies", [("fifo", "srtf"), ("fifo", "srtf", "sf")])
+def test_figures_are_written_on_request(tmp_path: Path, policies: tuple[str, ...]) -> None:
+    compared(store(tmp_path / "runs", *policies), "--out", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
 
-    assert {"comparison.json", "winners_and_losers.png", "jct_cdf.png"} <= names
+    assert {"comparison.json", "winners_and_losers.png", "jct_cdf.png", "fairness.png"} <= names
 
 
 def test_a_folder_without_a_simulation_is_not_found(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from motet.interfaces.cli.option_groups import json_option
 if TYPE_CHECKING:
     from motet.report.comparison import WinnersAndLosers
     from motet.report.simulation_folder import StoredRun
+
+WINNERS = "winners_and_losers.png"
 
 
 @click.command(short_help="Compare finished simulations.")
@@ -44,7 +47,7 @@ def compare(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     duels = [WinnersAndLosers.of(first, run.simulated) for run in runs[1:]]
     document = _document(runs, duels)
     if out is not None:
-        _write(out, runs, document)
+        _write(out, runs, duels, document)
     if as_json:
         sys.stdout.write(to_json(document))
         return
@@ -85,18 +88,25 @@ def _document(runs: Sequence[StoredRun], duels: Sequence[WinnersAndLosers]) -> d
     }
 
 
-def _write(out: Path, runs: Sequence[StoredRun], document: dict[str, Any]) -> None:
+def _write(
+    out: Path,
+    runs: Sequence[StoredRun],
+    duels: Sequence[WinnersAndLosers],
+    document: dict[str, Any],
+) -> None:
     from motet.report.figure_parts import save
     from motet.report.folder import Folder
-    from motet.report.simulation_figures import winners_and_losers
+    from motet.report.simulation_figures import sooner_and_later, winners_and_losers
     from motet.report.simulation_folder import write_figures
 
     folder = Folder(out)
     simulated = [run.simulated for run in runs]
     write_figures(folder, simulated, [run.document for run in runs])
     if len(simulated) == 2:
-        figure = winners_and_losers(*simulated)
-        folder.write("winners_and_losers.png", lambda path: save(figure, path))
+        folder.write(WINNERS, partial(save, winners_and_losers(*simulated)))
+    if len(simulated) > 2:
+        moved = [(duel.policy, duel.winners, duel.losers, duel.jobs) for duel in duels]
+        folder.write(WINNERS, partial(save, sooner_and_later(simulated[0].label, moved)))
     folder.write_json("comparison.json", document)
 
 
