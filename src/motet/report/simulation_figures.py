@@ -192,7 +192,10 @@ def sooner_and_later(against: str, moved: Sequence[tuple[str, int, int, int]]) -
         shares = np.array([-sooner, later]) / max(jobs, 1)
         axes.barh([place] * 2, shares, 0.62, color=[WON, LOST])
         for share, count, side in zip(shares, (sooner, later), ("right", "left"), strict=True):
-            shift = {"xytext": (-3 if side == "right" else 3, 0), "textcoords": "offset points"}
+            shift: dict[str, Any] = {
+                "xytext": (-3 if side == "right" else 3, 0),
+                "textcoords": "offset points",
+            }
             style: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8, "color": QUIET_INK}
             axes.annotate(f"{count:,}", (share, place), **shift, **style)
     axes.set_yticks(range(len(moved)), names)
