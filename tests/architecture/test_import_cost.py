@@ -22,8 +22,11 @@ assert "Usage" in said.getvalue()
 """
 SIMULATE = """
 import contextlib, io
-from motet.interfaces.cli import simulate_run, simulate, compare, policies
+from motet.interfaces.cli import simulate_run, simulate, compare, explain_screen, policies
 from motet.interfaces import python
+"""
+EXPLAIN = """
+from motet.interfaces.cli import explain, explain_screen
 """
 PROBE = """
 import json, sys, time
@@ -55,3 +58,8 @@ def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
 def test_simulating_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
     _, packages = probe(SIMULATE)
     assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()
+
+
+def test_explaining_does_not_even_load_the_simulator() -> None:
+    _, packages = probe(EXPLAIN)
+    assert packages & HEAVY == set()

@@ -45,7 +45,11 @@ HALF_USED = [(0, 30, 1), (0, 50, 1)]
 def test_the_head_waits_for_one_machine_though_enough_gpus_are_free() -> None:
     outcome, log = run([*HALF_USED, (1, 10, 4)], YarnCs())
     assert starts_s(outcome) == [0, 0, 30]
-    assert [entry.event for entry in log if entry.job == 2] == ["locality", "start"]
+    assert [entry.event for entry in log if entry.job == 2] == [
+        "locality",
+        "start",
+        "finish",
+    ]
     assert outcome.waited_us[Wait.LOCALITY, 2] == 29 * SECOND_US
 
 
@@ -74,7 +78,11 @@ def test_a_queue_uses_no_more_than_its_quota_while_others_go_on() -> None:
     rows = [(0, 10, 4), (0, 10, 2), (1, 10, 1), (2, 10, 4)]
     outcome, log = run(rows, YarnCs(quotas="a:4,b:4"), ["a", "a", "a", "b"])
     assert starts_s(outcome) == [0, 10, 10, 2]
-    assert [entry.event for entry in log if entry.job == 1] == ["quota", "start"]
+    assert [entry.event for entry in log if entry.job == 1] == [
+        "quota",
+        "start",
+        "finish",
+    ]
     assert outcome.waited_us[Wait.QUOTA].tolist() == [0, 10 * SECOND_US, 9 * SECOND_US, 0]
 
 

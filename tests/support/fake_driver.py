@@ -68,6 +68,7 @@ def drive(
         state.advance(clock.now_us())
         for job in sorted(job for job, end_us in ends.items() if end_us == clock.now_us()):
             del machines.since_us[job]
+            log.finished(clock.now_us(), job, 0)
             state.finished(job)
         while arrivals and arrivals[0][0] == clock.now_us():
             _, number = heapq.heappop(arrivals)

@@ -47,11 +47,11 @@ def _fill(
         row = order[place]
         position[row] = place
         free[row] = free_gpus
-        if demands[row] > free_gpus:
+        if is_blocked:
+            code[row] = _BEHIND
+        elif demands[row] > free_gpus:
             code[row] = _TOO_FEW
             is_blocked = not may_overtake
-        elif is_blocked:
-            code[row] = _BEHIND
         else:
             gpus[row] = demands[row]
             free_gpus -= demands[row]

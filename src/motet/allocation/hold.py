@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from motet.domain.decision import Decision, Reasons, Wait
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import UNKNOWN, Snapshot
 
 
 def hold(snapshot: Snapshot, until_us: int) -> Decision:
     """Whoever runs goes on, nobody starts before `until_us`."""
     gpus = snapshot.jobs.held_gpus.copy()
-    code = np.where(gpus > 0, int(Wait.RUNS), int(Wait.ORDER))
-    free = np.full_like(gpus, snapshot.gpu_count - int(gpus.sum()))
-    places = np.arange(len(gpus))
-    return Decision(gpus, Reasons(code, free, places), recheck_at_us=until_us)
+    free_gpus = snapshot.gpu_count - int(gpus.sum())
+    fits = snapshot.jobs.gpus <= free_gpus
+    waits = np.where(fits, int(Wait.ORDER), int(Wait.TOO_FEW_GPUS))
+    code = np.where(gpus > 0, int(Wait.RUNS), waits)
+    free, position = np.full_like(gpus, free_gpus), np.full_like(gpus, UNKNOWN)
+    return Decision(gpus, Reasons(code, free, position), recheck_at_us=until_us)
 
 
 def next_multiple(time_us: int, step_us: int) -> int:

@@ -23,7 +23,7 @@ class Wait(IntEnum):
     TOO_FEW_GPUS = 1
     """At its turn fewer GPUs were free than it needs: jobs before it have them."""
     BEHIND_HEAD = 2
-    """It would fit, but a job before it that does not fit may not be overtaken."""
+    """A job before it does not fit and may not be overtaken."""
     LOCALITY = 3
     """Enough GPUs were free, but not as close together as it wants them."""
     QUOTA = 4
@@ -35,7 +35,8 @@ class Wait(IntEnum):
 @dataclass(frozen=True, eq=False, slots=True)
 class Reasons:
     """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
-    free at its turn; `position`: its place in the policy's order, from 0."""
+    free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
+    now)."""
 
     code: Ints
     free_gpus: Ints

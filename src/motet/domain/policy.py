@@ -14,7 +14,8 @@ class Policy(Protocol):
 
     A frozen dataclass whose fields are its parameters. It performs no I/O, has no clock and does
     not know whether it drives a simulator or real machines. `memory_columns`: what it remembers of
-    each job from decision to decision, with the value of a new job. An oracle says
+    each job from decision to decision, with the value of a new job; by `level`, the number of its
+    queue, from 0, the decision log knows of promotions and demotions. An oracle says
     `knows_durations: ClassVar[bool] = True`; the others find `remaining_us` UNKNOWN when simulated.
     """
 

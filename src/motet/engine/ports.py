@@ -35,10 +35,14 @@ class Launcher(Protocol):
 
 
 class Journal(Protocol):
-    """Hears of every decision before it is carried out."""
+    """Hears of every decision before it is carried out, and of completions before the decision."""
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """`snapshot`: what the policy saw; its arrays change afterwards."""
+        ...
+
+    def finished(self, now_us: int, job: int, overhead_us: int) -> None:
+        """A job is done; `overhead_us`: its time in checkpoints and restores."""
         ...

@@ -19,8 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.cluster import Cluster
-from motet.domain.errors import MotetError
+from motet.domain.errors import JobFailed, MotetError
 from motet.engine.catalogue import find_policies
+from motet.engine.decision_log import DecisionLog
+from motet.engine.ports import Journal
+from motet.report.decision_file import DecisionWriter
 from motet.report.sweep import Sweep
 from motet.sim.experiment import Experiment
 from motet.sim.outcome import Outcome
@@ -29,6 +32,8 @@ from motet.sim.workload import Workload
 
 RunProgress: TypeAlias = Callable[[int, int], None]
 """Told the number of a run and how many of its jobs have finished."""
+Logged: TypeAlias = tuple[Experiment, Path | None]
+"""A run and the file for its decision log."""
 
 REPORT_EVERY_S = 0.1
 
@@ -47,27 +52,42 @@ def run_all(
     scenario: Scenario,
     processes: int | None = None,
     report: RunProgress = lambda *_: None,
+    logs: Sequence[Path] | None = None,
 ) -> list[SimulationResult]:
     """Results in the order of the experiments; one process means this one.
 
-    `processes`: at most so many at once (None: as many as there are CPUs). Raises what the first
-    run that fails raises.
+    `processes`: at most so many at once (None: as many as there are CPUs). `logs`: for every run a
+    file that its decision log is written to. Raises what the first run that fails raises.
     """
     processes = min(processes or cpu_count(), len(experiments))
+    files: Sequence[Path | None] = logs or [None] * len(experiments)
+    runs = list(zip(experiments, files, strict=True))
     if processes > 1:
-        return _run_in_processes(experiments, scenario, processes, report)
+        return _run_in_processes(runs, scenario, processes, report)
     return [
-        run_one(experiment, scenario, lambda finished, number=number: report(number, finished))  # type: ignore[misc]
-        for number, experiment in enumerate(experiments)
+        run_one(
+            experiment,
+            scenario,
+            lambda finished, number=number: report(number, finished),  # type: ignore[misc]
+            log,
+        )
+        for number, (experiment, log) in enumerate(runs)
     ]
 
 
 def run_one(
-    experiment: Experiment, scenario: Scenario, report: Callable[[int], None] = lambda _: None
+    experiment: Experiment,
+    scenario: Scenario,
+    report: Callable[[int], None] = lambda _: None,
+    log: Path | None = None,
 ) -> SimulationResult:
-    """Simulate in this process; `report` is told how many jobs have finished."""
+    """Simulate in this process; `report` is told how many jobs have finished.
+
+    `log`: a file for the decision log. Raises JobFailed where it cannot be written.
+    """
     started_s = time.perf_counter()
-    outcome, swept = _outcome(experiment, scenario, report), experiment.swept
+    with _journal(log, scenario) as journal:
+        outcome, swept = _outcome(experiment, scenario, report, journal), experiment.swept
     report(len(scenario.workload))
     return SimulationResult(
         policy_name(experiment.policy),
@@ -80,11 +100,32 @@ def run_one(
     )
 
 
-def _outcome(experiment: Experiment, scenario: Scenario, report: Callable[[int], None]) -> Outcome:
+@contextmanager
+def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
+    """What hears of the decisions; nobody without a file."""
+    if log is None:
+        yield None
+        return
+    try:
+        with log.open("w", encoding="utf-8", newline="\n") as file:
+            yield DecisionLog(DecisionWriter(file, scenario.workload.ids, scenario.cluster.names))
+    except OSError as error:
+        raise JobFailed(
+            f"{log}: the decision log cannot be written ({error.strerror or error}); free some "
+            "space, or name another folder for temporary files in TMPDIR"
+        ) from error
+
+
+def _outcome(
+    experiment: Experiment,
+    scenario: Scenario,
+    report: Callable[[int], None],
+    journal: Journal | None,
+) -> Outcome:
     """Raises MotetError that names the line where a policy of the user's own failed."""
     try:
         return experiment.run(
-            scenario.workload, scenario.cluster, lambda finished, _: report(finished)
+            scenario.workload, scenario.cluster, lambda finished, _: report(finished), journal
         )
     except MotetError:
         raise
@@ -111,10 +152,10 @@ def cpu_count() -> int:
 
 
 def _run_in_processes(
-    experiments: Sequence[Experiment], scenario: Scenario, processes: int, report: RunProgress
+    logged: Sequence[Logged], scenario: Scenario, processes: int, report: RunProgress
 ) -> list[SimulationResult]:
-    with _scoreboard(len(experiments)) as (path, scores):
-        ended = _pooled(experiments, scenario, processes, lambda: _report_all(scores, report), path)
+    with _scoreboard(len(logged)) as (path, scores):
+        ended = _pooled(logged, scenario, processes, lambda: _report_all(scores, report), path)
     # Raised here, where no frame holds the pool: it must be gone before this process is.
     if isinstance(ended, BrokenProcessPool):
         raise MotetError(
@@ -127,7 +168,7 @@ def _run_in_processes(
 
 
 def _pooled(
-    experiments: Sequence[Experiment],
+    logged: Sequence[Logged],
     scenario: Scenario,
     processes: int,
     report: Callable[[], None],
@@ -136,8 +177,8 @@ def _pooled(
     """All results, or what ended the first run that failed."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         runs = [
-            pool.submit(_run_numbered, number, experiment, scenario, scoreboard)
-            for number, experiment in enumerate(experiments)
+            pool.submit(_run_numbered, number, one, scenario, scoreboard)
+            for number, one in enumerate(logged)
         ]
         failure = _watch(runs, report)
         if failure is None:
@@ -177,7 +218,7 @@ def _scoreboard(runs: int) -> Iterator[tuple[Path, NDArray[np.int64]]]:
 
 
 def _run_numbered(
-    number: int, experiment: Experiment, scenario: Scenario, scoreboard: Path
+    number: int, logged: Logged, scenario: Scenario, scoreboard: Path
 ) -> SimulationResult:
     """In a process of the pool."""
     scores = np.memmap(scoreboard, dtype=np.int64, mode="r+")
@@ -185,4 +226,5 @@ def _run_numbered(
     def report(finished: int) -> None:
         scores[number] = finished
 
-    return run_one(experiment, scenario, report)
+    experiment, log = logged
+    return run_one(experiment, scenario, report, log)

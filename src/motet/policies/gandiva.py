@@ -88,7 +88,9 @@ class Gandiva:
         hosts = order[~guest[order]]
         filled = fill(hosts, jobs.gpus, snapshot.gpu_count, may_overtake=True)
         filled.reasons.position[order] = np.arange(len(order))
-        filled.reasons.code[guest] = Wait.ORDER
+        fits = jobs.gpus <= filled.free_gpus
+        filled.reasons.code[guest] = np.where(fits, Wait.ORDER, Wait.TOO_FEW_GPUS)[guest]
+        filled.reasons.free_gpus[guest] = filled.free_gpus
         return filled
 
 

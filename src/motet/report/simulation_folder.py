@@ -1,6 +1,7 @@
 """Folders of finished simulations: what `motet simulate --out` writes and `motet compare` reads.
 
-One run: its CSV files, `summary.json` and the figures. Several: the figures and one
+One run: its CSV files, `summary.json`, the figures and, if it was asked for, `decisions.jsonl`.
+Several: the figures and one
 `summary.json` for all, and a folder per run. `summary.json` is the document of `--json` with one
 more key, `setup`: how to repeat it.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +29,7 @@ from motet.report.simulation_figures import FIGURES
 from motet.report.sweep import run_label, sweep_figure, sweep_file, swept_parameters
 
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
+DECISIONS = "decisions.jsonl"
 FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
 TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
 
@@ -35,7 +38,8 @@ TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
 class FinishedRun:
     """`document`: its entry in `--json`; `setup`: its policy, settings and seed as they were given.
 
-    `job_rows`, `fairness_rows`, `placement_rows`: of the CSV files.
+    `job_rows`, `fairness_rows`, `placement_rows`: of the CSV files. `decisions`: a file with its
+    decision log, which is copied.
     """
 
     name: str
@@ -46,6 +50,7 @@ class FinishedRun:
     placement_rows: Iterable[Sequence[object]]
     simulated: SimulatedJobs
     placements: Placements
+    decisions: Path | None = None
 
 
 class SimulationFolder:
@@ -100,7 +105,7 @@ def read_runs(path: Path) -> list[StoredRun]:
     """The run in a folder, or all runs in its subfolders. Raises NotFound, BadInput."""
     if (path / JOBS).exists():
         return [_read_run(path)]
-    found = [_read_run(path / name) for name in _run_names(path)]
+    found = [_read_run(path / name) for name in run_names(path)]
     if not found:
         raise NotFound(f"{path}: no finished simulation; 'motet simulate --out {path}' makes one")
     return found
@@ -121,6 +126,8 @@ def _write_run(folder: Folder, run: FinishedRun) -> None:
     }
     for name, (columns, rows) in tables.items():
         folder.write(name, partial(_write_csv, columns=columns, rows=rows))
+    if (log := run.decisions) is not None:
+        folder.write(DECISIONS, lambda path: shutil.copyfile(log, path))
 
 
 def _first_seeds(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
@@ -146,31 +153,31 @@ def _summary(runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> dict[str,
 
 def _remove_results(path: Path) -> None:
     """Only files that a simulation wrote, and folders that are empty then."""
-    for name in _run_names(path):
+    for name in run_names(path):
         _remove_results(path / name)
         if not any((path / name).iterdir()):
             (path / name).rmdir()
     if (path / SUMMARY).exists():
-        for parameter in swept_parameters(_read_summary(path)["runs"]):
+        for parameter in swept_parameters(run_summary(path)["runs"]):
             (path / sweep_file(parameter)).unlink(missing_ok=True)
-    for file in (SUMMARY, JOBS, TIMELINE, FAIRNESS, PLACEMENTS, GANTT, *FIGURES):
+    for file in (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, DECISIONS, GANTT, *FIGURES):
         (path / file).unlink(missing_ok=True)
 
 
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _run_names(path: Path) -> Iterator[str]:
+def run_names(path: Path) -> Iterator[str]:
     """Subfolders with a run, in the order in which the runs were asked for."""
     if not (path / SUMMARY).exists():
         return
-    for run in _read_summary(path)["setup"]["runs"]:
+    for run in run_summary(path)["setup"]["runs"]:
         if (path / run["name"] / JOBS).exists():
             yield run["name"]
 
 
 def _read_run(path: Path) -> StoredRun:
-    summary = _read_summary(path)
+    summary = run_summary(path)
     (document,) = summary["runs"]
     try:
         times_s, used, waiting = _columns(path / TIMELINE, TIMELINE_COLUMNS)
@@ -188,7 +195,8 @@ def _read_run(path: Path) -> StoredRun:
     return StoredRun(document, simulated)
 
 
-def _read_summary(path: Path) -> dict[str, Any]:
+def run_summary(path: Path) -> dict[str, Any]:
+    """The document in a folder, with its `setup`. Raises BadInput."""
     try:
         summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
         names = [run["name"] for run in summary["setup"]["runs"]]

@@ -107,6 +107,7 @@ class Simulation:
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
         self._engine = Engine(policy, planner, self._state, journal)
         self._recorder = Recorder(workload, cluster)
+        self._journal = journal
         self._next = 0
         self._recheck_us = NEVER_US
 
@@ -146,6 +147,9 @@ class Simulation:
         done = table.column("finish_us") == self._state.now_us
         for number in sorted(table.jobs.number[done].tolist()):
             self._recorder.finished(number, self._state)
+            if self._journal is not None:
+                overhead_us = int(table.column("overhead_us")[table.row_of(number)])
+                self._journal.finished(self._state.now_us, number, overhead_us)
             self._engine.finished(number)
 
     def _arrive(self) -> None:

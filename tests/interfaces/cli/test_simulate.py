@@ -79,6 +79,7 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "processes": 1,
         "out": None,
         "overwrite": False,
+        "log_decisions": False,
         "as_json": False,
         "quiet": False,
     }

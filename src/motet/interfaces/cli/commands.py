@@ -15,6 +15,7 @@ COMMANDS = {
     "train": "motet.interfaces.cli.train:train",
     "app": "motet.interfaces.cli.apps:app",
     "simulate": "motet.interfaces.cli.simulate:simulate",
+    "explain": "motet.interfaces.cli.explain:explain",
     "compare": "motet.interfaces.cli.compare:compare",
     "policy": "motet.interfaces.cli.policies:policy",
     "trace": "motet.interfaces.cli.trace:trace",

@@ -102,6 +102,11 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="DIR",
     help="Write jobs.csv and timeline.csv of every run, summary.json and figures there.",
 )
+@output_option(
+    "--log-decisions",
+    is_flag=True,
+    help="Write decisions.jsonl of every run, too, for 'motet explain'.",
+)
 @output_option("--overwrite", is_flag=True, help="Replace the simulation that is in --out.")
 @json_option("Output")
 @output_option("-q", "--quiet", is_flag=True, help="No progress and no notices on stderr.")

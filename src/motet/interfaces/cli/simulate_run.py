@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -52,23 +53,29 @@ class SimulateFlags:
     processes: int | None
     out: Path | None
     overwrite: bool
+    log_decisions: bool
     as_json: bool
     quiet: bool
 
 
 def run(flags: SimulateFlags) -> None:
     """Simulate as the flags say and print the result. Raises MotetError."""
+    if flags.log_decisions and flags.out is None:
+        raise BadInput("--log-decisions needs --out DIR, the folder that the log is written to")
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
     trace = _read(flags, cluster)
     folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
     scenario = Scenario(trace.workload, trace.sha256, cluster)
     names = _run_names(wanted)
-    with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
-        results = run_all(wanted, scenario, flags.processes, report)
-    if folder is not None:
-        finished = [_finished(*run) for run in zip(names, wanted, results, strict=True)]
-        folder.write(finished, _setup(flags, trace, cluster))
+    with TemporaryDirectory(prefix="motet-decisions-") as scratch:
+        logs = [Path(scratch) / f"{name}.jsonl" for name in names] if flags.log_decisions else None
+        with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
+            results = run_all(wanted, scenario, flags.processes, report, logs)
+        if folder is not None:
+            files: Sequence[Path | None] = logs or [None] * len(names)
+            runs = zip(names, wanted, results, files, strict=True)
+            folder.write([_finished(*run) for run in runs], _setup(flags, trace, cluster))
     _show(flags, trace, cluster, results)
 
 
@@ -142,7 +149,9 @@ def _bars() -> Progress:
     )
 
 
-def _finished(name: str, experiment: Experiment, result: SimulationResult) -> FinishedRun:
+def _finished(
+    name: str, experiment: Experiment, result: SimulationResult, log: Path | None
+) -> FinishedRun:
     setup = {
         "policy": _whole_path(experiment.policy),
         "settings": dict(experiment.settings),
@@ -150,7 +159,7 @@ def _finished(name: str, experiment: Experiment, result: SimulationResult) -> Fi
         **({} if experiment.swept is None else {"swept": experiment.swept}),
     }
     rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
-    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements)
+    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements, log)
 
 
 def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, Any]:

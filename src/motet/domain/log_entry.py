@@ -1,0 +1,47 @@
+"""What a journal for people holds: one thing that happened to one job."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from motet.domain.snapshot import UNKNOWN, Placement
+from motet.domain.units import NEVER_US
+
+NOWHERE = Placement((), ())
+
+
+class OtherJobs(NamedTuple):
+    """Jobs that had to do with it: `first` of them as (job, GPUs), `total` in all."""
+
+    first: tuple[tuple[int, int], ...] = ()
+    total: int = 0
+
+
+NOBODY = OtherJobs()
+
+
+class LogEntry(NamedTuple):
+    """`event`: start, resume, migrate, preempt, promote, demote, finish, or a `Wait` in lower case
+    once a job waits for that reason, or has come much nearer to its turn.
+
+    `gpus`: that the job asks for. `placement`: where it runs from now on, or ran until it was
+    preempted. `others`: jobs with which it shares these GPUs; of a preemption those that got them;
+    of a wait those that hold GPUs before it, or the head of the line that it may not overtake.
+    `queue`: of the policy's own, from 0 (UNKNOWN: it has none). `overhead_us`: of a job that
+    finished, its time in checkpoints and restores.
+
+    Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
+    (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself.
+    """
+
+    time_us: int
+    job: int
+    event: str
+    gpus: int = 0
+    free_gpus: int = 0
+    position: int = UNKNOWN
+    placement: Placement = NOWHERE
+    others: OtherJobs = NOBODY
+    queue: int = UNKNOWN
+    until_us: int = NEVER_US
+    overhead_us: int = 0

@@ -1,0 +1,1 @@
+"""What became of a job, and why: for people. Pure."""

@@ -1,0 +1,40 @@
+"""One entry of a decision log with names, as a story is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class OtherJob:
+    """`gpus`: that it holds, got, or (the head of a line) asks for."""
+
+    job: str
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Happening:
+    """`event`: wait, start, resume, migrate, preempt, promote, demote, finish.
+
+    `reason`: of a wait. `gpus`: that the job asks for. `free_gpus`, `place`: at its turn, `place`
+    among those that waited, from 1. `machines`: GPUs by machine, where it runs from now on or ran
+    until now. `others`: of a wait its blockers, of a preemption those that got the GPUs, else the
+    job that shares them; the first of `others_total`. `queue`: the policy's own, from 1.
+    `until_us`: when the policy looks again by itself. `overhead_us`: time in checkpoints and
+    restores of a job that finished.
+    """
+
+    time_us: int
+    event: str
+    gpus: int
+    reason: str = ""
+    free_gpus: int | None = None
+    place: int | None = None
+    machines: Mapping[str, int] = field(default_factory=dict)
+    others: tuple[OtherJob, ...] = ()
+    others_total: int = 0
+    queue: int | None = None
+    until_us: int | None = None
+    overhead_us: int = 0

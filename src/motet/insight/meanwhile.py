@@ -1,0 +1,72 @@
+"""Who had the GPUs while a job waited."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from motet.insight.story import Story
+
+MOST_NAMED = 5
+
+
+class Holding(NamedTuple):
+    """A job held so many GPUs for some time; `to_us`: None where the simulation ended first."""
+
+    job: str
+    gpus: int
+    from_us: int
+    to_us: int | None
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """`most`: (job, GPU-time in microseconds) of those that held most during all of its waits.
+
+    `jobs`: that held any; `later`: of them, submitted after it.
+    """
+
+    most: tuple[tuple[str, int], ...] = ()
+    jobs: int = 0
+    later: int = 0
+
+    @classmethod
+    def of(cls, story: Story, holdings: Iterable[Holding], submitted_later: Set[str]) -> Meanwhile:
+        """Only time in which the job of the story waited counts. Open ends count nothing."""
+        waited = _WaitedBefore(story)
+        held_gpu_us: dict[str, int] = {}
+        for holding in holdings:
+            to_us = waited.end_us if holding.to_us is None else holding.to_us
+            shared_us = waited.at(to_us) - waited.at(holding.from_us)
+            if shared_us > 0:
+                gpu_us = shared_us * holding.gpus
+                held_gpu_us[holding.job] = held_gpu_us.get(holding.job, 0) + gpu_us
+        ranked = sorted(held_gpu_us.items(), key=lambda each: (-each[1], each[0]))
+        later = len(held_gpu_us.keys() & submitted_later)
+        return cls(tuple(ranked[:MOST_NAMED]), len(ranked), later)
+
+
+class _WaitedBefore:
+    """How long the job had waited in all, as a function of time."""
+
+    def __init__(self, story: Story) -> None:
+        waits = [
+            (chapter.from_us, chapter.duration_us)
+            for chapter in story.chapters
+            if chapter.kind == "wait" and chapter.duration_us is not None
+        ]
+        self._from_us = [from_us for from_us, _ in waits]
+        self._lasted_us = [lasted_us for _, lasted_us in waits]
+        self._before_us = list(accumulate(self._lasted_us, initial=0))
+        self.end_us = waits[-1][0] + waits[-1][1] if waits else 0
+
+    def at(self, time_us: int) -> int:
+        """Microseconds until then."""
+        place = bisect_right(self._from_us, time_us) - 1
+        if place < 0:
+            return 0
+        within_us = min(time_us - self._from_us[place], self._lasted_us[place])
+        return self._before_us[place] + within_us

@@ -1,0 +1,125 @@
+"""The story of one job: from its submission to its end, every moment either a wait or a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from motet.domain.errors import BadInput
+from motet.insight.happening import Happening
+
+Kind = Literal["wait", "run", "moment"]
+_WAITS = ("wait", "preempt")
+_MOMENTS = ("preempt", "promote", "demote", "finish")
+_BEGINS = ("wait", "start", "resume", "migrate", "preempt", "finish")
+_UNKNOWN_REASON = "unknown"
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """What `jobs.csv` says of a job. `end_us`: None where it did not finish."""
+
+    job: str
+    user: str
+    queue: str
+    gpus: int
+    submit_us: int
+    end_us: int | None
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """`because`: what it began with. A moment ends when it begins; `to_us` is None where the
+    simulation ended first.
+    """
+
+    kind: Kind
+    from_us: int
+    to_us: int | None
+    because: Happening
+
+    @property
+    def duration_us(self) -> int | None:
+        """None without an end."""
+        return None if self.to_us is None else self.to_us - self.from_us
+
+
+@dataclass(frozen=True)
+class Story:
+    """`chapters`: in order; its waits and runs follow each other without a gap."""
+
+    record: JobRecord
+    chapters: tuple[Chapter, ...]
+
+    @classmethod
+    def of(cls, record: JobRecord, happenings: Sequence[Happening]) -> Story:
+        """From what happened to the job, in order. Raises BadInput where that is not all of it."""
+        _check(record, happenings)
+        found = [*_intervals(record, happenings), *_moments(happenings)]
+        return cls(record, tuple(chapter for _, chapter in sorted(found, key=lambda it: it[0])))
+
+    @property
+    def jct_us(self) -> int | None:
+        """Submission to completion; None where it did not finish."""
+        end_us = self.record.end_us
+        return None if end_us is None else end_us - self.record.submit_us
+
+    @cached_property
+    def running_us(self) -> int:
+        """Time with GPUs, until the last end that is known."""
+        return sum(chapter.duration_us or 0 for chapter in self.chapters if chapter.kind == "run")
+
+    @cached_property
+    def waiting_us(self) -> Mapping[str, int]:
+        """Time without GPUs by reason, the longest first."""
+        sums: dict[str, int] = {}
+        for chapter in self.chapters:
+            if chapter.kind == "wait":
+                reason = chapter.because.reason or _UNKNOWN_REASON
+                sums[reason] = sums.get(reason, 0) + (chapter.duration_us or 0)
+        return dict(sorted(sums.items(), key=lambda each: -each[1]))
+
+    @property
+    def overhead_us(self) -> int:
+        """Of the time with GPUs, how much went into checkpoints and restores."""
+        return sum(chapter.because.overhead_us for chapter in self.chapters)
+
+    def count(self, event: str) -> int:
+        """How often something happened."""
+        return sum(chapter.because.event == event for chapter in self.chapters)
+
+
+def _check(record: JobRecord, happenings: Sequence[Happening]) -> None:
+    ends_us = [each.time_us for each in happenings if each.event == "finish"]
+    times_us = [record.submit_us, *(each.time_us for each in happenings)]
+    expected = [] if record.end_us is None else [record.end_us]
+    if not happenings or ends_us != expected or sorted(times_us) != times_us:
+        raise BadInput(
+            f"job {record.job}: its decisions and its row of jobs.csv are not of the same run, or "
+            "some are missing; simulate again"
+        )
+
+
+def _intervals(
+    record: JobRecord, happenings: Sequence[Happening]
+) -> Iterator[tuple[tuple[int, int], Chapter]]:
+    """Waits and runs of some length, with (begin, number of what they began with)."""
+    begins = [(number, each) for number, each in enumerate(happenings) if each.event in _BEGINS]
+    if begins[0][1].time_us > record.submit_us:
+        silence = Happening(record.submit_us, "wait", record.gpus)
+        begins.insert(0, (-1, silence))
+    for (number, begin), end in zip(begins, [*begins[1:], None], strict=True):
+        if begin.event == "finish":
+            return
+        to_us = None if end is None else end[1].time_us
+        if to_us != begin.time_us:
+            kind: Kind = "wait" if begin.event in _WAITS else "run"
+            yield (begin.time_us, number), Chapter(kind, begin.time_us, to_us, begin)
+
+
+def _moments(happenings: Sequence[Happening]) -> Iterator[tuple[tuple[int, int], Chapter]]:
+    for number, each in enumerate(happenings):
+        if each.event in _MOMENTS:
+            yield (each.time_us, number), Chapter("moment", each.time_us, each.time_us, each)

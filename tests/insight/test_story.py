@@ -1,0 +1,191 @@
+"""A story leaves no moment out."""
+
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.domain.units import SECOND_US
+from motet.engine.catalogue import built_in_policies
+from motet.engine.decision_log import DecisionLog
+from motet.insight.happening import Happening, OtherJob
+from motet.insight.sentences import Rules, sentence
+from motet.insight.story import Chapter, JobRecord, Story
+from motet.report.decision_file import DecisionWriter, happenings_of
+from motet.sim.experiment import Experiment
+from motet.sim.outcome import Outcome
+from motet.sim.workload import Workload
+
+CLUSTER = Cluster.of([4, 2], names=("big", "small"))
+VARIANTS: list[tuple[str, dict[str, str]]] = [
+    *((name, {}) for name in built_in_policies()),
+    ("tiresias-las", {"thresholds": "20,60", "promote_knob": "0.5", "quantum_s": "4"}),
+    ("tiresias-las", {"thresholds": "20", "promote_knob": "1"}),
+    ("gandiva", {"quantum_s": "3"}),
+    ("yarn-cs", {"locality_wait_s": "5"}),
+]
+jobs = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 30), st.integers(1, 6)), min_size=1, max_size=12
+)
+
+
+def simulated(rows: Any, policy: str, own: dict[str, str], path: Path) -> tuple[Outcome, Workload]:
+    workload = Workload.of(
+        [f"j{number}" for number in range(len(rows))],
+        [row[0] * SECOND_US for row in rows],
+        [row[1] * SECOND_US for row in rows],
+        [row[2] for row in rows],
+        models=["VGG19" if row[1] % 2 else "" for row in rows],
+    )
+    experiment = Experiment(policy, {"preemption_cost": "1.5", **own})
+    with path.open("w") as file:
+        log = DecisionLog(DecisionWriter(file, workload.ids, CLUSTER.names))
+        return experiment.run(workload, CLUSTER, journal=log), workload
+
+
+def record_of(workload: Workload, outcome: Outcome, number: int) -> JobRecord:
+    submit_us, end_us = int(workload.submit_us[number]), int(outcome.columns["end_us"][number])
+    return JobRecord(workload.ids[number], "", "", int(workload.gpus[number]), submit_us, end_us)
+
+
+@pytest.mark.parametrize(("policy", "own"), VARIANTS, ids=str)
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=jobs)
+def test_waits_and_runs_fill_the_time_from_submission_to_completion(
+    policy: str, own: dict[str, str], rows: Any, tmp_path: Path
+) -> None:
+    outcome, workload = simulated(rows, policy, own, tmp_path / "log")
+    for number, job in enumerate(workload.ids):
+        record = record_of(workload, outcome, number)
+        story = Story.of(record, happenings_of(tmp_path / "log", job))
+        intervals = [chapter for chapter in story.chapters if chapter.kind != "moment"]
+        edges = [record.submit_us, *(chapter.to_us for chapter in intervals)]
+
+        assert [chapter.from_us for chapter in intervals] == edges[:-1]
+        assert edges[-1] == record.end_us
+        assert all(one.from_us <= two.from_us for one, two in pairwise(story.chapters))
+        assert "unknown" not in story.waiting_us
+        columns = {name: int(column[number]) for name, column in outcome.columns.items()}
+        assert sum(story.waiting_us.values()) == columns["waiting_us"]
+        assert story.running_us == columns["executed_us"]
+        assert story.overhead_us == columns["overhead_us"]
+        assert story.count("preempt") == columns["preemptions"]
+        assert story.count("migrate") == columns["migrations"]
+        assert story.count("promote") == columns["promotions"]
+        assert all(sentence(chapter, Rules()) for chapter in story.chapters)
+
+
+RECORD = JobRecord("a", "", "", 4, 0, 10 * SECOND_US)
+
+
+def test_a_log_of_another_run_is_refused() -> None:
+    finish = Happening(9 * SECOND_US, "finish", 4)
+    with pytest.raises(BadInput, match="not of the same run"):
+        Story.of(RECORD, [Happening(0, "start", 4), finish])
+
+
+def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
+    waits = Happening(0, "wait", 4, reason="too_few_gpus", free_gpus=3, place=1)
+    story = Story.of(JobRecord("a", "", "", 4, 0, None), [waits])
+    assert story.jct_us is None
+    assert [sentence(chapter, Rules()) for chapter in story.chapters] == [
+        "waits to the end of the simulation: needs 4 GPUs, 3 were free at its turn "
+        "(place 1 in line)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("because", "expected"),
+    [
+        (
+            Happening(
+                0,
+                "wait",
+                8,
+                reason="too_few_gpus",
+                free_gpus=3,
+                place=17,
+                others=(OtherJob("job-12", 4), OtherJob("31", 1)),
+                others_total=6,
+            ),
+            "waited 12 min 40 s: needs 8 GPUs, 3 were free at its turn (place 17 in line); "
+            "before it ran job-12 (4 GPUs), job 31 (1 GPU) and 4 more",
+        ),
+        (
+            Happening(
+                0,
+                "wait",
+                1,
+                reason="behind_head",
+                free_gpus=3,
+                place=2,
+                others=(OtherJob("job-5", 8),),
+                others_total=1,
+            ),
+            "waited 12 min 40 s: may not overtake job-5, which needs 8 GPUs; needs 1 GPU itself, "
+            "3 were free (place 2 in line)",
+        ),
+        (
+            Happening(
+                0, "wait", 4, reason="locality", free_gpus=5, place=1, until_us=600 * SECOND_US
+            ),
+            "waited 12 min 40 s: 5 were free, but not 4 GPUs on as few machines as it insists on "
+            "(place 1 in line); after 10 min it takes them anywhere",
+        ),
+        (
+            Happening(0, "wait", 1, reason="order", free_gpus=1, until_us=60 * SECOND_US),
+            "waited 12 min 40 s: the policy kept it back: 1 was free, it needs 1 GPU; it decides "
+            "again within 1 min",
+        ),
+        (
+            Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),
+            "ran 12 min 40 s: resumed on m0 (4 GPUs) and m3 (2 GPUs)",
+        ),
+    ],
+)
+def test_what_happened_is_said_in_one_sentence(because: Happening, expected: str) -> None:
+    kind: Any = "wait" if because.event == "wait" else "run"
+    assert sentence(Chapter(kind, 0, 760 * SECOND_US, because), Rules()) == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "queue", "expected"),
+    [
+        ("demote", 2, "demoted to queue 2: used up the 3,200 GPU-seconds of queue 1"),
+        ("promote", 1, "promoted to queue 1: had waited at least 2 times as long as it ran"),
+    ],
+)
+def test_a_move_between_queues_says_why(event: str, queue: int, expected: str) -> None:
+    moment = Chapter("moment", 0, 0, Happening(0, event, 4, queue=queue))
+    assert sentence(moment, Rules((3200.0,), 2.0)) == expected
+
+
+def test_a_file_is_the_same_whenever_it_is_written() -> None:
+    texts = []
+    for _ in range(2):
+        file = io.StringIO()
+        workload = Workload.of(["a", "b"], [0, 1], [5, 5], [4, 4])
+        Experiment("srtf").run(
+            workload,
+            CLUSTER,
+            journal=DecisionLog(DecisionWriter(file, workload.ids, CLUSTER.names)),
+        )
+        texts.append(file.getvalue())
+    assert texts[0] == texts[1]
+    assert '"time": 0.000001' in texts[0]
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text('{"time": 0, "job": "a", "event": "start", "gpus"\n')
+    with pytest.raises(BadInput, match=r"log:1: no entry of a decision log"):
+        happenings_of(tmp_path / "log", "a")
