@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from motet.domain.actions import Action, Migrate, Preempt
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
+from motet.domain.errors import MotetError
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Queues
-from motet.domain.units import NEVER_US
+from motet.domain.units import NEVER_US, seconds
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
@@ -32,6 +33,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 FULL_SPEED = 10_000
 DECISIONS_BETWEEN_REPORTS = 1000
+FUTILE_DECISIONS = 100_000
+"""After so many without a job that trained, came or went, none ever will."""
 _WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
 _OWN = {
     "finish_us": NEVER_US,
@@ -43,6 +46,10 @@ _OWN = {
     "wait_code": 0,
     **dict.fromkeys(_WAITS, 0),
 }
+
+
+class EndlessSimulation(MotetError):
+    """Jobs only take GPUs from each other and never train."""
 
 
 class SpeedModel(Protocol):
@@ -110,28 +117,46 @@ class Simulation:
         self._journal = journal
         self._next = 0
         self._recheck_us = NEVER_US
+        self._futile = 0
 
     def run(self, report: Progress = _nobody) -> Outcome:
-        """Until no job is left that can ever run."""
+        """Until no job is left that can ever run. Raises EndlessSimulation."""
         until_report = DECISIONS_BETWEEN_REPORTS
         while (now_us := self._next_instant_us()) < NEVER_US:
             self._advance(now_us)
             self._complete()
             self._arrive()
             self._decide()
+            self._check_that_somebody_trains()
             until_report -= 1
             if not until_report:
                 report(self._next - len(self._state.table), len(self._workload))
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state)
 
+    def _check_that_somebody_trains(self) -> None:
+        self._futile += 1
+        if self._futile <= FUTILE_DECISIONS:
+            return
+        jobs, now_us = self._state.jobs, self._state.now_us
+        if ((jobs.held_gpus > 0) & (jobs.ready_us < now_us)).any():
+            self._futile = 0
+            return
+        raise EndlessSimulation(
+            f"{FUTILE_DECISIONS:,} decisions, the last {seconds(now_us):g} s after the first "
+            "submission, in which no job trained, came or went: jobs lose their GPUs before they "
+            "are restored; lower preemption_cost, or let the policy preempt less often (a larger "
+            "promote_knob or quantum_s)"
+        )
+
     # -- one instant -------------------------------------------------------------------------------
 
     def _next_instant_us(self) -> int:
-        arrival_us = NEVER_US
-        if self._next < len(self._workload):
-            arrival_us = int(self._workload.submit_us[self._next])
+        has_arrivals = self._next < len(self._workload)
         finish = self._state.table.column("finish_us")
+        if not len(finish) and not has_arrivals:
+            return NEVER_US
+        arrival_us = int(self._workload.submit_us[self._next]) if has_arrivals else NEVER_US
         finish_us = int(finish.min()) if len(finish) else NEVER_US
         return min(arrival_us, finish_us, self._recheck_us)
 
@@ -146,6 +171,7 @@ class Simulation:
         table = self._state.table
         done = table.column("finish_us") == self._state.now_us
         for number in sorted(table.jobs.number[done].tolist()):
+            self._futile = 0
             self._recorder.finished(number, self._state)
             if self._journal is not None:
                 overhead_us = int(table.column("overhead_us")[table.row_of(number)])
@@ -170,6 +196,7 @@ class Simulation:
                 }
             )
             self._next += 1
+            self._futile = 0
 
     def _decide(self) -> None:
         if self._tells_durations:
@@ -219,7 +246,9 @@ class Simulation:
     def _keep_progress(self, row: int) -> None:
         """Take what has been done off the work that is left."""
         table, now_us = self._state.table, self._state.now_us
-        if now_us >= table.jobs.ready_us[row]:
+        trained_us = now_us - int(table.jobs.ready_us[row])
+        self._futile = 0 if trained_us > 0 else self._futile
+        if trained_us >= 0:
             left_us = int(table.column("finish_us")[row]) - now_us
             table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
 
