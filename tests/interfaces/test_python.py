@@ -21,6 +21,12 @@ def test_a_path_a_trace_and_a_workload_give_the_same_jobs(tmp_path: Path) -> Non
     assert results[0].summary["trace_sha256"] == results[1].summary["trace_sha256"]
 
 
+def test_a_workload_by_name_is_drawn_for_the_seed() -> None:
+    one, other = (simulate("tiresias-480", policy="fifo", seed=seed) for seed in (0, 1))
+    assert len(one.jobs) == len(other.jobs) == 480
+    assert one.summary["trace_sha256"] != other.summary["trace_sha256"]
+
+
 def test_settings_are_python_values() -> None:
     result = simulate(
         workload_of(QUEUE_OF_THREE), "1x2", thresholds=(10, 50), promote_knob=2, placement="count"

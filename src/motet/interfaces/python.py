@@ -10,6 +10,7 @@ from motet.domain.cluster import Cluster
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
+from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
 from motet.sim.workload import Workload
@@ -39,8 +40,8 @@ def simulate(
 ) -> SimulationResult:
     """Replay a trace on a simulated cluster, in this process.
 
-    `trace`: what `load_trace` returned, a path, or a `Workload`. `cluster`: MACHINESxGPUS, or a
-    CSV or YAML file that lists machines.
+    `trace`: what `load_trace` returned, a path, a `Workload`, or "tiresias-480", which every seed
+    draws anew. `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines.
     `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`. `settings`: as
     behind `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
     UnknownName for what cannot be simulated, a job that is wider than the cluster among them.
@@ -48,14 +49,22 @@ def simulate(
     machines = open_cluster(cluster) if isinstance(cluster, str) else cluster
     experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
     experiment.check()
-    return run_one(experiment, _scenario(trace, machines))
+    return run_one(experiment, _scenario(trace, seed, machines))
 
 
-def _scenario(trace: Trace | Workload | str | os.PathLike[str], cluster: Cluster) -> Scenario:
+def _scenario(
+    trace: Trace | Workload | str | os.PathLike[str], seed: int, cluster: Cluster
+) -> Scenario:
     if isinstance(trace, Workload):
         return Scenario(trace, _sha256(trace), cluster)
-    loaded = trace if isinstance(trace, Trace) else load_trace(trace)
+    loaded = trace if isinstance(trace, Trace) else _opened(trace, seed)
     return Scenario(loaded.workload, loaded.sha256, cluster)
+
+
+def _opened(trace: str | os.PathLike[str], seed: int) -> Trace:
+    """A file wins over a workload of its name."""
+    name = os.fspath(trace)
+    return drawn_trace(name, seed) if is_drawn(name) else load_trace(trace)
 
 
 def _sha256(workload: Workload) -> str:

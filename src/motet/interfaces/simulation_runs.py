@@ -32,46 +32,47 @@ from motet.sim.workload import Workload
 
 RunProgress: TypeAlias = Callable[[int, int], None]
 """Told the number of a run and how many of its jobs have finished."""
-Logged: TypeAlias = tuple[Experiment, Path | None]
-"""A run and the file for its decision log."""
 
 REPORT_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What all runs share."""
+    """What an experiment is carried out on."""
 
     workload: Workload
     trace_sha256: str
     cluster: Cluster
 
 
-def run_all(
-    experiments: Sequence[Experiment],
-    scenario: Scenario,
-    processes: int | None = None,
-    report: RunProgress = lambda *_: None,
-    logs: Sequence[Path] | None = None,
-) -> list[SimulationResult]:
-    """Results in the order of the experiments; one process means this one.
+@dataclass(frozen=True, eq=False)
+class Run:
+    """`log`: a file for the decision log, or None."""
 
-    `processes`: at most so many at once (None: as many as there are CPUs). `logs`: for every run a
-    file that its decision log is written to. Raises what the first run that fails raises.
+    experiment: Experiment
+    scenario: Scenario
+    log: Path | None = None
+
+
+def run_all(
+    runs: Sequence[Run], processes: int | None = None, report: RunProgress = lambda *_: None
+) -> list[SimulationResult]:
+    """Results in the order of the runs; one process means this one.
+
+    `processes`: at most so many at once (None: as many as there are CPUs). Raises what the first
+    run that fails raises.
     """
-    processes = min(processes or cpu_count(), len(experiments))
-    files: Sequence[Path | None] = logs or [None] * len(experiments)
-    runs = list(zip(experiments, files, strict=True))
+    processes = min(processes or cpu_count(), len(runs))
     if processes > 1:
-        return _run_in_processes(runs, scenario, processes, report)
+        return _run_in_processes(runs, processes, report)
     return [
         run_one(
-            experiment,
-            scenario,
+            run.experiment,
+            run.scenario,
             lambda finished, number=number: report(number, finished),  # type: ignore[misc]
-            log,
+            run.log,
         )
-        for number, (experiment, log) in enumerate(runs)
+        for number, run in enumerate(runs)
     ]
 
 
@@ -152,10 +153,10 @@ def cpu_count() -> int:
 
 
 def _run_in_processes(
-    logged: Sequence[Logged], scenario: Scenario, processes: int, report: RunProgress
+    runs: Sequence[Run], processes: int, report: RunProgress
 ) -> list[SimulationResult]:
-    with _scoreboard(len(logged)) as (path, scores):
-        ended = _pooled(logged, scenario, processes, lambda: _report_all(scores, report), path)
+    with _scoreboard(len(runs)) as (path, scores):
+        ended = _pooled(runs, processes, lambda: _report_all(scores, report), path)
     # Raised here, where no frame holds the pool: it must be gone before this process is.
     if isinstance(ended, BrokenProcessPool):
         raise MotetError(
@@ -168,23 +169,18 @@ def _run_in_processes(
 
 
 def _pooled(
-    logged: Sequence[Logged],
-    scenario: Scenario,
-    processes: int,
-    report: Callable[[], None],
-    scoreboard: Path,
+    runs: Sequence[Run], processes: int, report: Callable[[], None], scoreboard: Path
 ) -> list[SimulationResult] | BaseException:
     """All results, or what ended the first run that failed."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        runs = [
-            pool.submit(_run_numbered, number, one, scenario, scoreboard)
-            for number, one in enumerate(logged)
+        promises = [
+            pool.submit(_run_numbered, number, run, scoreboard) for number, run in enumerate(runs)
         ]
-        failure = _watch(runs, report)
+        failure = _watch(promises, report)
         if failure is None:
-            return [run.result() for run in runs]
-        for run in runs:
-            run.cancel()
+            return [promise.result() for promise in promises]
+        for promise in promises:
+            promise.cancel()
         for process in active_children():
             process.kill()
         return failure
@@ -217,14 +213,11 @@ def _scoreboard(runs: int) -> Iterator[tuple[Path, NDArray[np.int64]]]:
         yield path, np.memmap(path, dtype=np.int64, mode="w+", shape=(runs,))
 
 
-def _run_numbered(
-    number: int, logged: Logged, scenario: Scenario, scoreboard: Path
-) -> SimulationResult:
+def _run_numbered(number: int, run: Run, scoreboard: Path) -> SimulationResult:
     """In a process of the pool."""
     scores = np.memmap(scoreboard, dtype=np.int64, mode="r+")
 
     def report(finished: int) -> None:
         scores[number] = finished
 
-    experiment, log = logged
-    return run_one(experiment, scenario, report, log)
+    return run_one(run.experiment, run.scenario, report, run.log)

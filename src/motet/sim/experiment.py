@@ -80,6 +80,11 @@ class Experiment:
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
         return Simulation(workload, cluster, policy, planner, speeds, queues, journal).run(report)
 
+    @property
+    def draws_lots(self) -> bool:
+        """Whether the seed makes a difference."""
+        return self._common()["placement"] == "random"
+
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""
         policy = self._policy()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,31 @@ def test_json_is_one_document_with_a_run_per_policy_and_seed(
         *[("srtf", 1), ("srtf", 2)],
     ]
     assert runs[0]["jct_s"]["median"] == 150
+
+
+def test_a_workload_by_name_is_drawn_anew_for_every_seed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    drawn = flags(Path("tiresias-480"), cluster="15x4", seeds=2, as_json=True)
+    run(drawn)
+    one, other = json.loads(capsys.readouterr().out)["runs"]
+    assert one["jobs"] == other["jobs"] == 480
+    assert one["jct_s"]["mean"] != other["jct_s"]["mean"]
+
+    generated = tmp_path / "jobs.csv"
+    run_motet("trace", "generate", generated, "--seed", "1")
+    assert hashlib.sha256(generated.read_bytes()).hexdigest() == other["trace_sha256"]
+    with pytest.raises(BadInput, match="tiresias-480 is no file"):
+        run(replace(drawn, format_name="swf"))
+
+
+def test_seeds_that_can_make_no_difference_are_pointed_out(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(flags(trace, seeds=2))
+    assert "all 2 seeds give the same" in capsys.readouterr().err
+    run(flags(trace, seeds=2, settings=("placement=random",)))
+    assert not capsys.readouterr().err
 
 
 def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:

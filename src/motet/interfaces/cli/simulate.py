@@ -30,7 +30,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Log of jobs; formats: 'motet trace --help'.",
+    help="Log of jobs (formats: 'motet trace --help'); or tiresias-480, Tiresias' testbed "
+    "workload, drawn anew for every seed.",
 )
 @input_option(
     "--format",
@@ -86,7 +87,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     default="0",
     show_default=True,
     metavar="K[,K...]",
-    help="For placements that draw lots; several seeds give confidence intervals.",
+    help="For workloads and placements that are drawn by lot; several seeds give confidence "
+    "intervals.",
 )
 @policy_option("--seeds", type=click.IntRange(1), metavar="N", help="N seeds, from --seed on.")
 @policy_option(
@@ -121,8 +123,8 @@ def simulate(ctx: click.Context, /, **flags: Any) -> None:
       motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las
       motet simulate --trace jobs.csv --cluster 15x4 --policy tiresias-las,./mine.py \\
                      --set tiresias-las.thresholds=3200,7200 --out runs/first
-      motet simulate --trace jobs.csv --cluster 15x4 --policy srtf \\
-                     --set placement=random --seeds 5 --json
+      motet simulate --trace tiresias-480 --cluster 15x4 --policy yarn-cs,tiresias-las \\
+                     --seeds 5 --json
       motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las \\
                      --sweep thresholds=3600:3600,7200:3600,7200,14400 --out runs/k
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.policy_settings import experiments
 from motet.interfaces.cli.results import print_result
+from motet.interfaces.cli.simulate_input import TraceFlags, traces
 from motet.interfaces.cli.train_screen import is_live_terminal
-from motet.interfaces.simulation_runs import RunProgress, Scenario, policy_name, run_all
+from motet.interfaces.simulation_runs import Run, RunProgress, Scenario, policy_name, run_all
 from motet.report.json_text import to_json
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.simulation_folder import FinishedRun, SimulationFolder
@@ -28,8 +29,9 @@ from motet.report.simulation_table import simulation_summary
 from motet.report.sweep import value_text
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
+from motet.sim.generate.named import RECIPES
 from motet.sim.results import SimulationResult
-from motet.sim.traces import Trace, read_trace
+from motet.sim.traces import Trace
 
 MOST_SEEDS = 1000
 LONGEST_VALUE = 80
@@ -37,13 +39,9 @@ _NOT_IN_NAMES = re.compile(r"[^\w.,+-]")
 
 
 @dataclass(frozen=True)
-class SimulateFlags:
+class SimulateFlags(TraceFlags):
     """The command line as it was given."""
 
-    trace: Path
-    format_name: str | None
-    throughputs: Path | None
-    skip_bad_rows: bool
     cluster: str
     policies: str
     settings: tuple[str, ...]
@@ -64,19 +62,32 @@ def run(flags: SimulateFlags) -> None:
         raise BadInput("--log-decisions needs --out DIR, the folder that the log is written to")
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
-    trace = _read(flags, cluster)
+    found = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
+    trace = found[wanted[0].seed]
+    _tell(flags, trace, wanted)
     folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
-    scenario = Scenario(trace.workload, trace.sha256, cluster)
     names = _run_names(wanted)
     with TemporaryDirectory(prefix="motet-decisions-") as scratch:
-        logs = [Path(scratch) / f"{name}.jsonl" for name in names] if flags.log_decisions else None
+        log_folder = Path(scratch) if flags.log_decisions else None
+        runs = [_run(*one, found, cluster, log_folder) for one in zip(names, wanted, strict=True)]
         with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
-            results = run_all(wanted, scenario, flags.processes, report, logs)
+            results = run_all(runs, flags.processes, report)
         if folder is not None:
-            files: Sequence[Path | None] = logs or [None] * len(names)
-            runs = zip(names, wanted, results, files, strict=True)
-            folder.write([_finished(*run) for run in runs], _setup(flags, trace, cluster))
+            finished = [_finished(*one) for one in zip(names, runs, results, strict=True)]
+            folder.write(finished, _setup(flags, trace, cluster))
     _show(flags, trace, cluster, results)
+
+
+def _run(
+    name: str,
+    experiment: Experiment,
+    found: Mapping[int, Trace],
+    cluster: Cluster,
+    log_folder: Path | None,
+) -> Run:
+    trace = found[experiment.seed]
+    scenario = Scenario(trace.workload, trace.sha256, cluster)
+    return Run(experiment, scenario, log_folder and log_folder / f"{name}.jsonl")
 
 
 def _seeds(flags: SimulateFlags) -> list[int]:
@@ -96,14 +107,19 @@ def _seeds(flags: SimulateFlags) -> list[int]:
     return seeds
 
 
-def _read(flags: SimulateFlags, cluster: Cluster) -> Trace:
-    trace = read_trace(
-        flags.trace, flags.format_name, flags.skip_bad_rows, cluster.gpu_count, flags.throughputs
-    )
-    if not flags.quiet:
-        for notice in trace.notices:
-            click.echo(notice, err=True)
-    return trace
+def _tell(flags: SimulateFlags, trace: Trace, wanted: Sequence[Experiment]) -> None:
+    """What people should know before they wait."""
+    if flags.quiet:
+        return
+    for notice in trace.notices:
+        click.echo(notice, err=True)
+    seeds = {experiment.seed for experiment in wanted}
+    if len(seeds) > 1 and not (flags.is_drawn or any(each.draws_lots for each in wanted)):
+        click.echo(
+            f"all {len(seeds)} seeds give the same: a file is replayed, and nothing draws lots; "
+            f"--trace {next(iter(RECIPES))} draws a workload for every seed",
+            err=True,
+        )
 
 
 def _run_names(wanted: Sequence[Experiment]) -> list[str]:
@@ -149,9 +165,8 @@ def _bars() -> Progress:
     )
 
 
-def _finished(
-    name: str, experiment: Experiment, result: SimulationResult, log: Path | None
-) -> FinishedRun:
+def _finished(name: str, run: Run, result: SimulationResult) -> FinishedRun:
+    experiment = run.experiment
     setup = {
         "policy": _whole_path(experiment.policy),
         "settings": dict(experiment.settings),
@@ -159,13 +174,15 @@ def _finished(
         **({} if experiment.swept is None else {"swept": experiment.swept}),
     }
     rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
-    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements, log)
+    return FinishedRun(
+        name, result.summary, setup, *rows, result.simulated, result.placements, run.log
+    )
 
 
 def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, Any]:
     return {
         "command": ["motet", *sys.argv[1:]],
-        "trace": str(flags.trace.absolute()),
+        "trace": str(flags.trace) if flags.is_drawn else str(flags.trace.absolute()),
         "format": trace.format,
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),
