@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from motet.domain.snapshot import JobTable
@@ -48,7 +49,7 @@ class ActiveTable:
 
     def add_by_code(self, first: str, codes: Ints, amount: int) -> None:
         """Add to one of several adjacent columns, of which `first` has code 0, row by row."""
-        self._data[self._index[first] + codes, np.arange(len(codes))] += amount
+        _add_by_code(self._data, self._index[first], codes, amount)
 
     @property
     def jobs(self) -> JobTable:
@@ -86,3 +87,9 @@ class ActiveTable:
     def _forget_views(self) -> None:
         self._views.clear()
         self._jobs = None
+
+
+@njit(cache=True)
+def _add_by_code(data: Ints, first: int, codes: Ints, amount: int) -> None:
+    for row in range(len(codes)):
+        data[first + codes[row], row] += amount

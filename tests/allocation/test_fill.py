@@ -1,0 +1,44 @@
+"""Gangs get all of their GPUs or none, in order."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.allocation.fill import fill
+from motet.domain.decision import Wait
+
+demands = st.lists(st.integers(1, 6), max_size=12)
+
+
+@settings(deadline=None)
+@given(demands=demands, free=st.integers(0, 12), may_overtake=st.booleans(), data=st.data())
+def test_whoever_fits_at_its_turn_gets_its_gpus(
+    demands: list[int], free: int, may_overtake: bool, data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(range(len(demands))))
+    filled = fill(
+        np.array(order, dtype=np.int64),
+        np.array(demands, dtype=np.int64),
+        free,
+        may_overtake=may_overtake,
+    )
+    left, head_waits = free, False
+    for place, row in enumerate(order):
+        assert filled.reasons.position[row] == place
+        assert filled.reasons.free_gpus[row] == left
+        if head_waits and not may_overtake:
+            assert (filled.gpus[row], filled.reasons.code[row]) == (0, Wait.BEHIND_HEAD)
+        elif demands[row] > left:
+            assert (filled.gpus[row], filled.reasons.code[row]) == (0, Wait.TOO_FEW_GPUS)
+            head_waits = True
+        else:
+            assert (filled.gpus[row], filled.reasons.code[row]) == (demands[row], Wait.RUNS)
+            left -= demands[row]
+    assert filled.free_gpus == left
+
+
+def test_rows_that_are_not_in_the_order_get_nothing() -> None:
+    filled = fill(np.array([2]), np.array([1, 1, 1]), 3, may_overtake=True)
+    assert filled.gpus.tolist() == [0, 0, 1]
