@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from motet import BadInput, load_trace, simulate
+from motet.sim.workload import Workload
 from small_traces import QUEUE_OF_THREE, workload_of, write_trace
 
 
@@ -44,3 +45,24 @@ def test_an_unknown_setting_is_named_with_those_that_are_known() -> None:
 def test_a_gang_that_can_never_fit_is_refused() -> None:
     with pytest.raises(BadInput, match="needs 2 GPUs"):
         simulate(workload_of(QUEUE_OF_THREE), "1x1", "fifo")
+
+
+# Jobs of 3, 3 and 2 GPUs on two machines of 4: the last is spread, and its model minds.
+SPREAD = Workload.of("abc", [0, 0, 0], [100_000_000] * 3, [3, 3, 2], models=["VGG19"] * 3)
+
+
+@pytest.mark.parametrize("cost", ["0", "10", "profile"])
+def test_where_machines_do_not_matter_nobody_is_slowed(cost: str) -> None:
+    counted = simulate(SPREAD, "2x4", "fifo", placement="count", preemption_cost=cost)
+    assert counted.jobs["jct"].tolist() == [100, 100, 100]
+    placed = simulate(SPREAD, "2x4", "fifo", preemption_cost=cost)
+    assert placed.jobs["jct"].max() > 110
+
+
+def test_under_another_placement_yarn_does_not_insist_on_few_machines() -> None:
+    insists = simulate(SPREAD, "2x4", "yarn-cs")
+    assert insists.jobs["start_time"].tolist() == [0, 0, 100]
+    for placement in ("count", "random", "skew"):
+        counted = simulate(SPREAD, "2x4", "yarn-cs", placement=placement)
+        assert counted.jobs["start_time"].tolist() == [0, 0, 0]
+        assert counted.summary["params"]["consolidate"] is False

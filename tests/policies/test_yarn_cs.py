@@ -56,7 +56,7 @@ def test_the_head_waits_for_one_machine_though_enough_gpus_are_free() -> None:
 def test_nobody_overtakes_the_head() -> None:
     outcome, log = run([*HALF_USED, (1, 10, 4), (2, 5, 1)], YarnCs())
     assert starts_s(outcome) == [0, 0, 30, 30]
-    assert next(entry.event for entry in log if entry.job == 3) == "behind_head"
+    assert next(entry.event for entry in log if entry.job == 3) == "behind_locality"
 
 
 def test_after_its_patience_the_head_takes_what_there_is() -> None:
@@ -111,3 +111,13 @@ def test_quotas_of_unknown_queues_and_jobs_beyond_them_are_refused() -> None:
         run([(0, 10, 2)], YarnCs(quotas="z:3"), ["a"])
     with pytest.raises(BadInput, match="queue a asks for 2 GPUs, it has 1"):
         run([(0, 10, 2)], YarnCs(quotas="a:1"), ["a"])
+
+
+def test_those_behind_a_head_that_insists_wait_for_its_locality() -> None:
+    outcome, _ = run([*HALF_USED, (1, 10, 4), (2, 5, 1)], YarnCs())
+    assert outcome.waited_us[Wait.BEHIND_LOCALITY, 3] == 28 * SECOND_US
+
+
+def test_without_consolidation_the_head_takes_what_there_is() -> None:
+    outcome, _ = run([*HALF_USED, (1, 10, 4)], YarnCs(consolidate=False))
+    assert starts_s(outcome) == [0, 0, 1]

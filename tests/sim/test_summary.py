@@ -107,10 +107,9 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
     causes = delay_causes_s(outcome)
 
     assert causes["fair_share"] == 10**Wait.QUOTA
-    assert causes["fragmentation"] == 10**Wait.LOCALITY
-    assert causes["policy_order"] == sum(
-        10**code for code in Wait if code not in (Wait.RUNS, Wait.QUOTA, Wait.LOCALITY)
-    )
+    assert causes["fragmentation"] == 10**Wait.LOCALITY + 10**Wait.BEHIND_LOCALITY
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER)
+    assert causes["policy_order"] == sum(10**code for code in others)
 
 
 @settings(max_examples=60, deadline=None)

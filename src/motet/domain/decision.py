@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 class Wait(IntEnum):
-    """Why a job does not run, most specific first."""
+    """Why a job does not run."""
 
     RUNS = 0
     """It runs."""
@@ -30,6 +30,8 @@ class Wait(IntEnum):
     """Its queue uses all that belongs to it."""
     ORDER = 5
     """It would fit, but the policy keeps the GPUs for others (time-slicing)."""
+    BEHIND_LOCALITY = 6
+    """A job before it waits for GPUs closer together and may not be overtaken."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

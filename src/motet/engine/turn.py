@@ -13,6 +13,7 @@ from motet.domain.log_entry import NOBODY, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 
 Ints = NDArray[np.int64]
+BEHIND = (Wait.BEHIND_HEAD, Wait.BEHIND_LOCALITY)
 MOST_NAMED = 5
 
 
@@ -34,7 +35,7 @@ class Turn:
         Without an order, or where a job is kept from GPUs that are free: all who hold any.
         """
         code = self._decision.reasons.code[row]
-        if code == Wait.BEHIND_HEAD:
+        if code in BEHIND:
             return self._head_before(row)
         holders = self._running
         if code == Wait.QUOTA:
@@ -60,7 +61,7 @@ class Turn:
     def _heads(self) -> Ints:
         """Rows that wait for another reason than a head before them, in the policy's order."""
         reasons = self._decision.reasons
-        rows = np.flatnonzero((reasons.code != Wait.RUNS) & (reasons.code != Wait.BEHIND_HEAD))
+        rows = np.flatnonzero(~np.isin(reasons.code, [Wait.RUNS, *BEHIND]))
         return rows[np.argsort(reasons.position[rows], kind="stable")]
 
     @cached_property

@@ -12,6 +12,7 @@ from motet.insight.story import Chapter
 REASONS = {
     "too_few_gpus": "too few free GPUs",
     "behind_head": "behind the head of the line",
+    "behind_locality": "behind a head that waits for GPUs closer together",
     "locality": "GPUs too far apart",
     "quota": "quota used up",
     "order": "kept back by the policy",
@@ -76,12 +77,16 @@ def _too_few(each: Happening, rules: Rules) -> str:
     return f"needs {_gpus(each.gpus)}, {_free(each)} at its turn{_place(each)}{before}"
 
 
-def _behind(each: Happening, rules: Rules) -> str:
-    del rules
-    head = each.others[0] if each.others else None
-    needs = f"{job_name(head.job)}, which needs {_gpus(head.gpus)}" if head else ""
-    whom = needs or "the head of the line"
-    return f"may not overtake {whom}; needs {_gpus(each.gpus)} itself, {_free(each)}{_place(each)}"
+def _behind(of_head: str) -> Callable[[Happening, Rules], str]:
+    def account(each: Happening, rules: Rules) -> str:
+        del rules
+        head = each.others[0] if each.others else None
+        needs = f"{job_name(head.job)}, which needs {_gpus(head.gpus)}{of_head}" if head else ""
+        whom = needs or "the head of the line"
+        itself = f"needs {_gpus(each.gpus)} itself, {_free(each)}{_place(each)}"
+        return f"may not overtake {whom}; {itself}"
+
+    return account
 
 
 def _locality(each: Happening, rules: Rules) -> str:
@@ -150,7 +155,8 @@ def _finished(each: Happening, rules: Rules) -> str:
 
 _WAITS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "too_few_gpus": _too_few,
-    "behind_head": _behind,
+    "behind_head": _behind(""),
+    "behind_locality": _behind(" closer together"),
     "locality": _locality,
     "quota": _quota,
     "order": _order,

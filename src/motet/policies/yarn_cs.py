@@ -28,11 +28,13 @@ _EVERY_OTHER = "*"
 
 @dataclass(frozen=True)
 class YarnCs:
-    """`locality_wait_s`: after waiting so long at the head of the line a job takes GPUs on any
-    machines (inf: it insists). `quotas`: how many GPUs a queue may use, as "vc1:20,vc2:40,*:10";
-    * is every other queue, which else has no limit (none: one line for all).
+    """`consolidate`: whether jobs wait for GPUs on as few machines as possible (not under another
+    `placement`). `locality_wait_s`: after waiting so long at the head of the line a job takes GPUs
+    on any machines (inf: it insists). `quotas`: how many GPUs a queue may use, as "vc1:20,*:10"; *
+    is every other queue, which else has no limit (none: one line for all).
     """
 
+    consolidate: bool = True
     locality_wait_s: float = float("inf")
     quotas: str = ""
 
@@ -51,8 +53,8 @@ class YarnCs:
         for row in order[np.count_nonzero(jobs.held_gpus) :].tolist():
             if filling.lines_left == 0:
                 break
-            filling.offer(row, self.locality_wait_s)
-        return filling.decision(places_in(order))
+            filling.offer(row, self.locality_wait_s if self.consolidate else 0)
+        return filling.decision(places_in(order), knows_where=self.consolidate)
 
     @cached_property
     def _quota_of(self) -> Mapping[str, int]:
@@ -98,6 +100,7 @@ class _Filling:
         self._left = lines.limits.copy()
         np.subtract.at(self._left, lines.of, self._gpus)
         self._is_blocked = np.zeros(len(lines.limits), dtype=bool)
+        self._waits_for_locality = self._is_blocked.copy()
         self._places: dict[int, Placement] = {}
         self._recheck_us = NEVER_US
         self.lines_left = len(np.unique(lines.of[self._gpus == 0]))
@@ -136,19 +139,21 @@ class _Filling:
             until_us = _patient_until_us(int(self._headed_us[row]), patience_s)
             if now_us < until_us:
                 self._recheck_us = min(self._recheck_us, until_us)
+                self._waits_for_locality[line] = True
                 return Wait.LOCALITY, None
         return Wait.RUNS, place
 
-    def decision(self, position: Ints) -> Decision:
+    def decision(self, position: Ints, *, knows_where: bool) -> Decision:
         """What was handed out."""
-        jobs = self._snapshot.jobs
+        jobs, is_behind = self._snapshot.jobs, self._code == Wait.BEHIND_HEAD
+        self._code[is_behind & self._waits_for_locality[self._lines.of]] = Wait.BEHIND_LOCALITY
         has_no_quota_left = (self._gpus == 0) & (jobs.gpus > self._left[self._lines.of])
         self._code[has_no_quota_left] = Wait.QUOTA
         free = np.full_like(self._gpus, self._free.sum())
         return Decision(
             self._gpus,
             Reasons(self._code, free, position),
-            self._places,
+            self._places if knows_where else {},
             recheck_at_us=self._recheck_us,
             memory={"headed_us": self._headed_us},
         )

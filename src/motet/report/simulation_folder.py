@@ -74,13 +74,13 @@ class SimulationFolder:
             inside = Folder(self._folder.path / run.name)
             _write_run(inside, run)
             inside.write_json(SUMMARY, _summary([run], setup))
+        self._folder.write_json(SUMMARY, _summary(runs, setup))
         for run in _first_seeds(runs):
             inside = self._folder if len(runs) == 1 else Folder(self._folder.path / run.name)
             figure = gantt(run.simulated.label, run.placements)
             inside.write(GANTT, partial(save, figure))
         documents = [run.document for run in runs]
         write_figures(self._folder, [run.simulated for run in runs], documents)
-        self._folder.write_json(SUMMARY, _summary(runs, setup))
 
 
 def write_figures(

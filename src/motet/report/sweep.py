@@ -130,11 +130,11 @@ class _Lines:
         for policy in near:
             style = {**self._style[policy], "linestyle": "--", "linewidth": 1.4}
             axes.axhline(levels[policy].mean, label=policy, **style)
-        top = max([highest, *(levels[policy].mean for policy in near)])
-        scale_time(axes.yaxis, max(top, 1e-6), ticks=5)
+        top = max([highest, *(levels[policy].mean for policy in near)]) or 1.0
+        scale_time(axes.yaxis, top, ticks=5)
         _, unit_s = unit_of(top)
         far = [f"{it} {levels[it].mean / unit_s:.3g}" for it in levels if it not in near]
-        axes.set_ylim(0, (HEADROOM_BELOW_TEXT if far else HEADROOM) * top or 1.0)
+        axes.set_ylim(0, (HEADROOM_BELOW_TEXT if far else HEADROOM) * top)
         if far:
             place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": "top"}
             axes.text(1, 1, f"above: {', '.join(far)}", **place, **{**QUIET, "fontsize": 8})

@@ -32,7 +32,7 @@ from motet.placement.racks import RackPlanner
 from motet.sim.outcome import Outcome
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
 from motet.sim.simulation import Progress, SameEverywhere, Simulation, SpeedModel
-from motet.sim.speeds import ProfiledSpeeds
+from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
 from motet.sim.workload import Workload
 
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
@@ -103,7 +103,13 @@ class Experiment:
         known = {field.name for field in parameters_of(policy)} | set(COMMON_SETTINGS)
         for key in own.keys() - known:
             raise UnknownName(f"parameter of {name}", key, known)
-        return make_policy(name, policy, own)
+        return make_policy(name, policy, self._without_conflict(own, known))
+
+    def _without_conflict(self, own: Mapping[str, str], known: set[str]) -> Mapping[str, str]:
+        """A policy that consolidates by itself does not where another placement is wanted."""
+        if "consolidate" not in known or self._common()["placement"] == "consolidate":
+            return own
+        return {"consolidate": "false", **own}
 
     def _policy_class(self) -> tuple[str, type[Policy]]:
         ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()
@@ -154,10 +160,12 @@ class Experiment:
         profiles: ProfileTable,
     ) -> SpeedModel:
         cost_us = self._preemption_cost_us()
-        if self._common()["placement"] == "count" and cost_us is not None:
+        counts_only = self._common()["placement"] == "count"
+        if counts_only and cost_us is not None:
             return SameEverywhere(cost_us)
         measured = MeasuredSpeeds.of(profiles, names, cluster)
-        return ProfiledSpeeds(cluster.gpus, models, cost_us, cluster.rack, measured)
+        kind = ProfiledRestarts if counts_only else ProfiledSpeeds
+        return kind(cluster.gpus, models, cost_us, cluster.rack, measured)
 
     def _preemption_cost_us(self) -> int | None:
         text = self._common()["preemption_cost"]

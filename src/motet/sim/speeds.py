@@ -130,3 +130,17 @@ class ProfiledSpeeds:
 
     def _profile(self, model: int) -> ModelProfile:
         return UNKNOWN_MODEL if model == UNKNOWN else self._models[model]
+
+
+class ProfiledRestarts(ProfiledSpeeds):
+    """Placement does not matter, but a preemption costs what the profiles say."""
+
+    def speed(self, model: int, placement: Placement) -> int:
+        """See SpeedModel."""
+        del model, placement
+        return FULL_SPEED
+
+    def shared(self, model: int, other: int, placement: Placement) -> float:
+        """See SpeedModel."""
+        del model, other, placement
+        return 0.5

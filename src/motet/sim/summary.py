@@ -17,7 +17,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CAUSES = ("fair_share", "fragmentation", "policy_order")
-_CAUSE_OF = {Wait.QUOTA: "fair_share", Wait.LOCALITY: "fragmentation"}
+_CAUSE_OF = {
+    Wait.QUOTA: "fair_share",
+    Wait.LOCALITY: "fragmentation",
+    Wait.BEHIND_LOCALITY: "fragmentation",
+}
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,8 @@ def delay_causes_s(outcome: Outcome) -> dict[str, float]:
     """Time that jobs waited that finished, by cause, as in the analysis of Philly's logs.
 
     `fair_share`: the job's queue used all of its quota. `fragmentation`: enough GPUs were free, but
-    not as close together as the job or its policy wants them. `policy_order`: the policy gave the
-    GPUs to others, whether the job would have fit or not.
+    not as close together as the job, or one that it may not overtake, wants them. `policy_order`:
+    the policy gave the GPUs to others, whether the job would have fit or not.
     """
     total_us = dict.fromkeys(CAUSES, 0)
     waited_us = outcome.waited_us[:, outcome.is_finished].sum(axis=1)

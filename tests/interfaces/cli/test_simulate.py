@@ -400,3 +400,9 @@ def test_ctrl_c_ends_all_runs_at_once(tmp_path: Path) -> None:
     assert (code, out) == (130, "")
     assert "Traceback" not in err
     assert running.descendants() == {}
+
+
+def test_a_sweep_in_which_nobody_waits_is_drawn(trace: Path, tmp_path: Path) -> None:
+    idle = {"cluster": "4x2", "policies": "tiresias-las", "sweeps": ("promote_knob=1:2",)}
+    run(flags(trace, **idle, out=tmp_path / "out"))
+    assert (tmp_path / "out" / "sweep_promote_knob.png").stat().st_size > 1000

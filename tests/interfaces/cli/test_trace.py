@@ -117,8 +117,9 @@ def test_a_bad_row_ends_the_command_in_one_line(
     path = file_of(BAD)
 
     assert f"{path}:4: duration is -5 s" in refused(capsys, "describe", path)
-    assert f"{path}:3: the job asks for 9 GPUs, the cluster has 8 (and 1 more bad row)" in refused(
-        capsys, "describe", path, "--cluster", "2x4"
+    told = refused(capsys, "describe", path, "--cluster", "2x4")
+    assert (
+        f"{path}:3: the job asks for 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
     )
     assert f"{path}:4: " in refused(capsys, "convert", path, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

@@ -20,6 +20,7 @@ DUPLICATE_ID = "duplicate id"
 UNKNOWN_SPEED = "unknown speed"
 
 _LONGEST_CELL = 40
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,18 @@ class Problems:
         return dict(Counter(problem.reason for problem in self._of_row.values()).most_common())
 
     def complaint(self, file: str, lines: Sequence[int]) -> BadInput:
-        """The error that tells of the first bad row and counts the others."""
-        row = min(self._of_row, key=lambda row: lines[row])
-        others = len(self._of_row) - 1
-        more = f" (and {others:,} more bad row{'s' if others > 1 else ''})" if others else ""
+        """The error that tells of the first bad row, and where others are."""
+        first, *others = sorted(self._of_row, key=lambda row: lines[row])
+        more = f" ({self._listed(others, lines)})" if others else ""
         remedy = f"correct {'them' if others else 'it'} or leave bad rows out with --skip-bad-rows"
-        return BadInput(f"{file}:{lines[row]}: {self._of_row[row].message}{more}; {remedy}")
+        return BadInput(f"{file}:{lines[first]}: {self._of_row[first].message}{more}; {remedy}")
+
+    def _listed(self, rows: Sequence[int], lines: Sequence[int]) -> str:
+        """`and 2 more bad rows: line 4: negative duration, line 6: unparsable`."""
+        named = [f"line {lines[row]}: {self._of_row[row].reason}" for row in rows[:_MOST_NAMED]]
+        rest = ["..."] if len(rows) > _MOST_NAMED else []
+        count = f"and {len(rows):,} more bad row{'s' if len(rows) > 1 else ''}"
+        return f"{count}: {', '.join(named + rest)}"
 
     def parse(
         self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
