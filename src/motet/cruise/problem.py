@@ -1,0 +1,101 @@
+"""The search for a configuration as numbers: what the compiled kernels work on.
+
+Machines of a type are equal, so a configuration is, up to who is who, how many machines of each
+type work and how many model blocks each type's servers hold. Within a type both are spread evenly:
+by symmetry and because what an exchange takes is convex in the split, no other split is better.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.domain.errors import BadInput
+from motet.estimate.epoch_cost import Fleet, Profile
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Roles(Enum):
+    """Whether a machine has one role, as in the paper, or every machine in use has both."""
+
+    SEPARATE = "separate"
+    BOTH = "both"
+
+
+class Problem(NamedTuple):
+    """A profile and a fleet of T types. `batches`: K, or 0 where B is each worker's.
+
+    `counts: (T,)`, `comp_s: (T,)`, `bandwidth: (T, T)` in bytes/s, worker's type first.
+    """
+
+    counts: Ints
+    comp_s: Floats
+    bandwidth: Floats
+    instances: float
+    batch_size: float
+    batches: float
+    exchange_bytes: float
+    data_blocks: int
+    model_blocks: int
+    is_both: bool
+
+    @classmethod
+    def of(cls, profile: Profile, fleet: Fleet, roles: Roles) -> Problem:
+        """Raises BadInput if there are too few machines for both roles."""
+        if roles is Roles.SEPARATE and fleet.size < 2:
+            raise BadInput("machines=1: a worker and a server need 2; let machines have both roles")
+        return cls(
+            fleet.counts,
+            fleet.comp_s,
+            fleet.bandwidths,
+            float(profile.instances),
+            float(profile.batch_size),
+            float(profile.global_batches) if profile.is_batch_global else 0.0,
+            float(profile.exchange_bytes),
+            profile.data_blocks,
+            profile.model_blocks,
+            roles is Roles.BOTH,
+        )
+
+
+class Links(NamedTuple):
+    """Seconds of an exchange of a worker of type t with servers of type u, each `(T, T)`.
+
+    If they held the whole model: `shared`, on each server's link, which the workers share; `own`,
+    on the worker's. `least`: on the link of a server that holds a single block.
+    """
+
+    shared: Floats
+    own: Floats
+    least: Floats
+
+
+@njit(cache=True)
+def server_counts(problem: Problem, workers: Ints) -> Ints:
+    """Machines that can serve, per type, where `workers: (T,)` of each type work."""
+    return workers.copy() if problem.is_both else problem.counts - workers
+
+
+@njit(cache=True)
+def link_seconds(problem: Problem, workers: Ints, servers: Ints) -> Links:
+    """See `Links`."""
+    size = len(workers)
+    shared, own, least = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
+    sharers = workers.sum() - (1 if problem.is_both else 0)
+    for t in range(size):
+        for u in range(size):
+            if servers[u] == 0:
+                continue
+            whole_s = problem.exchange_bytes / problem.bandwidth[t, u]
+            is_own = problem.is_both and t == u
+            others = servers[u] - (1 if is_own else 0)
+            shared[t, u] = whole_s * sharers / servers[u] if others > 0 else 0.0
+            own[t, u] = whole_s * others / servers[u]
+            least[t, u] = whole_s * sharers / problem.model_blocks if others > 0 else 0.0
+    return Links(shared, own, least)

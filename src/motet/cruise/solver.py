@@ -1,0 +1,124 @@
+"""The best configuration of a job on a fleet, and what it costs to be away from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.cruise.homogeneous import homogeneous_epochs
+from motet.cruise.problem import Problem, Roles, server_counts
+from motet.cruise.search import FEW_WAYS, Found, best_in_order, search
+from motet.cruise.whole_blocks import blocks_by, exchange_seconds
+from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_WAYS_PER_COUNT = 8
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration and the epoch that the cost model predicts for it."""
+
+    configuration: Configuration
+    epoch_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class CostCurve:
+    """The best epoch for every number of workers: `workers: (n,)`, ascending; `epoch_s: (n,)`."""
+
+    workers: Ints
+    epoch_s: Floats
+
+
+def best_configuration(
+    profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE, few_ways: int = FEW_WAYS
+) -> Choice:
+    """The configuration with the shortest epoch. Raises BadInput if there are too few machines."""
+    problem = Problem.of(profile, fleet, roles)
+    if len(fleet.types) == 1:
+        workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
+        best = int(np.argmin(epochs_s))
+        found_workers = workers[best : best + 1]
+        model_blocks, limit_s = np.array([profile.model_blocks]), float(epochs_s[best])
+    else:
+        found_workers, model_blocks, limit_s, *_ = search(problem, few_ways)
+    configuration = _spread(problem, fleet, found_workers, model_blocks, limit_s)
+    return Choice(configuration, epoch_s(profile, fleet, configuration))
+
+
+def cost_curve(profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE) -> CostCurve:
+    """The best epoch known for numbers of workers: all of them, or those that a search met."""
+    problem = Problem.of(profile, fleet, roles)
+    if len(fleet.types) == 1:
+        return CostCurve(*homogeneous_epochs(profile, fleet, roles))
+    return _lower_envelope(problem, search(problem))
+
+
+def _lower_envelope(problem: Problem, found: Found) -> CostCurve:
+    counts = found.tried.sum(axis=1)
+    usable = np.isfinite(found.relaxed_s)
+    best_s: dict[int, float] = {}
+    for count in np.unique(counts[usable]).tolist():
+        same = usable & (counts == count)
+        *_, time_s = best_in_order(
+            problem, found.tried[same], found.relaxed_s[same], _WAYS_PER_COUNT
+        )
+        best_s[count] = float(time_s)
+    best = int(found.workers.sum())
+    best_s[best] = min(best_s.get(best, np.inf), found.epoch_s)
+    workers = np.array(sorted(count for count in best_s if np.isfinite(best_s[count])))
+    return CostCurve(workers, np.array([best_s[count] for count in workers.tolist()]))
+
+
+def _spread(
+    problem: Problem, fleet: Fleet, workers: Ints, model_blocks: Ints, time_s: float
+) -> Configuration:
+    """Counts per type as blocks per machine: of each type the first work, the last serve."""
+    servers = server_counts(problem, workers)
+    shares = _data_shares(problem, workers, servers, model_blocks, time_s)
+    data: list[int] = []
+    model: list[int] = []
+    for t, machines in enumerate(fleet.counts.tolist()):
+        working = shares[t] + [0] * (machines - int(workers[t]))
+        serving = _evenly(int(model_blocks[t]), int(servers[t]))
+        padding = [0] * (machines - len(serving))
+        data += working
+        model += serving + padding if problem.is_both else padding + serving
+    return Configuration(tuple(data), tuple(model))
+
+
+def _data_shares(
+    problem: Problem, workers: Ints, servers: Ints, model_blocks: Ints, time_s: float
+) -> list[list[int]]:
+    """Data blocks of every worker, per type: what each can finish by T, without the surplus."""
+    exchange_s = np.zeros(len(workers))
+    exchange_seconds(problem, workers, servers, model_blocks, exchange_s)
+    limits = np.array(
+        [
+            blocks_by(problem, exchange_s[t], problem.comp_s[t], time_s * (1 + 1e-9))
+            for t in np.repeat(np.arange(len(workers)), workers)
+        ],
+        dtype=np.int64,
+    )
+    kinds = np.repeat(np.arange(len(workers)), workers)
+    shares = np.minimum(limits, np.floor(limits * (problem.data_blocks / limits.sum())))
+    lacking = int(problem.data_blocks - shares.sum())
+    # Who is furthest from its limit takes the next block, so that nobody needs all of T.
+    while lacking > 0:
+        room = np.argsort(-(limits - shares) / np.maximum(limits, 1), kind="stable")
+        takers = [i for i in room.tolist() if shares[i] < limits[i]][:lacking]
+        shares[takers] += 1
+        lacking -= len(takers)
+    return [shares[kinds == t].astype(int).tolist() for t in range(len(workers))]
+
+
+def _evenly(blocks: int, machines: int) -> list[int]:
+    if machines == 0:
+        return []
+    share, more = divmod(blocks, machines)
+    return [share + (place < more) for place in range(machines)]
