@@ -1,0 +1,147 @@
+"""What workers measured lately: moving averages with a warm-up, and how far they can be trusted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
+
+Floats = NDArray[np.float64]
+
+_STANDARD_ERRORS = 3.0
+
+
+@dataclass(frozen=True)
+class Average:
+    """A mean and its standard error, both in seconds."""
+
+    mean_s: float
+    error_s: float
+
+    @classmethod
+    def of(cls, values_s: Iterable[float]) -> Self:
+        """Of at least one measurement."""
+        values = np.array(list(values_s))
+        error_s = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        return cls(float(values.mean()), float(error_s))
+
+
+class MovingAverages:
+    """Of the last `window` mini-batches of every worker.
+
+    The first `skipped` after a start or a reconfiguration do not count: caches are cold and
+    connections new. `least`: how many each worker must then have finished before anything is
+    decided.
+    """
+
+    def __init__(self, window: int = 50, skipped: int = 3, least: int = 10) -> None:
+        self._window, self._skipped, self._least = window, skipped, least
+        self._seen: dict[str, int] = {}
+        self._comp_s: dict[str, deque[float]] = {}
+        self._exchange_s: dict[str, deque[float]] = {}
+
+    def restart(self, workers: Iterable[str]) -> None:
+        """Forget everything; from now on these machines work."""
+        names = list(workers)
+        self._seen = dict.fromkeys(names, 0)
+        self._comp_s = {name: deque(maxlen=self._window) for name in names}
+        self._exchange_s = {name: deque(maxlen=self._window) for name in names}
+
+    def observe(self, worker: str, comp_s_per_instance: float, exchange_s: float) -> None:
+        """A worker finished a mini-batch. `exchange_s`: PULL and PUSH. Strangers are ignored."""
+        if worker not in self._seen:
+            return
+        self._seen[worker] += 1
+        if self._seen[worker] > self._skipped:
+            self._comp_s[worker].append(comp_s_per_instance)
+            self._exchange_s[worker].append(exchange_s)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every worker has finished its warm-up."""
+        return bool(self._seen) and all(len(v) >= self._least for v in self._comp_s.values())
+
+    def comp_s(self) -> dict[str, Average]:
+        """COMP per instance, by worker."""
+        return {name: Average.of(values) for name, values in self._comp_s.items() if values}
+
+    def exchange_s(self) -> dict[str, Average]:
+        """COMM per mini-batch, by worker."""
+        return {name: Average.of(values) for name, values in self._exchange_s.items() if values}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A fleet as measured. `relative_error`: a bound of its costs' error from noise alone."""
+
+    fleet: Fleet
+    relative_error: float
+
+
+def calibrated(
+    profile: Profile,
+    nominal: Fleet,
+    configuration: Configuration,
+    type_of: Mapping[str, int],
+    averages: MovingAverages,
+) -> Calibrated:
+    """The fleet whose model agrees with what was measured under `configuration`.
+
+    A type's COMP is its workers' mean. Its bandwidths keep their proportions and are scaled so that
+    the exchange takes what it took. A type without workers is corrected like the others on average.
+    `type_of`: of every worker's machine.
+    """
+    comp, comp_error = _by_type(averages.comp_s(), type_of, len(nominal.types))
+    exchange, exchange_error = _by_type(averages.exchange_s(), type_of, len(nominal.types))
+    predicted_s = _mean_exchange_s(profile, nominal, configuration)
+    slower = _filled(comp / nominal.comp_s)
+    # Where nothing crosses a link, nothing was learned about it.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        faster = _filled(np.where((predicted_s > 0) & (exchange > 0), predicted_s / exchange, 1.0))
+    types = tuple(
+        MachineType(kind.name, kind.count, float(kind.comp_s_per_instance * factor))
+        for kind, factor in zip(nominal.types, slower, strict=True)
+    )
+    bandwidths = nominal.bandwidths * faster[:, None]
+    fleet = Fleet(types, tuple(map(tuple, bandwidths.tolist())))
+    return Calibrated(fleet, max(comp_error, exchange_error))
+
+
+def _by_type(
+    measured: Mapping[str, Average], type_of: Mapping[str, int], types: int
+) -> tuple[Floats, float]:
+    """Mean of each type, NaN where nobody measured, and the largest relative error of any."""
+    means, worst = np.full(types, np.nan), 0.0
+    for kind in range(types):
+        same = [average for name, average in measured.items() if type_of[name] == kind]
+        if not same:
+            continue
+        means[kind] = np.mean([average.mean_s for average in same])
+        error_s = np.sqrt(sum(average.error_s**2 for average in same)) / len(same)
+        if means[kind] > 0:
+            worst = max(worst, float(_STANDARD_ERRORS * error_s / means[kind]))
+    return means, worst
+
+
+def _filled(factors: Floats) -> Floats:
+    known = factors[np.isfinite(factors)]
+    typical = float(np.exp(np.log(known).mean())) if len(known) else 1.0
+    return np.where(np.isfinite(factors), factors, typical)
+
+
+def _mean_exchange_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> Floats:
+    """What the workers of each type should take, NaN where there is none."""
+    predicted_s = exchange_s(profile, fleet, configuration)
+    is_worker = np.array(configuration.data_blocks) > 0
+    means = np.full(len(fleet.types), np.nan)
+    for kind in range(len(fleet.types)):
+        same = is_worker & (fleet.type_of == kind)
+        if same.any():
+            means[kind] = predicted_s[same].mean()
+    return means
