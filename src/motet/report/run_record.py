@@ -13,20 +13,25 @@ from typing import Any
 from motet.datasets import Dataset
 from motet.report.train_document import TrainDocument
 from motet.runtime.application import Application
-from motet.runtime.options import TrainOptions
+from motet.runtime.options import EpochReport, TrainOptions
 
 PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run's document leaves open. `started_at`: UTC, ISO 8601."""
+    """What a run's document leaves open. `started_at`: UTC, ISO 8601.
+
+    `instances`, `mini_batches`: of one epoch.
+    """
 
     command: Sequence[str]
     started_at: str
     parameters: Mapping[str, Any]
     options: Mapping[str, Any]
     seed: int
+    instances: int
+    mini_batches: int
     dataset: Mapping[str, Any]
     versions: Mapping[str, str]
     platform: Mapping[str, Any]
@@ -39,6 +44,7 @@ class RunRecord:
         app: Application,
         options: TrainOptions,
         dataset: Dataset,
+        epochs: Sequence[EpochReport],
     ) -> RunRecord:
         """Of a run that is about to be written."""
         return cls(
@@ -47,6 +53,8 @@ class RunRecord:
             parameters=app.get_params(),
             options={k: v for k, v in vars(options).items() if k != "spent_s"},
             seed=options.seed,
+            instances=epochs[-1].instances if epochs else 0,
+            mini_batches=len(epochs[-1].batch_s) if epochs else 0,
             dataset={
                 "source": dataset.source,
                 "kind": dataset.kind,

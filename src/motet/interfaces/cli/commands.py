@@ -13,6 +13,7 @@ from motet.interfaces.cli.group import HelpfulGroup
 COMMANDS = {
     "demo": "motet.interfaces.cli.demo:demo",
     "train": "motet.interfaces.cli.train:train",
+    "plan": "motet.interfaces.cli.plan:plan",
     "app": "motet.interfaces.cli.apps:app",
     "simulate": "motet.interfaces.cli.simulate:simulate",
     "explain": "motet.interfaces.cli.explain:explain",

@@ -129,7 +129,9 @@ def _write(
     started_at: datetime,
 ) -> None:
     dataset = training.dataset
-    record = RunRecord.of(sys.argv, started_at, training.app, training.options, dataset)
+    record = RunRecord.of(
+        sys.argv, started_at, training.app, training.options, dataset, result.epochs
+    )
     title = f"{document.app} on {Path(document.data).name}"
     subtitle = f"{dataset.describe()}; {_roles(document)}"
     folder.write_losses(result.epochs)
