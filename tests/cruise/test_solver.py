@@ -78,8 +78,7 @@ def test_no_placement_of_single_blocks_on_single_machines_is_better(seed: int) -
 @pytest.mark.parametrize("is_batch_global", [True, False], ids=["batch of all", "of each"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_integer_program_finds_nothing_better(seed: int, is_batch_global: bool) -> None:
-    machines = 5 if is_batch_global else 4
-    profile, fleet = random_case(seed, machines, 2, 12, 8, is_batch_global)
+    profile, fleet = random_case(seed, 8, 1 + seed % 3, 24, 12, is_batch_global)
     program_s = epoch_s(profile, fleet, optimal_configuration(profile, fleet))
     assert best_configuration(profile, fleet).epoch_s == pytest.approx(program_s, rel=1e-4)
 
