@@ -55,6 +55,11 @@ def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
     assert cheapest_s < MAX_CPU_S
 
 
+def test_planning_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
+    _, packages = probe("from motet.interfaces.cli import plan, plan_run")
+    assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()
+
+
 def test_simulating_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
     _, packages = probe(SIMULATE)
     assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()

@@ -137,6 +137,17 @@ def test_the_curve_has_the_best_configuration_at_its_lowest_point() -> None:
         assert curve.epoch_s.min() == pytest.approx(best.epoch_s)
 
 
+def test_the_sampled_curve_of_a_large_fleet_is_near_the_whole_one() -> None:
+    for seed in range(6):
+        profile, fleet = random_case(seed, 48, 3, 400, 96)
+        whole, some = (
+            cost_curve(profile, fleet, few_ways=10**6),
+            cost_curve(profile, fleet, few_ways=1),
+        )
+        best_s = np.interp(some.workers, whole.workers, whole.epoch_s)
+        assert np.quantile(some.epoch_s / best_s, 0.9) <= 1.05
+
+
 def test_one_machine_cannot_have_two_separate_roles_but_both() -> None:
     profile, fleet = Profile(100, 10, 1e6, 10, 10), Fleet.uniform(1, 1e-3, 1e8)
     with pytest.raises(BadInput, match="a worker and a server need 2"):

@@ -83,6 +83,22 @@ def best_in_order(
     return tried[best_row].copy(), best_blocks, best_s
 
 
+def best_with(problem: Problem, near: Ints, total: int) -> tuple[Ints, float]:
+    """The best way found with so many workers, starting near another one, and its epoch."""
+    start = near.copy()
+    while start.sum() != total:
+        # Evenly over the types' room, so that the mix stays much as it is.
+        room = problem.counts - start if start.sum() < total else -start
+        missing = total - int(start.sum())
+        change = np.trunc(room * (missing / room.sum())).astype(np.int64)
+        if not change.any():
+            change[np.argmax(np.abs(room))] = np.sign(missing)
+        start = start + change
+    tried, relaxed_s = relaxed_descent(problem, start, True)
+    workers, _, epoch_s = best_in_order(problem, tried, relaxed_s, _STARTS)
+    return workers, float(epoch_s)
+
+
 def _all_ways(counts: Ints) -> Ints:
     grids = np.meshgrid(*(np.arange(count + 1) for count in counts), indexing="ij")
     return np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)
@@ -127,8 +143,13 @@ def _descended(problem: Problem, points: Ints) -> tuple[Ints, Floats]:
 
 
 @njit(cache=True)
-def relaxed_descent(problem: Problem, start: Ints) -> tuple[Ints, Floats]:
-    """All ways that a descent from `start` tries, and their relaxed epochs."""
+def relaxed_descent(
+    problem: Problem, start: Ints, is_total_fixed: bool = False
+) -> tuple[Ints, Floats]:
+    """All ways that a descent from `start` tries, and their relaxed epochs.
+
+    `is_total_fixed`: only those with as many workers.
+    """
     size = len(start)
     tried = [start.copy()]
     here = start.copy()
@@ -139,6 +160,8 @@ def relaxed_descent(problem: Problem, start: Ints) -> tuple[Ints, Floats]:
         best, best_s = here, here_s
         for move in range(_move_count(size)):
             there = here + step * _move(move, size)
+            if is_total_fixed and there.sum() != here.sum():
+                continue
             if not _is_possible(problem, there):
                 continue
             there_s, _ = relaxed_epoch(problem, there)

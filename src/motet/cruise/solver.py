@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from motet.cruise.homogeneous import homogeneous_epochs
 from motet.cruise.problem import Problem, Roles, server_counts
-from motet.cruise.search import FEW_WAYS, Found, best_in_order, search
+from motet.cruise.search import FEW_WAYS, Found, best_in_order, best_with, search
 from motet.cruise.whole_blocks import blocks_by, exchange_seconds
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_WAYS_PER_COUNT = 8
+_WAYS_PER_TOTAL = 8
+_SAMPLED_TOTALS = 41
 
 
 @dataclass(frozen=True)
@@ -51,28 +52,47 @@ def best_configuration(
     return Choice(configuration, epoch_s(profile, fleet, configuration))
 
 
-def cost_curve(profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE) -> CostCurve:
-    """The best epoch known for numbers of workers: all of them, or those that a search met."""
+def cost_curve(
+    profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE, few_ways: int = FEW_WAYS
+) -> CostCurve:
+    """The best epoch found for every number of workers, or for some of them on large fleets."""
     problem = Problem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         return CostCurve(*homogeneous_epochs(profile, fleet, roles))
-    return _lower_envelope(problem, search(problem))
+    found = search(problem, few_ways)
+    ways = float(np.prod(fleet.counts + 1.0))
+    return _every_total(problem, found) if ways <= few_ways else _some_totals(problem, found)
 
 
-def _lower_envelope(problem: Problem, found: Found) -> CostCurve:
-    counts = found.tried.sum(axis=1)
+def _every_total(problem: Problem, found: Found) -> CostCurve:
+    totals = found.tried.sum(axis=1)
     usable = np.isfinite(found.relaxed_s)
     best_s: dict[int, float] = {}
-    for count in np.unique(counts[usable]).tolist():
-        same = usable & (counts == count)
-        *_, time_s = best_in_order(
-            problem, found.tried[same], found.relaxed_s[same], _WAYS_PER_COUNT
-        )
-        best_s[count] = float(time_s)
+    for total in np.unique(totals[usable]).tolist():
+        same = usable & (totals == total)
+        ways, relaxed_s = found.tried[same], found.relaxed_s[same]
+        best_s[total] = float(best_in_order(problem, ways, relaxed_s, _WAYS_PER_TOTAL)[2])
+    return _with_best(best_s, found)
+
+
+def _some_totals(problem: Problem, found: Found) -> CostCurve:
+    """From the best way outwards, each search beginning where the last one ended."""
+    best = int(found.workers.sum())
+    most = min(int(problem.counts.sum()) - (not problem.is_both), problem.data_blocks)
+    totals = np.unique(np.linspace(1, most, _SAMPLED_TOTALS).round().astype(int)).tolist()
+    best_s: dict[int, float] = {}
+    for outwards in ([n for n in totals if n > best], [n for n in reversed(totals) if n < best]):
+        near = found.workers
+        for total in outwards:
+            near, best_s[total] = best_with(problem, near, total)
+    return _with_best(best_s, found)
+
+
+def _with_best(best_s: dict[int, float], found: Found) -> CostCurve:
     best = int(found.workers.sum())
     best_s[best] = min(best_s.get(best, np.inf), found.epoch_s)
-    workers = np.array(sorted(count for count in best_s if np.isfinite(best_s[count])))
-    return CostCurve(workers, np.array([best_s[count] for count in workers.tolist()]))
+    workers = np.array(sorted(total for total in best_s if np.isfinite(best_s[total])))
+    return CostCurve(workers, np.array([best_s[total] for total in workers.tolist()]))
 
 
 def _spread(

@@ -77,7 +77,7 @@ def _curve(planned: PlannedJob) -> list[RenderableType]:
     top_s = min(float(times_s.max()), SHOWN_ABOVE_BEST * planned.best.epoch_s)
     shown = [value if value <= top_s else math.nan for value in times_s.tolist()]
     lines = braille_curve(shown, CURVE_WIDTH, CURVE_HEIGHT)
-    labels = [duration_text(top_s), *[""] * (CURVE_HEIGHT - 2), duration_text(min(shown))]
+    labels = [duration_text(top_s), *[""] * (CURVE_HEIGHT - 2), duration_text(float(times_s.min()))]
     place = round((planned.workers - low) / max(high - low, 1) * (CURVE_WIDTH - 1))
     quiet = QUIET_STYLE
     drawn: list[RenderableType] = [Text("seconds of an epoch over workers", style=quiet)]

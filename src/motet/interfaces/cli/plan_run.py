@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+
+from rich.console import Console
 
 from motet.cruise.problem import Roles
 from motet.cruise.solver import best_configuration, cost_curve
@@ -12,6 +15,7 @@ from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan_fleet import read_fleet
 from motet.interfaces.cli.plan_profile import JobProfile, read_profile
 from motet.interfaces.cli.results import print_result
+from motet.interfaces.cli.train_screen import is_live_terminal
 from motet.report.folder import Folder
 from motet.report.json_text import to_json
 from motet.report.plan_figure import save_plan_figure
@@ -39,8 +43,9 @@ def run(flags: PlanFlags) -> None:
     fleet = read_fleet(flags.machines, job, flags.bandwidth)
     roles = Roles(flags.roles)
     folder = None if flags.out is None else Folder(flags.out)
-    best = best_configuration(job.profile, fleet, roles)
-    curve = cost_curve(job.profile, fleet, roles)
+    with _busy():
+        best = best_configuration(job.profile, fleet, roles)
+        curve = cost_curve(job.profile, fleet, roles)
     planned = PlannedJob(job.profile, fleet, roles.value, best, curve, _as_it_ran(job))
     if folder is not None:
         folder.write_json(DOCUMENT, planned.document())
@@ -49,6 +54,14 @@ def run(flags: PlanFlags) -> None:
         sys.stdout.write(to_json(planned.document()))
     else:
         print_result(plan_summary(planned, flags.out))
+
+
+def _busy() -> AbstractContextManager[object]:
+    """A sign of life on a terminal: a first search compiles the solver, which takes a while."""
+    if not is_live_terminal(sys.stderr):
+        return nullcontext()
+    console = Console(stderr=True, highlight=False)
+    return console.status("searching (the first time, the solver is compiled)")
 
 
 def _as_it_ran(job: JobProfile) -> AsItRan | None:
