@@ -21,7 +21,8 @@ def finished(name: str, policy: str = "fifo") -> FinishedRun:
 
 
 def write(path: Path, *runs: FinishedRun, overwrite: bool = False) -> None:
-    SimulationFolder(path, overwrite=overwrite).write(runs, {"gpus": 2})
+    names = [run.name for run in runs]
+    SimulationFolder(path, names, overwrite=overwrite).write(runs, {"gpus": 2})
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -85,3 +86,53 @@ def test_a_summary_cannot_name_folders_elsewhere(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         read_runs(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("mine", ["jobs.csv", "summary.json", "jct_cdf.png", "gantt.png"])
+def test_a_file_that_is_not_of_a_simulation_is_never_replaced(
+    tmp_path: Path, mine: str, overwrite: bool
+) -> None:
+    (tmp_path / mine).write_text("mine")
+
+    with pytest.raises(BadInput, match=r"no simulation of this folder wrote|not a simulation's"):
+        write(tmp_path, finished("fifo"), overwrite=overwrite)
+    assert (tmp_path / mine).read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [mine]
+
+
+def test_a_users_file_in_the_folder_of_a_run_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "jobs.csv").write_text("mine")
+
+    with pytest.raises(BadInput, match=r"a/jobs\.csv would be replaced"):
+        write(tmp_path, finished("a"), finished("b"))
+
+
+def test_a_file_with_the_name_of_a_runs_folder_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+
+    with pytest.raises(BadInput, match="a would be replaced"):
+        write(tmp_path, finished("a"), finished("b"))
+
+
+def test_overwriting_several_runs_spares_a_trace_beside_their_folders(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("mine")
+    write(tmp_path, finished("a"), finished("b"))
+    assert len(read_runs(tmp_path)) == 2
+
+    with pytest.raises(BadInput, match=r"jobs\.csv would be replaced"):
+        write(tmp_path, finished("fifo"), overwrite=True)
+    write(tmp_path, finished("a"), finished("c"), overwrite=True)
+
+    assert (tmp_path / "jobs.csv").read_text() == "mine"
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_file_that_is_being_read_is_not_replaced_by_its_own_results(tmp_path: Path) -> None:
+    write(tmp_path, finished("fifo"))
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "jobs.csv")
+
+    with pytest.raises(BadInput, match="being read"):
+        SimulationFolder(tmp_path, ["fifo"], inputs=[link], overwrite=True)

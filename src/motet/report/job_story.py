@@ -17,7 +17,7 @@ from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules, sentence
 from motet.insight.story import Chapter, JobRecord, Story
 from motet.report.decision_file import OTHERS_OF, happenings_of, holdings_of
-from motet.report.simulation_folder import DECISIONS, JOBS, SUMMARY, run_names, run_summary
+from motet.report.simulation_files import DECISIONS, JOBS, SUMMARY, run_names, run_summary
 
 _COUNTED = {
     "preemptions": "preempt",

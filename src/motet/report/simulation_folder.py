@@ -9,9 +9,8 @@ more key, `setup`: how to repeat it.
 from __future__ import annotations
 
 import csv
-import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,11 +25,21 @@ from motet.report.gantt import gantt
 from motet.report.placements import PLACEMENT_COLUMNS, Placements
 from motet.report.simulated_jobs import COLUMNS, FAIRNESS_COLUMNS, SimulatedJobs
 from motet.report.simulation_figures import FIGURES
+from motet.report.simulation_files import (
+    DECISIONS,
+    FAIRNESS,
+    GANTT,
+    JOBS,
+    PLACEMENTS,
+    SUMMARY,
+    TIMELINE,
+    check_free,
+    kept_files,
+    run_names,
+    run_summary,
+)
 from motet.report.sweep import run_label, sweep_figure, sweep_file, swept_parameters
 
-SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
-DECISIONS = "decisions.jsonl"
-FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
 TIMELINE_COLUMNS = ("time", "used_gpus", "waiting_jobs")
 
 
@@ -56,13 +65,21 @@ class FinishedRun:
 class SimulationFolder:
     """`--out DIR` of simulations."""
 
-    def __init__(self, path: Path, *, overwrite: bool) -> None:
-        """Raises BadInput where results of another simulation would be lost."""
-        if not overwrite and (path / SUMMARY).exists():
-            raise BadInput(
-                f"--out {path}: there are results of a simulation already; "
-                "name another folder, or add --overwrite"
-            )
+    def __init__(
+        self,
+        path: Path,
+        names: Sequence[str],
+        *,
+        swept: Iterable[str] = (),
+        inputs: Iterable[Path] = (),
+        overwrite: bool,
+    ) -> None:
+        """For the runs of these names. Raises BadInput where something would be lost.
+
+        `swept`: parameters of which there are several values; `inputs`: files that are being read.
+        `overwrite` replaces another simulation, and no other file.
+        """
+        check_free(path, names, swept, inputs, overwrite=overwrite)
         self._folder = Folder(path)
 
     def write(self, runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> None:
@@ -103,9 +120,10 @@ class StoredRun:
 
 def read_runs(path: Path) -> list[StoredRun]:
     """The run in a folder, or all runs in its subfolders. Raises NotFound, BadInput."""
-    if (path / JOBS).exists():
+    names = list(run_names(path))
+    if not names and (path / JOBS).exists() and (path / SUMMARY).exists():
         return [_read_run(path)]
-    found = [_read_run(path / name) for name in run_names(path)]
+    found = [_read_run(path / name) for name in names]
     if not found:
         raise NotFound(f"{path}: no finished simulation; 'motet simulate --out {path}' makes one")
     return found
@@ -153,27 +171,15 @@ def _summary(runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> dict[str,
 
 def _remove_results(path: Path) -> None:
     """Only files that a simulation wrote, and folders that are empty then."""
-    for name in run_names(path):
-        _remove_results(path / name)
+    inside = list(run_names(path))
+    for file in kept_files(path):
+        (path / file).unlink(missing_ok=True)
+    for name in inside:
         if not any((path / name).iterdir()):
             (path / name).rmdir()
-    if (path / SUMMARY).exists():
-        for parameter in swept_parameters(run_summary(path)["runs"]):
-            (path / sweep_file(parameter)).unlink(missing_ok=True)
-    for file in (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, DECISIONS, GANTT, *FIGURES):
-        (path / file).unlink(missing_ok=True)
 
 
 # -- reading ---------------------------------------------------------------------------------------
-
-
-def run_names(path: Path) -> Iterator[str]:
-    """Subfolders with a run, in the order in which the runs were asked for."""
-    if not (path / SUMMARY).exists():
-        return
-    for run in run_summary(path)["setup"]["runs"]:
-        if (path / run["name"] / JOBS).exists():
-            yield run["name"]
 
 
 def _read_run(path: Path) -> StoredRun:
@@ -193,18 +199,6 @@ def _read_run(path: Path) -> StoredRun:
     except (OSError, KeyError, ValueError) as error:
         raise BadInput(f"{path}: not a finished simulation ({error}); simulate it again") from error
     return StoredRun(document, simulated)
-
-
-def run_summary(path: Path) -> dict[str, Any]:
-    """The document in a folder, with its `setup`. Raises BadInput."""
-    try:
-        summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
-        names = [run["name"] for run in summary["setup"]["runs"]]
-        if len(summary["runs"]) != len(names) or any(Path(name).name != name for name in names):
-            raise ValueError("its runs have no names")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path / SUMMARY}: not a simulation's summary ({error})") from error
-    return summary
 
 
 def _read_jobs(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def store(path: Path, *policies: str) -> Path:
         result = result_of(QUEUE_OF_THREE, policy=policy)
         own = {"policy": policy, "settings": {}, "seed": 0}
         runs.append(finished_run(policy, result, own))
-    SimulationFolder(path, overwrite=False).write(runs, {"gpus": 2})
+    SimulationFolder(path, policies, overwrite=False).write(runs, {"gpus": 2})
     return path
 
 

@@ -201,6 +201,23 @@ def test_results_are_not_overwritten_unless_one_says_so(trace: Path, tmp_path: P
     assert left == {*TABLES, *FIGURES, "gantt.png", "fifo/notes.txt"}
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_trace_survives_a_simulation_into_its_own_folder(trace: Path, overwrite: bool) -> None:
+    before = trace.read_bytes()
+    with pytest.raises(BadInput, match=r"jobs\.csv is being read and would be lost"):
+        run(flags(trace, out=trace.parent, overwrite=overwrite))
+
+    assert trace.read_bytes() == before
+
+
+def test_a_folder_without_a_name_is_not_the_current_one(trace: Path) -> None:
+    given = ("--trace", str(trace), "--cluster", "1x2", "--policy", "fifo", "--out", "")
+    ended = run_motet("simulate", *given)
+
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "the folder has no name" in ended.err
+
+
 def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.interfaces.cli.option_groups import json_option
+from motet.interfaces.cli.out_folder import OutFolder
 
 if TYPE_CHECKING:
     from motet.report.comparison import WinnersAndLosers
@@ -25,7 +26,7 @@ WINNERS = "winners_and_losers.png"
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutFolder(),
     metavar="DIR",
     help="Write comparison.json and figures there.",
 )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from motet.interfaces.cli.option_groups import SectionedCommand, SectionOption, json_option
+from motet.interfaces.cli.out_folder import OutFolder
 
 input_option = partial(click.option, cls=SectionOption, section="Input")
 policy_option = partial(click.option, cls=SectionOption, section="Policies")
@@ -100,7 +101,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
 )
 @output_option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutFolder(),
     metavar="DIR",
     help="Write jobs.csv and timeline.csv of every run, summary.json and figures there.",
 )

@@ -65,8 +65,8 @@ def run(flags: SimulateFlags) -> None:
     found = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
     trace = found[wanted[0].seed]
     _tell(flags, trace, wanted)
-    folder = None if flags.out is None else SimulationFolder(flags.out, overwrite=flags.overwrite)
     names = _run_names(wanted)
+    folder = _folder(flags, names, wanted)
     with TemporaryDirectory(prefix="motet-decisions-") as scratch:
         log_folder = Path(scratch) if flags.log_decisions else None
         runs = [_run(*one, found, cluster, log_folder) for one in zip(names, wanted, strict=True)]
@@ -76,6 +76,21 @@ def run(flags: SimulateFlags) -> None:
             finished = [_finished(*one) for one in zip(names, runs, results, strict=True)]
             folder.write(finished, _setup(flags, trace, cluster))
     _show(flags, trace, cluster, results)
+
+
+def _folder(
+    flags: SimulateFlags, names: Sequence[str], wanted: Sequence[Experiment]
+) -> SimulationFolder | None:
+    """Raises BadInput where a file would be lost."""
+    if flags.out is None:
+        return None
+    given = (str(flags.trace), str(flags.throughputs), flags.cluster, *flags.policies.split(","))
+    values = [setting.partition("=")[2] for setting in flags.settings]
+    inputs = [Path(text) for text in (*given, *values)]
+    swept = {experiment.swept for experiment in wanted} - {None}
+    return SimulationFolder(
+        flags.out, names, swept=map(str, swept), inputs=inputs, overwrite=flags.overwrite
+    )
 
 
 def _run(

@@ -14,6 +14,7 @@ from motet.interfaces.cli.option_groups import (
     SectionOption,
     json_option,
 )
+from motet.interfaces.cli.out_folder import OutFolder
 
 if TYPE_CHECKING:
     from motet.domain.cluster import Cluster
@@ -74,7 +75,9 @@ def trace() -> None:
     metavar="SPEC",
     help="Compare what jobs ask for with this cluster: 15x4, or a .csv or .yaml file.",
 )
-@output_option("--out", type=path_type, metavar="DIR", help="Write trace.png and trace.json there.")
+@output_option(
+    "--out", type=OutFolder(), metavar="DIR", help="Write trace.png and trace.json there."
+)
 @json_option("Output")
 def describe(
     file: Path,
