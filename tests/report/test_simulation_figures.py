@@ -123,7 +123,7 @@ def test_jobs_are_paired_by_id() -> None:
 
 @pytest.mark.parametrize("other", [RUN, NOTHING], ids=["same", "nothing"])
 def test_two_runs_against_each_other_can_be_drawn(other: SimulatedJobs) -> None:
-    winners_and_losers(RUN, other).canvas.draw()
+    winners_and_losers("a", "b", paired(RUN, other)).canvas.draw()
 
 
 def test_of_several_runs_the_shares_of_winners_and_losers_are_drawn() -> None:

@@ -67,6 +67,23 @@ def test_causes_of_delay_are_shown_when_there_are_several() -> None:
     assert "10%" in lines[4]
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_legend_explains_the_columns_that_are_there(width: int) -> None:
+    lines = printed(document(finished=9), width=width)
+    legend = " ".join(lines[lines.index("") :])
+    explained = {
+        title
+        for title in ("left", "delay", "used", "makespan", "max rho")
+        if f"{title}: " in legend
+    }
+
+    assert explained == {
+        title
+        for title in ("left", "delay", "used", "makespan", "max rho")
+        if title in headings(lines)
+    }
+
+
 @pytest.mark.parametrize("width", [60, 72, 80, 100])
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_numbers(width: int) -> None:
     lines = printed(document("tiresias-gittins", preemptions=12345), width=width)

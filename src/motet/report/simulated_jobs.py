@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,3 +82,14 @@ def paired(first: SimulatedJobs, second: SimulatedJobs) -> Pairs:
     left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     ids = tuple(first.ids[row] for row in left)
     return Pairs(ids, first.jct_s[left], second.jct_s[right], first.bins[left])
+
+
+def pooled(parts: Sequence[Pairs]) -> Pairs:
+    """Of several seeds, one after the other."""
+    floats, ints = np.empty(0), np.empty(0, dtype=np.int64)
+    return Pairs(
+        tuple(name for part in parts for name in part.ids),
+        np.concatenate([floats, *(part.before_s for part in parts)]),
+        np.concatenate([floats, *(part.after_s for part in parts)]),
+        np.concatenate([ints, *(part.bins for part in parts)]),
+    )

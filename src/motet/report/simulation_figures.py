@@ -26,7 +26,7 @@ from motet.report.figure_parts import (
     shortened,
 )
 from motet.report.palette import GRID, JOB_COLOURS, QUIET_INK, job_colour
-from motet.report.simulated_jobs import BINS, SimulatedJobs, paired
+from motet.report.simulated_jobs import BINS, Pairs, SimulatedJobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,14 +155,13 @@ def fairness(runs: Runs) -> Figure:
     return finish(figure, axes)
 
 
-def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
-    """Completion times of the same jobs under two policies, a dot per job."""
+def winners_and_losers(first: str, second: str, same: Pairs) -> Figure:
+    """Completion times of the same jobs under two policies, a dot per job (and seed)."""
     figure, axes = new_figure(
-        f"{second.label} against {first.label}",
-        f"a dot per job; below the line it is done sooner under {second.label}",
+        f"{second} against {first}",
+        f"a dot per job; below the line it is done sooner under {second}",
     )
     axes.set_axisbelow(True)
-    same = paired(first, second)
     for number, name in enumerate(BIN_NAMES):
         here = same.bins == number
         dots: dict[str, Any] = {"s": 9, "alpha": 0.55, "color": job_colour(number), "label": name}
@@ -174,8 +173,8 @@ def winners_and_losers(first: SimulatedJobs, second: SimulatedJobs) -> Figure:
     axes.set_yscale("log")
     name_durations(axes.yaxis)
     logarithmic_durations(axes, both_s)
-    axes.set_xlabel(f"completion time under {first.label}", color=QUIET_INK, fontsize=9)
-    axes.set_ylabel(f"under {second.label}", color=QUIET_INK, fontsize=9)
+    axes.set_xlabel(f"completion time under {first}", color=QUIET_INK, fontsize=9)
+    axes.set_ylabel(f"under {second}", color=QUIET_INK, fontsize=9)
     return finish(figure, axes)
 
 

@@ -112,10 +112,12 @@ def write_figures(
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run read back: its entry in the document, and its jobs."""
+    """A run read back: its entry in the document, its jobs, and what was given to simulate it."""
 
     document: Mapping[str, Any]
     simulated: SimulatedJobs
+    trace: str
+    cluster: str
 
 
 def read_runs(path: Path) -> list[StoredRun]:
@@ -198,7 +200,8 @@ def _read_run(path: Path) -> StoredRun:
         )
     except (OSError, KeyError, ValueError) as error:
         raise BadInput(f"{path}: not a finished simulation ({error}); simulate it again") from error
-    return StoredRun(document, simulated)
+    setup = summary["setup"]
+    return StoredRun(document, simulated, str(setup.get("trace")), str(setup.get("cluster")))
 
 
 def _read_jobs(path: Path) -> dict[str, Any]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from motet.report.confidence import CONFIDENCE, confidence_half_width
+from motet.report.fitting_table import Explained, Fitting, result_table
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.sweep import run_label, sweep_of, value_text
 
@@ -32,9 +31,7 @@ def simulation_summary(
 ) -> RenderableType:
     """What happened under every policy; means with confidence intervals where several seeds ran."""
     groups = by_label(documents)
-    notes = [
-        "Seconds. JCT: submission to completion; delay: time without GPUs; used: share of GPUs."
-    ]
+    notes = []
     seeds = max(map(len, groups.values()))
     if seeds > 1:
         notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
@@ -42,7 +39,7 @@ def simulation_summary(
         notes.append(f"Files: {out}")
     return Group(
         Text(heading, style="bold"),
-        Padding(_FittingTable(groups), (1, 0)),
+        Padding(_as_wide_as_fits(groups), (1, 0, 0, 0)),
         *(Text(note, style=QUIET_STYLE) for note in notes),
     )
 
@@ -55,35 +52,19 @@ def by_label(documents: Sequence[Document]) -> dict[str, list[Document]]:
     return groups
 
 
-@dataclass(frozen=True)
-class _FittingTable:
-    """Leaves out the least important columns until the table is as wide as the terminal."""
-
-    groups: Groups
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The widest table that fits."""
-        yield next(
-            (table for table in self._tables() if _width(console, table) <= options.max_width),
-            self._smallest(),
-        )
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Complete where nothing limits it."""
-        return Measurement(_width(console, self._smallest()), _width(console, next(self._tables())))
-
-    def _tables(self) -> Iterator[Table]:
-        documents = [document for same in self.groups.values() for document in same]
-        for importance in range(LEAST_IMPORTANT, -1, -1):
-            shown = [column for column in _COLUMNS if column.is_shown(documents, importance)]
-            yield _table(self.groups, shown)
-
-    def _smallest(self) -> Table:
-        return list(self._tables())[-1]
+def _as_wide_as_fits(groups: Groups) -> Fitting:
+    """Without the least important columns where there is no room, and with a legend."""
+    documents = [document for same in groups.values() for document in same]
+    choices = []
+    for importance in range(LEAST_IMPORTANT, -1, -1):
+        shown = [column for column in _COLUMNS if column.is_shown(documents, importance)]
+        choices.append(_with_legend(_table(groups, shown), shown))
+    return Fitting(choices)
 
 
-def _width(console: Console, table: Table) -> int:
-    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+def _with_legend(table: Table, shown: Sequence[_Column]) -> Explained:
+    meanings = [f"{column.title}: {column.meaning}" for column in shown if column.meaning]
+    return Explained(table, Text(f"Seconds. {'; '.join(meanings)}.", style=QUIET_STYLE))
 
 
 def _table(groups: Groups, columns: Sequence[_Column]) -> Table:
@@ -102,18 +83,6 @@ def _table(groups: Groups, columns: Sequence[_Column]) -> Table:
         values = ["" if sweep is None else value_text(sweep.value)] * len(parameters)
         table.add_row(name, *values, *cells)
     return table
-
-
-def result_table() -> Table:
-    """A quiet table."""
-    return Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        collapse_padding=True,
-        show_edge=False,
-        pad_edge=False,
-        header_style=QUIET_STYLE,
-    )
 
 
 def _cell(same: Sequence[Document], column: _Column, best: float | None) -> Text:
@@ -164,12 +133,15 @@ def _share_of_delay(cause: str) -> Callable[[Document], float]:
 
 @dataclass(frozen=True)
 class _Column:
-    """`importance`: 0 first. `is_optional`: left out where it is 0 everywhere."""
+    """`importance`: 0 first. `meaning`: for the legend, unless the title says it.
+    `is_optional`: left out where it is 0 everywhere.
+    """
 
     title: str
     importance: int
     pick: Callable[[Document], float]
     write: Callable[[float], str] = quantity
+    meaning: str = ""
     is_optional: bool = False
     less_is_better: bool = True
 
@@ -181,17 +153,25 @@ class _Column:
 
 
 _optional = partial(_Column, is_optional=True, less_is_better=False)
+_used = "share of GPUs that jobs held"
 _COLUMNS = (
-    _optional("left", 1, lambda run: run["jobs"] - run["finished"], _count),
-    _Column("JCT mean", 0, lambda run: run["jct_s"]["mean"]),
+    _optional("left", 1, lambda run: run["jobs"] - run["finished"], _count, "jobs unfinished"),
+    _Column("JCT mean", 0, lambda run: run["jct_s"]["mean"], meaning="submission to completion"),
     _Column("median", 0, lambda run: run["jct_s"]["median"]),
     _Column("95th", 0, lambda run: run["jct_s"]["p95"]),
-    _Column("delay", 0, lambda run: run["queueing_delay_s"]["mean"]),
-    _optional("by quota", 2, _share_of_delay("fair_share"), _percent),
-    _optional("by fragm.", 2, _share_of_delay("fragmentation"), _percent),
-    _Column("makespan", 2, lambda run: run["makespan_s"]),
-    _Column("used", 1, lambda run: run["gpu_utilization"], _percent, less_is_better=False),
+    _Column("delay", 0, lambda run: run["queueing_delay_s"]["mean"], meaning="time without GPUs"),
+    _optional("by quota", 2, _share_of_delay("fair_share"), _percent, "of it, quota used up"),
+    _optional(
+        "by fragm.", 2, _share_of_delay("fragmentation"), _percent, "of it, GPUs too far apart"
+    ),
+    _Column("makespan", 2, lambda run: run["makespan_s"], meaning="first submission to last end"),
+    _Column("used", 1, lambda run: run["gpu_utilization"], _percent, _used, less_is_better=False),
     _optional("preempted", 1, lambda run: run["preemptions"], _count),
     _optional("migrated", 3, lambda run: run["migrations"], _count),
-    _Column("max rho", 3, lambda run: run["finish_time_fairness"]["max"]),
+    _Column(
+        "max rho",
+        3,
+        lambda run: run["finish_time_fairness"]["max"],
+        meaning="worst slowdown against a fair share",
+    ),
 )

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from io import StringIO
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.compare import compare
-from motet.report.simulation_folder import SimulationFolder
+from motet.report.comparison import comparison
+from motet.report.confidence import confidence_half_width
+from motet.report.contest import Match, contenders
+from motet.report.simulation_folder import SimulationFolder, read_runs
 from small_traces import QUEUE_OF_THREE, finished_run, result_of
 
+# A trace per seed, as of a workload that every seed draws anew.
+TRACES = (QUEUE_OF_THREE, ((0, 100, 2), (0, 10, 1), (5, 40, 2)), ((0, 50, 1), (1, 300, 2)))
 
-def store(path: Path, *policies: str) -> Path:
+
+def store(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
     runs = []
-    for policy in policies:
-        result = result_of(QUEUE_OF_THREE, policy=policy)
-        own = {"policy": policy, "settings": {}, "seed": 0}
-        runs.append(finished_run(policy, result, own))
-    SimulationFolder(path, policies, overwrite=False).write(runs, {"gpus": 2})
+    for policy, seed in product(policies, seeds):
+        result = replace(result_of(TRACES[seed], policy=policy), seed=seed)
+        own = {"policy": policy, "settings": {}, "seed": seed}
+        runs.append(finished_run(f"{policy}-seed{seed}", result, own))
+    names = [run.name for run in runs]
+    SimulationFolder(path, names, overwrite=False).write(runs, {"gpus": 2})
     return path
 
 
@@ -38,7 +51,70 @@ def test_ratios_and_winners_are_relative_to_the_first_run(tmp_path: Path) -> Non
     assert document["runs"][1]["relative_jct"]["mean"] == pytest.approx(230 / 400)
     assert document["runs"][1]["relative_jct"]["median"] == pytest.approx(60 / 150)
     assert (duel["jobs"], duel["winners"], duel["losers"]) == (3, 2, 1)
-    assert duel["most_lost"] == [{"job_id": "j0", "before_s": 100, "after_s": 160, "ratio": 1.6}]
+    assert duel["most_lost"] == [
+        {"job_id": "j0", "seed": 0, "before_s": 100, "after_s": 160, "ratio": 1.6}
+    ]
+
+
+def test_a_policy_is_compared_with_the_first_run_of_its_own_seed(tmp_path: Path) -> None:
+    document = json.loads(
+        compared(store(tmp_path / "runs", "fifo", "srtf", seeds=(0, 1, 2)), "--json").stdout
+    )
+    mean_s = {(run["policy"], run["seed"]): run["jct_s"]["mean"] for run in document["runs"]}
+    ratios = [mean_s["srtf", seed] / mean_s["fifo", seed] for seed in range(3)]
+    first, second = document["policies"]
+    (duel,) = document["winners_and_losers"]
+
+    assert [run["relative_jct"]["mean"] for run in document["runs"]] == [1, 1, 1, *ratios]
+    assert first["relative_jct_half_width"] == {"mean": 0, "median": 0, "p95": 0}
+    assert second["paired_seeds"] == [0, 1, 2]
+    assert second["jct_s"]["mean"] == pytest.approx(np.mean([mean_s["srtf", s] for s in range(3)]))
+    assert second["relative_jct"]["mean"] == pytest.approx(np.mean(ratios))
+    assert second["relative_jct_half_width"]["mean"] == pytest.approx(confidence_half_width(ratios))
+    assert duel["jobs"] == sum(map(len, TRACES))
+
+
+def test_the_table_has_a_row_per_policy_however_many_seeds(tmp_path: Path) -> None:
+    page = compared(store(tmp_path / "runs", "fifo", "srtf", seeds=(0, 1, 2))).stdout
+    rows = [line.split() for line in page.splitlines() if line.startswith("●")]
+
+    assert [row[1] for row in rows] == ["fifo", "srtf", "srtf"]
+    assert rows[1][6].startswith("±")
+    assert "another trace" not in page
+
+
+def test_seeds_in_folders_of_their_own_belong_together(tmp_path: Path) -> None:
+    folders = [store(tmp_path / str(seed), "fifo", "srtf", seeds=(seed,)) for seed in range(3)]
+    document = json.loads(compared(*folders, "--json").stdout)
+
+    assert [(each["label"], each["seeds"]) for each in document["policies"]] == [
+        ("fifo", [0, 1, 2]),
+        ("srtf", [0, 1, 2]),
+    ]
+
+
+def test_only_seeds_that_both_have_are_paired_and_that_is_said(tmp_path: Path) -> None:
+    first = store(tmp_path / "first", "fifo", seeds=(0, 1))
+    second = store(tmp_path / "second", "srtf", seeds=(1, 2))
+    page = compared(first, second).stdout
+
+    assert "srtf: its ratios are over 1 seed, of those that fifo ran with, too." in page
+
+
+def test_numbers_are_never_cut(tmp_path: Path) -> None:
+    folder = store(tmp_path / ("with_a_long_name" * 6), "fifo", "srtf", seeds=(0, 1, 2))
+    other = store(tmp_path / ("also_a_long_name" * 6), "fifo", "srtf", seeds=(0, 1, 2))
+    assert "…" not in compared(folder, other).stdout
+
+    runs = contenders([(path, run) for path in (folder, other) for run in read_runs(path)])
+    matches = [Match.of(runs[0], run) for run in runs]
+    duels = [match.winners_and_losers() for match in matches[1:]]
+    for width in (60, 80, 100):
+        console = Console(width=width, file=StringIO())
+        console.print(comparison(matches, duels, []))
+        page = console.file.getvalue()
+        assert "…" not in page
+        assert max(map(len, page.splitlines())) <= width
 
 
 def test_folders_are_compared_in_the_order_in_which_they_are_named(tmp_path: Path) -> None:
@@ -52,9 +128,7 @@ def test_runs_of_the_same_policy_are_told_apart_by_their_folder(tmp_path: Path) 
     folders = [store(tmp_path / name, "fifo") for name in ("monday", "tuesday")]
     document = json.loads(compared(*folders, "--json").stdout)
 
-    assert [run["label"] for run in document["runs"]] == [
-        f"fifo seed 0 in {folder}" for folder in folders
-    ]
+    assert [run["label"] for run in document["runs"]] == [f"fifo in {folder}" for folder in folders]
 
 
 @pytest.mark.parametrize("policies", [("fifo", "srtf"), ("fifo", "srtf", "sf")])

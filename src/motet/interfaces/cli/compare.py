@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,8 @@ from motet.interfaces.cli.option_groups import json_option
 from motet.interfaces.cli.out_folder import OutFolder
 
 if TYPE_CHECKING:
-    from motet.report.comparison import WinnersAndLosers
-    from motet.report.simulation_folder import StoredRun
+    from motet.report.contest import Match
+    from motet.report.winners import WinnersAndLosers
 
 WINNERS = "winners_and_losers.png"
 
@@ -32,89 +31,82 @@ WINNERS = "winners_and_losers.png"
 )
 @json_option()
 def compare(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Compare what 'motet simulate --out DIR' wrote, relative to the first run.
+    """Compare what 'motet simulate --out DIR' wrote, relative to the first policy.
 
     A DIR holds one run, or several that were simulated together. A ratio of 2 means twice as long
-    as under the first.
+    as under the first; of several seeds it is the mean of the ratios, each of two runs with the
+    same seed.
     """
     import sys
 
     from motet.interfaces.cli.results import print_result
-    from motet.report.comparison import WinnersAndLosers, comparison
+    from motet.report.comparison import comparison
+    from motet.report.contest import Match, contenders
     from motet.report.json_text import to_json
+    from motet.report.simulation_folder import read_runs
 
-    runs = _labelled(folders)
-    first = runs[0].simulated
-    duels = [WinnersAndLosers.of(first, run.simulated) for run in runs[1:]]
-    document = _document(runs, duels)
+    found = contenders([(folder, run) for folder in folders for run in read_runs(folder)])
+    matches = [Match.of(found[0], each) for each in found]
+    duels = [match.winners_and_losers() for match in matches[1:]]
+    document = _document(matches, duels)
     if out is not None:
-        _write(out, runs, duels, document)
+        _write(out, matches, duels, document)
     if as_json:
         sys.stdout.write(to_json(document))
         return
-    labels = [run.simulated.label for run in runs]
-    print_result(comparison(labels, [run.document for run in runs], duels, _notes(runs, out)))
+    print_result(comparison(matches, duels, _notes(matches, out)))
 
 
-def _labelled(folders: Sequence[Path]) -> list[StoredRun]:
-    """All runs, each with a label that only it has: its policy, seed or folder as needed."""
-    from motet.report.simulation_folder import read_runs
-
-    found = [(folder, run) for folder in folders for run in read_runs(folder)]
-    labels = [run.simulated.label for _, run in found]
-    if len(set(labels)) < len(labels):
-        labels = [f"{run.simulated.label} seed {run.document['seed']}" for _, run in found]
-    if len(set(labels)) < len(labels):
-        labels = [f"{label} in {folder}" for label, (folder, _) in zip(labels, found, strict=True)]
-    return [
-        replace(run, simulated=replace(run.simulated, label=label))
-        for label, (_, run) in zip(labels, found, strict=True)
+def _document(matches: Sequence[Match], duels: Sequence[WinnersAndLosers]) -> dict[str, Any]:
+    runs = [
+        {"label": match.other.label, **run.document, "relative_jct": match.ratios(seed)}
+        for match in matches
+        for seed, run in match.other.runs.items()
     ]
-
-
-def _document(runs: Sequence[StoredRun], duels: Sequence[WinnersAndLosers]) -> dict[str, Any]:
-    from motet.report.comparison import relative_jct
-
-    first = runs[0].document
     return {
-        "runs": [
-            {
-                "label": run.simulated.label,
-                **run.document,
-                "relative_jct": relative_jct(first, run.document),
-            }
-            for run in runs
-        ],
+        "policies": [match.as_dict() for match in matches],
+        "runs": runs,
         "winners_and_losers": [duel.as_dict() for duel in duels],
     }
 
 
 def _write(
-    out: Path,
-    runs: Sequence[StoredRun],
-    duels: Sequence[WinnersAndLosers],
-    document: dict[str, Any],
+    out: Path, matches: Sequence[Match], duels: Sequence[WinnersAndLosers], document: dict[str, Any]
 ) -> None:
     from motet.report.figure_parts import save
     from motet.report.folder import Folder
+    from motet.report.simulated_jobs import pooled
     from motet.report.simulation_figures import sooner_and_later, winners_and_losers
     from motet.report.simulation_folder import write_figures
 
     folder = Folder(out)
-    simulated = [run.simulated for run in runs]
-    write_figures(folder, simulated, [run.document for run in runs])
-    if len(simulated) == 2:
-        folder.write(WINNERS, partial(save, winners_and_losers(*simulated)))
-    if len(simulated) > 2:
+    runs = [run for match in matches for run in match.other.runs.values()]
+    write_figures(folder, [run.simulated for run in runs], [run.document for run in runs])
+    if len(duels) == 1:
+        same = pooled(list(matches[1].job_pairs().values()))
+        figure = winners_and_losers(duels[0].against, duels[0].policy, same)
+        folder.write(WINNERS, partial(save, figure))
+    if len(duels) > 1:
         moved = [(duel.policy, duel.winners, duel.losers, duel.jobs) for duel in duels]
-        folder.write(WINNERS, partial(save, sooner_and_later(simulated[0].label, moved)))
+        folder.write(WINNERS, partial(save, sooner_and_later(duels[0].against, moved)))
     folder.write_json("comparison.json", document)
 
 
-def _notes(runs: Sequence[StoredRun], out: Path | None) -> list[str]:
-    notes = ["Seconds; x: times the first run's. Sooner, later: jobs that moved by more than 1 %."]
-    if len({run.document["trace_sha256"] for run in runs}) > 1:
-        notes.append("These runs replay different traces; their ratios mean little.")
+def _notes(matches: Sequence[Match], out: Path | None) -> list[str]:
+    from motet.report.quantities import count_text
+
+    notes = ["Seconds; x: times the first's. Sooner, later: jobs that moved by more than 1 %."]
+    if (seeds := max(len(match.other.runs) for match in matches)) > 1:
+        notes[0] = f"Means over {seeds} seeds. {notes[0]}"
+        notes.append("Ratios are of runs with the same seed; ± 95 % interval of their mean.")
+    notes += [
+        f"{match.other.label}: its ratios are over {count_text(len(match.by_seed), 'seed')}, of "
+        f"those that {match.first.label} ran with, too."
+        for match in matches
+        if len(match.by_seed) < max(len(match.first.runs), len(match.other.runs))
+    ]
+    if not all(match.is_of_same_jobs for match in matches):
+        notes.append("Some of these runs replay another trace than the first; ratios mean little.")
     if out is not None:
         notes.append(f"Files: {out}")
     return notes
