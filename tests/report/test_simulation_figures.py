@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from motet.report.simulated_jobs import SimulatedJobs, paired
 from motet.report.simulation_figures import (
     FIGURES,
+    Runs,
     fairness,
     jct_by_bin,
     jct_cdf,
+    queueing_delay,
     sooner_and_later,
     time_averages,
     winners_and_losers,
@@ -49,6 +53,19 @@ NOTHING = SimulatedJobs(
     waiting_jobs=np.array([], dtype=np.int64),
 )
 
+NO_DELAY = {"fair_share": 0.0, "fragmentation": 0.0, "policy_order": 0.0}
+ONE = replace(
+    NOTHING,
+    ids=("a",),
+    gpus=np.array([1]),
+    duration_s=np.array([100.0]),
+    jct_s=np.array([100.0]),
+    queueing_delay_s=np.array([0.0]),
+    rho=np.array([1.0]),
+    delay_causes_s=NO_DELAY,
+)
+IN_NO_TIME = replace(ONE, duration_s=np.array([0.0]), jct_s=np.array([0.0]), rho=np.array([np.nan]))
+
 
 def test_bins_are_cut_at_4_gpus_and_800_seconds() -> None:
     assert RUN.bins.tolist() == [0, 1, 2, 3]
@@ -65,8 +82,34 @@ def test_the_completion_times_of_all_jobs_are_in_the_curve() -> None:
     (axes,) = jct_cdf([RUN]).axes
     (line,) = axes.get_lines()
 
-    assert line.get_xdata().tolist() == [800, 900, 1000, 5000]
-    assert line.get_ydata().tolist() == [0.25, 0.5, 0.75, 1]
+    end = axes.get_xlim()[1]
+    assert line.get_xdata().tolist() == [800, 800, 900, 1000, 5000, end]
+    assert line.get_ydata().tolist() == [0, 0.25, 0.5, 0.75, 1, 1]
+
+
+@pytest.mark.parametrize("draw", [jct_cdf, fairness])
+def test_a_single_job_is_a_visible_step_among_ticks(draw: Callable[[Runs], Figure]) -> None:
+    figure = draw([ONE])
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+
+    assert axes.get_lines()[0].get_ydata().tolist() == [0, 1, 1]
+    assert sum(low <= tick <= high for tick in axes.get_xticks()) >= 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", FIGURES)
+def test_jobs_that_take_no_time_draw_no_warning(name: str) -> None:
+    FIGURES[name]([IN_NO_TIME]).canvas.draw()
+    winners_and_losers("a", "b", paired(IN_NO_TIME, IN_NO_TIME)).canvas.draw()
+
+
+def test_where_no_job_waited_the_delays_say_so() -> None:
+    (axes,) = queueing_delay([ONE]).axes
+
+    assert [text.get_text() for text in axes.texts][-1] == "no job waited"
+    assert axes.get_xlim()[1] > 0.5
 
 
 def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
@@ -89,7 +132,7 @@ def test_jobs_without_a_rho_are_left_out_of_the_curve() -> None:
     (axes,) = fairness([RUN]).axes
     curve = axes.get_lines()[0]
 
-    assert curve.get_xdata().tolist() == [0.5, 1, 4]
+    assert curve.get_xdata().tolist()[:-1] == [0.5, 0.5, 1, 4]
 
 
 def test_kinds_without_jobs_are_left_out() -> None:

@@ -27,12 +27,16 @@ QUIET: dict[str, Any] = {"fontsize": 9, "color": QUIET_INK}
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": INK}
 _DASHES = ("-", "--", ":", "-.")
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
-_FEW_TICKS = "1 s, 10 s, 1 min, 10 min, 1 h, 10 h, 4 d, 40 d, 400 d"
+_FEW_TICKS = "1 ms, 10 ms, 100 ms, 1 s, 10 s, 1 min, 10 min, 1 h, 10 h, 4 d, 40 d, 400 d"
 _MANY_TICKS = (
-    "1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, 2 h, 5 h, 10 h, 1 d, "
-    "2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
+    "1 ms, 10 ms, 100 ms, 1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, 2 h, "
+    "5 h, 10 h, 1 d, 2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
 )
-_UNIT_S = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+SHORTEST_S = 1e-3
+"""Where a logarithmic axis shows jobs that take no time."""
+
+LEAST_SPAN, MARGIN = 10.0, 1.15
+_UNIT_S: dict[str, float] = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def new_figure(title: str, subtitle: str) -> tuple[Figure, Axes]:
@@ -139,10 +143,27 @@ def round_step(least: float) -> float:
 
 def logarithmic_durations(axes: Axes, times_s: Floats) -> None:
     """The horizontal axis, as long as the times need it."""
-    axes.set_xscale("log")
-    if len(times_s):
-        axes.set_xlim(max(float(times_s.min()), 1e-3) / 1.15, float(times_s.max()) * 1.15)
+    span_logarithmically(axes, np.maximum(times_s, SHORTEST_S))
     name_durations(axes.xaxis)
+
+
+def span_logarithmically(axes: Axes, values: Floats) -> None:
+    """The horizontal axis; around a single value it has room for ticks."""
+    axes.set_xscale("log")
+    if len(values):
+        low, high = float(values.min()), float(values.max())
+        more = max(MARGIN, np.sqrt(LEAST_SPAN * low / high))
+        axes.set_xlim(low / more, high * more)
+
+
+def draw_shares(axes: Axes, values: Floats, **style: Any) -> None:
+    """Which share of the values is up to each; from nothing on, to the end of the axis."""
+    ordered = np.sort(values)
+    share = np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+    if len(ordered):
+        ordered = np.concatenate([ordered[:1], ordered, axes.get_xlim()[1:]])
+        share = np.concatenate([[0.0], share, [1.0]])
+    axes.step(ordered, share, where="post", linewidth=1.8, **style)
 
 
 def name_durations(axis: Axis) -> None:
@@ -167,6 +188,6 @@ def name_ratios(axis: Axis) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _tick_s(name: str) -> int:
+def _tick_s(name: str) -> float:
     count, unit = name.split()
     return int(count) * _UNIT_S[unit]

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from motet.report.figure_parts import (
     LEGEND,
+    QUIET,
+    SHORTEST_S,
+    draw_shares,
     finish,
     line_style,
     logarithmic_durations,
@@ -24,6 +27,7 @@ from motet.report.figure_parts import (
     new_panels,
     scale_time,
     shortened,
+    span_logarithmically,
 )
 from motet.report.palette import GRID, JOB_COLOURS, QUIET_INK, job_colour
 from motet.report.simulated_jobs import BINS, Pairs, SimulatedJobs
@@ -46,13 +50,11 @@ CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...
 def jct_cdf(runs: Runs) -> Figure:
     """Share of jobs that completed within a time; logarithmic time."""
     figure, axes = new_figure("Job completion time", "share of jobs done within a time")
+    logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
     for style, label, run in _styled(runs):
-        times_s = np.sort(np.maximum(run.jct_s, 1e-3))
-        share = np.arange(1, len(times_s) + 1) / max(len(times_s), 1)
-        axes.step(times_s, share, where="post", label=label, linewidth=1.8, **style)
+        draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
     return finish(figure, axes)
 
 
@@ -102,10 +104,14 @@ def jct_by_bin(runs: Runs) -> Figure:
             bar.set_linewidth(0)
     names = [f"{BIN_NAMES[number]} ({counts[number]:,})" for number in shown]
     axes.set_xticks(range(len(shown)), names)
-    axes.set_yscale("log")
     means_s = [_bin_mean_s(same, number) for same in groups.values() for number in shown]
-    axes.set_ylim(bottom=min(filter(None, means_s), default=1.0) / 2)
-    name_durations(axes.yaxis)
+    if any(means_s):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=min(filter(None, means_s)) / 2)
+        name_durations(axes.yaxis)
+    else:
+        axes.set_ylim(0, 1)
+        scale_time(axes.yaxis, 1.0)
     return finish(figure, axes)
 
 
@@ -128,7 +134,11 @@ def queueing_delay(runs: Runs) -> Figure:
     axes.invert_yaxis()
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.grid(axis="y", visible=False)
-    longest_s = max(axes.dataLim.x1, 1e-6)
+    longest_s = float(axes.dataLim.x1)
+    if longest_s <= 0:
+        longest_s = 1.0
+        middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, "no job waited", **middle, **QUIET)
     axes.set_xlim(0, 1.03 * longest_s)
     scale_time(axes.xaxis, longest_s)
     _cause_legend(figure, runs)
@@ -142,14 +152,13 @@ def fairness(runs: Runs) -> Figure:
         "Finish-time fairness",
         "share of jobs up to a rho; above 1: done later than with a fair share",
     )
+    rho = [run.rho[~np.isnan(run.rho)] for run in runs]
+    span_logarithmically(axes, np.concatenate([[1.0], *rho]))
     for style, label, run in _styled(runs):
-        rho = np.sort(run.rho[~np.isnan(run.rho)])
-        share = np.arange(1, len(rho) + 1) / max(len(rho), 1)
-        axes.step(rho, share, where="post", label=label, linewidth=1.8, **style)
+        draw_shares(axes, run.rho[~np.isnan(run.rho)], label=label, **style)
     axes.axvline(1, color=QUIET_INK, linewidth=1, zorder=1)
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    axes.set_xscale("log")
     name_ratios(axes.xaxis)
     axes.set_xlabel("rho", color=QUIET_INK, fontsize=9)
     return finish(figure, axes)
@@ -162,13 +171,14 @@ def winners_and_losers(first: str, second: str, same: Pairs) -> Figure:
         f"a dot per job; below the line it is done sooner under {second}",
     )
     axes.set_axisbelow(True)
+    before_s, after_s = (np.maximum(each, SHORTEST_S) for each in (same.before_s, same.after_s))
     for number, name in enumerate(BIN_NAMES):
         here = same.bins == number
         dots: dict[str, Any] = {"s": 9, "alpha": 0.55, "color": job_colour(number), "label": name}
-        axes.scatter(same.before_s[here], same.after_s[here], **dots)
-    both_s = np.concatenate([same.before_s, same.after_s])
+        axes.scatter(before_s[here], after_s[here], **dots)
+    both_s = np.concatenate([before_s, after_s])
     if len(both_s):
-        ends = [max(both_s.min(), 1e-3), both_s.max()]
+        ends = np.maximum([both_s.min(), both_s.max()], SHORTEST_S)
         axes.plot(ends, ends, color=QUIET_INK, linewidth=1, zorder=1)
     axes.set_yscale("log")
     name_durations(axes.yaxis)
