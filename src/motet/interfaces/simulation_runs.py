@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TypeAlias
@@ -32,6 +33,9 @@ from motet.sim.workload import Workload
 
 RunProgress: TypeAlias = Callable[[int, int], None]
 """Told the number of a run and how many of its jobs have finished."""
+
+RunKeeper: TypeAlias = Callable[[int, SimulationResult], None]
+"""Given the number of a run and its result, as soon as it is finished."""
 
 REPORT_EVERY_S = 0.1
 
@@ -55,25 +59,24 @@ class Run:
 
 
 def run_all(
-    runs: Sequence[Run], processes: int | None = None, report: RunProgress = lambda *_: None
+    runs: Sequence[Run],
+    processes: int | None = None,
+    report: RunProgress = lambda *_: None,
+    keep: RunKeeper = lambda *_: None,
 ) -> list[SimulationResult]:
     """Results in the order of the runs; one process means this one.
 
     `processes`: at most so many at once (None: as many as there are CPUs). Raises what the first
-    run that fails raises.
+    run that fails raises; what finished before has been given to `keep`.
     """
     processes = min(processes or cpu_count(), len(runs))
     if processes > 1:
-        return _run_in_processes(runs, processes, report)
-    return [
-        run_one(
-            run.experiment,
-            run.scenario,
-            lambda finished, number=number: report(number, finished),  # type: ignore[misc]
-            run.log,
-        )
-        for number, run in enumerate(runs)
-    ]
+        return _run_in_processes(runs, processes, report, keep)
+    results = []
+    for number, run in enumerate(runs):
+        results.append(run_one(run.experiment, run.scenario, partial(report, number), run.log))
+        keep(number, results[-1])
+    return results
 
 
 def run_one(
@@ -153,10 +156,10 @@ def cpu_count() -> int:
 
 
 def _run_in_processes(
-    runs: Sequence[Run], processes: int, report: RunProgress
+    runs: Sequence[Run], processes: int, report: RunProgress, keep: RunKeeper
 ) -> list[SimulationResult]:
     with _scoreboard(len(runs)) as (path, scores):
-        ended = _pooled(runs, processes, lambda: _report_all(scores, report), path)
+        ended = _pooled(runs, processes, lambda: _report_all(scores, report), keep, path)
     # Raised here, where no frame holds the pool: it must be gone before this process is.
     if isinstance(ended, BrokenProcessPool):
         raise MotetError(
@@ -169,14 +172,18 @@ def _run_in_processes(
 
 
 def _pooled(
-    runs: Sequence[Run], processes: int, report: Callable[[], None], scoreboard: Path
+    runs: Sequence[Run],
+    processes: int,
+    report: Callable[[], None],
+    keep: RunKeeper,
+    scoreboard: Path,
 ) -> list[SimulationResult] | BaseException:
     """All results, or what ended the first run that failed."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         promises = [
             pool.submit(_run_numbered, number, run, scoreboard) for number, run in enumerate(runs)
         ]
-        failure = _watch(promises, report)
+        failure = _watch(promises, report, keep)
         if failure is None:
             return [promise.result() for promise in promises]
         for promise in promises:
@@ -187,13 +194,17 @@ def _pooled(
 
 
 def _watch(
-    runs: Sequence[Future[SimulationResult]], report: Callable[[], None]
+    runs: Sequence[Future[SimulationResult]], report: Callable[[], None], keep: RunKeeper
 ) -> BaseException | None:
     """Report until all are done or one has failed."""
-    waiting: set[Future[SimulationResult]] = set(runs)
-    while waiting:
-        done, waiting = wait(runs, timeout=REPORT_EVERY_S, return_when=FIRST_EXCEPTION)
+    kept: set[int] = set()
+    while len(kept) < len(runs):
+        done, _ = wait(runs, timeout=REPORT_EVERY_S, return_when=FIRST_EXCEPTION)
         report()
+        for number, run in enumerate(runs):
+            if run in done and number not in kept and run.exception() is None:
+                keep(number, run.result())
+                kept.add(number)
         failure = next((run.exception() for run in runs if run in done and run.exception()), None)
         if failure is not None:
             return failure

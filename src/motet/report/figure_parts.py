@@ -29,8 +29,8 @@ _DASHES = ("-", "--", ":", "-.")
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 _FEW_TICKS = "1 ms, 10 ms, 100 ms, 1 s, 10 s, 1 min, 10 min, 1 h, 10 h, 4 d, 40 d, 400 d"
 _MANY_TICKS = (
-    "1 ms, 10 ms, 100 ms, 1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, 2 h, "
-    "5 h, 10 h, 1 d, 2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
+    "1 ms, 10 ms, 100 ms, 1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, "
+    "2 h, 5 h, 10 h, 1 d, 2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
 )
 SHORTEST_S = 1e-3
 """Where a logarithmic axis shows jobs that take no time."""

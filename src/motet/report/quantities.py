@@ -50,5 +50,5 @@ def number_text(value: float) -> str:
 
 
 def count_text(number: int, noun: str) -> str:
-    """`1 server`, `2 servers`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 server`, `2 servers`, `82,247 jobs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

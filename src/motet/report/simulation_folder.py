@@ -82,22 +82,35 @@ class SimulationFolder:
         check_free(path, names, swept, inputs, overwrite=overwrite)
         self._folder = Folder(path)
 
-    def write(self, runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> None:
-        """Instead of whatever simulation was there."""
-        _remove_results(self._folder.path)
-        if len(runs) == 1:
-            _write_run(self._folder, runs[0])
-        for run in runs if len(runs) > 1 else ():
-            inside = Folder(self._folder.path / run.name)
-            _write_run(inside, run)
-            inside.write_json(SUMMARY, _summary([run], setup))
+        self._is_alone = len(names) == 1
+        self._written: list[FinishedRun] = []
+
+    def add(self, run: FinishedRun, setup: Mapping[str, Any]) -> None:
+        """A run that has finished; with the first one, whatever simulation was there is removed."""
+        if not self._written:
+            _remove_results(self._folder.path)
+        self._written.append(run)
+        inside = self._folder if self._is_alone else Folder(self._folder.path / run.name)
+        _write_run(inside, run)
+        inside.write_json(SUMMARY, _summary([run], setup))
+        if not self._is_alone:
+            self._folder.write_json(SUMMARY, _summary(self._written, setup))
+
+    def finish(self, runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> None:
+        """The figures, and the summary in the order of the runs, all of which were added."""
         self._folder.write_json(SUMMARY, _summary(runs, setup))
         for run in _first_seeds(runs):
-            inside = self._folder if len(runs) == 1 else Folder(self._folder.path / run.name)
+            inside = self._folder if self._is_alone else Folder(self._folder.path / run.name)
             figure = gantt(run.simulated.label, run.placements)
             inside.write(GANTT, partial(save, figure))
         documents = [run.document for run in runs]
         write_figures(self._folder, [run.simulated for run in runs], documents)
+
+    def write(self, runs: Sequence[FinishedRun], setup: Mapping[str, Any]) -> None:
+        """All at once."""
+        for run in runs:
+            self.add(run, setup)
+        self.finish(runs, setup)
 
 
 def write_figures(

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from marked_process import motet_process, run_motet
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadInput, MotetError, UnknownName
 from motet.interfaces.cli.simulate_run import SimulateFlags, run
+from motet.report.simulation_folder import read_runs
 from small_traces import QUEUE_OF_THREE, write_trace
 
 CONTRACT_COLUMNS = (
@@ -379,14 +380,42 @@ def test_a_policy_that_fails_in_a_process_is_one_line_and_exit_code_1(
     )
 
     assert (ended.code, ended.out, ended.left_running) == (1, "", {})
-    assert ended.err == f"motet: error: {mine}:9 in decide: ZeroDivisionError: division by zero\n"
+    last = ended.err.splitlines()[-1]
+    assert last == f"motet: error: {mine}:9 in decide: ZeroDivisionError: division by zero"
 
 
-def test_a_policy_that_runs_nobody_leaves_all_jobs_waiting(trace: Path, tmp_path: Path) -> None:
+def test_runs_that_finished_are_kept_when_a_later_one_fails(trace: Path, tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine.py", tmp_path / "out"
+    mine.write_text(BROKEN_POLICY)
+    with pytest.raises(MotetError, match="division by zero"):
+        run(flags(trace, policies=f"fifo,{mine},srtf", out=out))
+    assert [stored.document["policy"] for stored in read_runs(out)] == ["fifo"]
+
+    run(flags(trace, policies="srtf,fifo", out=out, overwrite=True))
+    assert [stored.document["policy"] for stored in read_runs(out)] == ["srtf", "fifo"]
+
+
+def test_every_run_that_finishes_is_a_line_where_there_is_no_terminal(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(flags(trace, policies="fifo,srtf", processes=2))
+    lines = capsys.readouterr().err.splitlines()
+    run(flags(trace, policies="fifo,srtf", quiet=True))
+
+    assert sorted(line.split(" in ")[0] for line in lines) == ["fifo: finished", "srtf: finished"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_policy_that_runs_nobody_leaves_all_jobs_waiting(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     mine = tmp_path / "lazy.py"
     mine.write_text(LAZY_POLICY)
     run(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
+    told = capsys.readouterr()
 
+    assert "lazy: 3 of 3 jobs did not finish: the policy gives them no GPUs" in told.err
+    assert "left: jobs unfinished" in told.out
     rows = rows_of(tmp_path / "out/lazy/jobs.csv")
     assert [row["state"] for row in rows] == ["waiting"] * 3
     assert {(row["start_time"], row["end_time"], row["preemptions"]) for row in rows} == {
@@ -404,19 +433,21 @@ def test_bad_input_is_one_line_and_exit_code_2(trace: Path) -> None:
     assert len(ended.err.splitlines()) == 1
 
 
-def test_ctrl_c_ends_all_runs_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Path) -> None:
     endless = [(0, 10**8 + number, 1) for number in range(40)]
-    trace = write_trace(tmp_path / "jobs.csv", endless)
+    trace, out = write_trace(tmp_path / "jobs.csv", endless), tmp_path / "out"
     running = motet_process(
         *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "tiresias-las,sf"),
         *("--set", "tiresias-las.thresholds=", "--set", "quantum_s=1", "--jobs", "2"),
+        *("--out", out),
     )
-    running.wait_until(lambda: sum("spawn_main" in it for it in running.descendants().values()) > 0)
-    code, out, err = running.end(signal.SIGINT)
+    running.wait_until((out / "summary.json").exists)
+    code, printed, err = running.end(signal.SIGINT)
 
-    assert (code, out) == (130, "")
+    assert (code, printed) == (130, "")
     assert "Traceback" not in err
     assert running.descendants() == {}
+    assert [stored.document["policy"] for stored in read_runs(out)] == ["sf"]
 
 
 def test_a_sweep_in_which_nobody_waits_is_drawn(trace: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from motet.interfaces.cli.train_screen import is_live_terminal
 from motet.interfaces.simulation_runs import Run, RunProgress, Scenario, policy_name, run_all
 from motet.report.json_text import to_json
 from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.quantities import count_text, duration_text
 from motet.report.simulation_folder import FinishedRun, SimulationFolder
 from motet.report.simulation_table import simulation_summary
 from motet.report.sweep import value_text
@@ -70,12 +71,58 @@ def run(flags: SimulateFlags) -> None:
     with TemporaryDirectory(prefix="motet-decisions-") as scratch:
         log_folder = Path(scratch) if flags.log_decisions else None
         runs = [_run(*one, found, cluster, log_folder) for one in zip(names, wanted, strict=True)]
+        keeper = _Keeper(names, runs, folder, _setup(flags, trace, cluster), is_quiet=flags.quiet)
         with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
-            results = run_all(runs, flags.processes, report)
-        if folder is not None:
-            finished = [_finished(*one) for one in zip(names, runs, results, strict=True)]
-            folder.write(finished, _setup(flags, trace, cluster))
+            results = run_all(runs, flags.processes, report, keeper.keep)
+        keeper.finish()
     _show(flags, trace, cluster, results)
+
+
+class _Keeper:
+    """Writes every run as soon as it is finished: what ends the others leaves it."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        runs: Sequence[Run],
+        folder: SimulationFolder | None,
+        setup: Mapping[str, Any],
+        *,
+        is_quiet: bool,
+    ) -> None:
+        self._names, self._runs, self._folder, self._setup = names, runs, folder, setup
+        self._is_quiet = is_quiet
+        self._is_told = not is_quiet and not is_live_terminal(sys.stderr)
+        self._finished: dict[int, FinishedRun] = {}
+
+    def keep(self, number: int, result: SimulationResult) -> None:
+        """A run that is finished."""
+        if self._folder is not None:
+            run = _finished(self._names[number], self._runs[number], result)
+            self._folder.add(run, self._setup)
+            self._finished[number] = run
+        if self._is_told and len(self._runs) > 1:
+            done = f"{self._names[number]}: finished in {duration_text(result.wall_s)}"
+            click.echo(done, err=True)
+        if not self._is_quiet and (left := _left(result)):
+            click.echo(f"{self._names[number]}: {left}", err=True)
+
+    def finish(self) -> None:
+        """What shows all runs."""
+        if self._folder is not None:
+            runs = [self._finished[number] for number in range(len(self._runs))]
+            self._folder.finish(runs, self._setup)
+
+
+def _left(result: SimulationResult) -> str:
+    """What to say of jobs that did not finish; nothing if all did."""
+    jobs, finished = result.summary["jobs"], result.summary["finished"]
+    if finished == jobs:
+        return ""
+    return (
+        f"{jobs - finished:,} of {count_text(jobs, 'job')} did not finish: the policy gives them "
+        "no GPUs; its figures are of the others"
+    )
 
 
 def _folder(
@@ -153,7 +200,7 @@ def _run_names(wanted: Sequence[Experiment]) -> list[str]:
 
 @contextmanager
 def _progress(names: Sequence[str], jobs: int, *, is_quiet: bool) -> Iterator[RunProgress]:
-    """A bar per run on a terminal, nothing elsewhere."""
+    """A bar per run on a terminal; elsewhere there is a line for each that has finished."""
     if is_quiet or not is_live_terminal(sys.stderr):
         yield lambda number, finished: None
         return
