@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from motet.report.confidence import confidence_half_width
 from motet.report.simulated_jobs import SimulatedJobs, paired
 from motet.report.simulation_figures import (
     FIGURES,
@@ -175,3 +177,23 @@ def test_of_several_runs_the_shares_of_winners_and_losers_are_drawn() -> None:
 
     assert widths == [-0.75, 0.25, 0, 0]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["srtf", "las"]
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "queueing_delay.png"])
+def test_figures_say_what_they_show_of_several_seeds(name: str) -> None:
+    one, three = FIGURES[name]([RUN]), FIGURES[name]([RUN, replace(RUN), replace(RUN)])
+    texts = [[text.get_text() for text in figure.axes[0].texts] for figure in (one, three)]
+
+    assert not any("seeds" in text for text in texts[0])
+    assert any("3 seeds: " in text for text in texts[1])
+
+
+def test_bars_over_seeds_have_students_intervals() -> None:
+    slow = replace(RUN, jct_s=RUN.jct_s * 1.5)
+    (axes,) = jct_by_bin([RUN, slow]).axes
+    (bars,) = [lines for lines in axes.collections if isinstance(lines, LineCollection)]
+    half_width = confidence_half_width([800.0, 1200.0])
+
+    low, high = bars.get_segments()[0][:, 1]
+    assert high == pytest.approx(1000 + half_width)
+    assert low == pytest.approx(max(1000 - half_width, 100))

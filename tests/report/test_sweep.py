@@ -59,9 +59,22 @@ def test_others_are_lines_across_or_named_where_they_would_flatten_the_rest() ->
     names = [text.get_text() for text in figure.legends[0].get_texts()]
 
     assert sorted(names) == ["las", "srtf"]
-    assert [text.get_text() for text in figure.axes[0].texts] == ["above: fifo 600"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["above: fifo 600 seconds"]
 
 
 def test_a_value_under_which_nothing_finished_can_be_drawn() -> None:
     sweep_figure("knob", [run("las", "1", None), run("las", "2", 5)]).canvas.draw()
     sweep_figure("knob", [run("las", "1", None), run("las", "2", None)]).canvas.draw()
+
+
+@pytest.mark.parametrize("count", [5, 14])
+def test_the_names_of_values_do_not_run_into_each_other(count: int) -> None:
+    values = [",".join(["3600", "14400"] * (count // 3)) + str(place) for place in range(count)]
+    figure = sweep_figure("knob", [run("las", value, 60) for value in values])
+    figure.canvas.draw()
+    labels = figure.axes[2].get_xticklabels()
+    tops = [label.get_transform().transform(label.get_position())[0] for label in labels]
+    line_height = labels[0].get_fontsize() * figure.dpi / 72
+    across = line_height / np.sin(np.radians(labels[0].get_rotation()))
+
+    assert min(np.diff(tops)) >= across * 0.95

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.report.confidence import confidence_half_width
 from motet.report.figure_parts import (
     LEGEND,
     QUIET,
@@ -29,7 +30,7 @@ from motet.report.figure_parts import (
     shortened,
     span_logarithmically,
 )
-from motet.report.palette import GRID, JOB_COLOURS, QUIET_INK, job_colour
+from motet.report.palette import GRID, INK, JOB_COLOURS, QUIET_INK, job_colour
 from motet.report.simulated_jobs import BINS, Pairs, SimulatedJobs
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...
 
 def jct_cdf(runs: Runs) -> Figure:
     """Share of jobs that completed within a time; logarithmic time."""
-    figure, axes = new_figure("Job completion time", "share of jobs done within a time")
+    note = f"share of jobs done within a time{_seeds_note(runs, 'a line per seed')}"
+    figure, axes = new_figure("Job completion time", note)
     logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
     for style, label, run in _styled(runs):
         draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
@@ -61,7 +63,8 @@ def jct_cdf(runs: Runs) -> Figure:
 def utilisation(runs: Runs) -> Figure:
     """Share of the GPUs that jobs hold, a panel per policy (its first seed)."""
     firsts = [same[0] for same in _by_label(runs).values()]
-    figure, panels = new_panels("GPU utilisation", "GPUs that jobs hold, over time", len(firsts))
+    note = f"GPUs that jobs hold, over time{_seeds_note(runs, 'the first is shown')}"
+    figure, panels = new_panels("GPU utilisation", note, len(firsts))
     start_s, span_s = _span(firsts)
     for place, (axes, run) in enumerate(zip(panels, firsts, strict=True)):
         if len(run.times_s) > 1:
@@ -79,7 +82,8 @@ def utilisation(runs: Runs) -> Figure:
 
 def queue_length(runs: Runs) -> Figure:
     """How many jobs have no GPUs."""
-    figure, axes = new_figure("Queue length", "jobs without GPUs, over time")
+    note = f"jobs without GPUs, over time{_seeds_note(runs, 'a line per seed')}"
+    figure, axes = new_figure("Queue length", note)
     _draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
     axes.set_ylim(bottom=0)
     return finish(figure, axes)
@@ -89,7 +93,8 @@ def jct_by_bin(runs: Runs) -> Figure:
     """Average completion time of small and large, short and long jobs."""
     figure, axes = new_figure(
         "Average completion time by kind of job",
-        "small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs",
+        "logarithmic; small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs"
+        f"{_seeds_note(runs, 'mean and 95 % interval')}",
     )
     groups = _by_label(runs)
     counts = np.bincount(runs[0].bins, minlength=len(BINS))
@@ -99,6 +104,7 @@ def jct_by_bin(runs: Runs) -> Figure:
         heights = [_bin_mean_s(same, number) for number in shown]
         middles = np.arange(len(shown)) + (place - (len(groups) - 1) / 2) * width
         bars = axes.bar(middles, heights, 0.9 * width, color=job_colour(place), label=label)
+        _draw_intervals(axes, middles, heights, [_bin_half_width_s(same, it) for it in shown])
         for bar in bars:
             bar.set(hatch=_REPEATED[place // len(JOB_COLOURS) % len(_REPEATED)], edgecolor="white")
             bar.set_linewidth(0)
@@ -150,7 +156,8 @@ def fairness(runs: Runs) -> Figure:
 
     figure, axes = new_figure(
         "Finish-time fairness",
-        "share of jobs up to a rho; above 1: done later than with a fair share",
+        "share of jobs up to a rho; above 1: done later than with a fair share"
+        f"{_seeds_note(runs, 'a line per seed')}",
     )
     rho = [run.rho[~np.isnan(run.rho)] for run in runs]
     span_logarithmically(axes, np.concatenate([[1.0], *rho]))
@@ -269,6 +276,28 @@ def _styled(runs: Runs) -> list[tuple[dict[str, Any], str | None, SimulatedJobs]
 def _bin_mean_s(runs: Runs, number: int) -> float:
     times_s = np.concatenate([run.jct_s[run.bins == number] for run in runs])
     return float(times_s.mean()) if len(times_s) else 0.0
+
+
+def _bin_half_width_s(runs: Runs, number: int) -> float:
+    """Over the seeds in which such jobs finished; 0 for a single one."""
+    means_s = [_bin_mean_s([run], number) for run in runs if (run.bins == number).any()]
+    return confidence_half_width(means_s) if len(means_s) > 1 else 0.0
+
+
+def _draw_intervals(
+    axes: Axes, places: NDArray[Any], means: Sequence[float], half_widths: Sequence[float]
+) -> None:
+    """On a logarithmic axis, which has no place for what reaches below 0."""
+    if any(half_widths):
+        below = [min(half, 0.9 * mean) for mean, half in zip(means, half_widths, strict=True)]
+        style: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1, "capsize": 2}
+        axes.errorbar(places, means, yerr=[below, list(half_widths)], **style)
+
+
+def _seeds_note(runs: Runs, how: str) -> str:
+    """What becomes of several seeds; nothing of one."""
+    seeds = max(map(len, _by_label(runs).values()))
+    return f"\n{seeds} seeds: {how}" if seeds > 1 else ""
 
 
 def _cause_legend(figure: Figure, runs: Runs) -> None:

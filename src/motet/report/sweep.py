@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from motet.report.confidence import confidence_half_width
 from motet.report.figure_parts import (
     LEGEND,
+    LETTER_IN,
+    LONGEST_NAME,
     QUIET,
     WIDTH_IN,
     line_style,
     quieten,
     scale_time,
+    shortened,
     unit_of,
 )
 from motet.report.palette import INK
@@ -33,7 +36,7 @@ MEASURES = (
 )
 HEIGHT_IN = 5.0
 HEADROOM, HEADROOM_BELOW_TEXT, FARTHEST_ACROSS = 1.08, 1.2, 1.5
-MOST_LETTERS = 26
+MOST_LETTERS, MOST_TILTED = 26, 8
 _TITLE: dict[str, Any] = {"x": 0.01, "ha": "left", "size": 12, "color": INK, "weight": "bold"}
 
 
@@ -132,8 +135,8 @@ class _Lines:
             axes.axhline(levels[policy].mean, label=policy, **style)
         top = max([highest, *(levels[policy].mean for policy in near)]) or 1.0
         scale_time(axes.yaxis, top, ticks=5)
-        _, unit_s = unit_of(top)
-        far = [f"{it} {levels[it].mean / unit_s:.3g}" for it in levels if it not in near]
+        unit, unit_s = unit_of(top)
+        far = [f"{it} {levels[it].mean / unit_s:,.3g} {unit}" for it in levels if it not in near]
         axes.set_ylim(0, (HEADROOM_BELOW_TEXT if far else HEADROOM) * top)
         if far:
             place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": "top"}
@@ -175,11 +178,17 @@ class _Average(NamedTuple):
 
 
 def _name_values(axes: Axes, names: Sequence[str]) -> None:
-    """Upright where there is room."""
-    is_long = sum(map(len, names)) > MOST_LETTERS
-    axes.set_xticks(range(len(names)), names)
+    """Upright where there is room; long ones get more of the figure's height."""
+    longest = max(map(len, names))
+    is_long = longest * len(names) > MOST_LETTERS
+    axes.set_xticks(range(len(names)), [shortened(name) for name in names])
     axes.set_xlim(-0.4, len(names) - 0.6)
+    angle = 0 if not is_long else 30 if len(names) <= MOST_TILTED else 90
     for below in axes.figure.axes[2:]:
-        below.tick_params(axis="x", labelrotation=30 if is_long else 0)
+        below.tick_params(axis="x", labelrotation=angle)
         for label in below.get_xticklabels():
-            label.set(ha="right" if is_long else "center", rotation_mode="anchor")
+            upright = "center" if angle == 90 else "top"
+            label.set(ha="right" if is_long else "center", va=upright, rotation_mode="anchor")
+    if is_long:
+        height_in = min(longest, LONGEST_NAME) * LETTER_IN * (1.0 if angle == 90 else 0.5)
+        axes.figure.set_figheight(HEIGHT_IN + height_in)  # type: ignore[union-attr]
