@@ -111,10 +111,11 @@ def test_the_document_adds_up_to_the_completion_time(fifo: Path) -> None:
     }
 
 
-def test_a_long_story_is_shortened_unless_all_is_asked_for(tmp_path: Path) -> None:
+def test_time_slices_are_folded_unless_all_is_asked_for(tmp_path: Path) -> None:
     out = simulate(tmp_path, "gandiva", settings=("quantum_s=1", "packing=false"))
     short, whole = (printed("--run", out, "0", *more) for more in ((), ("--all",)))
-    assert "more rows, see --all or --json" in short
+    assert "turns of 1 s on m0, each ended by a preemption" in " ".join(short.split())
+    assert "turns of" not in whole
     assert len(short.splitlines()) < len(whole.splitlines()) / 2
 
 

@@ -30,7 +30,9 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     help="Folder of one run that 'motet simulate --log-decisions --out DIR' wrote.",
 )
 @click.argument("job", shell_complete=complete_jobs)
-@click.option("--all", "is_whole", is_flag=True, help="Show all rows of a long story.")
+@click.option(
+    "--all", "is_whole", is_flag=True, help="Show all rows of a long story, and every time slice."
+)
 @json_option()
 def explain(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
     """Tell the story of JOB: when and where it ran, why it waited and for whom, who took its GPUs.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.domain.units import HOUR_US, exact_seconds
+from motet.insight.folding import Slices, folded
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import REASONS, account, duration_words, job_name
 from motet.insight.story import Chapter, Kind, Story
@@ -17,6 +19,7 @@ from motet.report.job_story import ToldStory
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.quantities import count_text
 
+Entry: TypeAlias = Chapter | Slices
 STRIP_WIDTH = 72
 MOST_ROWS = 40
 _STYLES: dict[Kind, str] = {"run": job_colour(0), "wait": job_colour(1), "moment": QUIET_STYLE}
@@ -72,21 +75,30 @@ def _chapters(told: ToldStory, *, is_whole: bool) -> Table:
     table.add_column("", no_wrap=True)
     table.add_column("for", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
-    for chapter in _shown(told.story.chapters, is_whole=is_whole):
-        if chapter is None:
-            left_out = len(told.story.chapters) - MOST_ROWS
+    entries = list(told.story.chapters) if is_whole else folded(told.story.chapters)
+    for entry in _shown(entries, is_whole=is_whole):
+        if entry is None:
+            left_out = len(entries) - MOST_ROWS
             table.add_row("...", "", "", f"{left_out:,} more rows, see --all or --json")
+        elif isinstance(entry, Slices):
+            table.add_row(*_slices_row(told, entry))
         else:
-            table.add_row(*_row(told, chapter))
+            table.add_row(*_row(told, entry))
     return table
 
 
-def _shown(chapters: Sequence[Chapter], *, is_whole: bool) -> list[Chapter | None]:
+def _shown(entries: Sequence[Entry], *, is_whole: bool) -> list[Entry | None]:
     """Begin and end of a long story, with None between them."""
-    if is_whole or len(chapters) <= MOST_ROWS:
-        return list(chapters)
+    if is_whole or len(entries) <= MOST_ROWS:
+        return list(entries)
     half = MOST_ROWS // 2
-    return [*chapters[:half], None, *chapters[-half:]]
+    return [*entries[:half], None, *entries[-half:]]
+
+
+def _slices_row(told: ToldStory, slices: Slices) -> tuple[str, Text, str, Text]:
+    since_us = slices.from_us - told.story.record.submit_us
+    lasted = duration_words(slices.duration_us)
+    return duration_words(since_us), Text("turns", _STYLES["run"]), lasted, Text(slices.sentence())
 
 
 def _row(told: ToldStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
