@@ -139,6 +139,19 @@ def test_figures_are_written_on_request(tmp_path: Path, policies: tuple[str, ...
     assert {"comparison.json", "winners_and_losers.png", "jct_cdf.png", "fairness.png"} <= names
 
 
+def test_a_comparison_is_replaced_on_request_and_nothing_else_ever(tmp_path: Path) -> None:
+    folder, out = store(tmp_path / "runs", "fifo", "srtf"), tmp_path / "out"
+    compared(folder, "--out", out)
+    with pytest.raises(BadInput, match=r"there is a comparison already; .* --overwrite"):
+        compared(folder, "--out", out)
+    compared(folder / "fifo-seed0", "--out", out, "--overwrite")
+    assert not (out / "winners_and_losers.png").exists()
+
+    for more in ((), ("--overwrite",)):
+        with pytest.raises(BadInput, match="no comparison wrote it"):
+            compared(folder, "--out", folder, *more)
+
+
 def test_a_folder_without_a_simulation_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no finished simulation"):
         compared(tmp_path)

@@ -101,6 +101,33 @@ def test_convert_and_generate_write_to_stdout_for_a_dash(file_of: FileOf) -> Non
     assert run("generate", "-", "--jobs", "3")[0].count("\n") == 4
 
 
+def test_files_are_replaced_on_request_only(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, mine = file_of(TIRESIAS), tmp_path / "mine.csv"
+    mine.write_text("mine")
+    for arguments in (("convert", source, mine), ("generate", mine, "--jobs", "3")):
+        assert "mine.csv: exists already; " in refused(capsys, *arguments)
+        assert mine.read_text() == "mine"
+        run(*arguments, "--overwrite")
+        assert mine.read_text().startswith("job_id,")
+        mine.write_text("mine")
+
+
+def test_a_trace_is_not_converted_into_itself(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, before = file_of(TIRESIAS), file_of(TIRESIAS).read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(source)
+
+    for target in (source, link):
+        assert "is the file that is read" in refused(
+            capsys, "convert", source, target, "--overwrite"
+        )
+    assert source.read_bytes() == before
+
+
 def test_generate_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
     for name in ("one", "two"):
         run("generate", tmp_path / name, "--seed", "4", "--arrivals", "bursty:20", "--jobs", "50")

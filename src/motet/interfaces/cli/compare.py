@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from motet.report.contest import Match
     from motet.report.winners import WinnersAndLosers
 
-WINNERS = "winners_and_losers.png"
+COMPARISON, WINNERS = "comparison.json", "winners_and_losers.png"
 
 
 @click.command(short_help="Compare finished simulations.")
@@ -29,8 +29,9 @@ WINNERS = "winners_and_losers.png"
     metavar="DIR",
     help="Write comparison.json and figures there.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace the comparison that is in --out.")
 @json_option()
-def compare(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+def compare(folders: tuple[Path, ...], out: Path | None, overwrite: bool, as_json: bool) -> None:
     """Compare what 'motet simulate --out DIR' wrote, relative to the first policy.
 
     A DIR holds one run, or several that were simulated together. A ratio of 2 means twice as long
@@ -50,6 +51,7 @@ def compare(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     duels = [match.winners_and_losers() for match in matches[1:]]
     document = _document(matches, duels)
     if out is not None:
+        _make_free(out, overwrite=overwrite)
         _write(out, matches, duels, document)
     if as_json:
         sys.stdout.write(to_json(document))
@@ -68,6 +70,31 @@ def _document(matches: Sequence[Match], duels: Sequence[WinnersAndLosers]) -> di
         "runs": runs,
         "winners_and_losers": [duel.as_dict() for duel in duels],
     }
+
+
+def _make_free(out: Path, *, overwrite: bool) -> None:
+    """Remove a comparison that may be replaced. Raises BadInput where anything else would be."""
+    from motet.domain.errors import BadInput
+    from motet.report.simulation_figures import FIGURES
+    from motet.report.simulation_files import SUMMARY
+    from motet.report.sweep import sweep_file
+
+    names = (COMPARISON, WINNERS, *FIGURES)
+    found = [out / name for name in names if (out / name).exists()]
+    found += out.glob(sweep_file("*"))
+    if not found:
+        return
+    if not (out / COMPARISON).exists() or (out / SUMMARY).exists():
+        raise BadInput(
+            f"--out {out}: {found[0].name} would be replaced, and no comparison wrote it; name "
+            "another folder"
+        )
+    if not overwrite:
+        raise BadInput(
+            f"--out {out}: there is a comparison already; name another folder, or add --overwrite"
+        )
+    for path in found:
+        path.unlink()
 
 
 def _write(
@@ -89,7 +116,7 @@ def _write(
     if len(duels) > 1:
         moved = [(duel.policy, duel.winners, duel.losers, duel.jobs) for duel in duels]
         folder.write(WINNERS, partial(save, sooner_and_later(duels[0].against, moved)))
-    folder.write_json("comparison.json", document)
+    folder.write_json(COMPARISON, document)
 
 
 def _notes(matches: Sequence[Match], out: Path | None) -> list[str]:

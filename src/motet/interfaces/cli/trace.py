@@ -44,6 +44,7 @@ format_option = input_option(
 skip_option = input_option(
     "--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them."
 )
+overwrite_option = output_option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 throughputs_option = input_option(
     "--throughputs",
     type=path_type,
@@ -125,17 +126,20 @@ def describe(
 @format_option
 @skip_option
 @throughputs_option
+@overwrite_option
 def convert(
     source: Path,
     target: Path,
     format_name: str | None,
     skip_bad_rows: bool,
     throughputs: Path | None,
+    overwrite: bool,
 ) -> None:
     """Write the jobs of IN to OUT as Motet's CSV, sorted, exact to the microsecond."""
     from motet.sim.traces import read_trace
     from motet.sim.traces.writing import motet_csv
 
+    _check_free(target, overwrite=overwrite, source=source)
     found = read_trace(source, format_name, skip_bad_rows, throughputs=throughputs)
     _tell(found)
     _write(target, motet_csv(found.workload, found.more), len(found.workload))
@@ -184,7 +188,10 @@ def convert(
     metavar="K",
     help="The same seed gives the same bytes.",
 )
-def generate(target: Path, jobs: int, mix: str, arrivals: str, durations: str, seed: int) -> None:
+@overwrite_option
+def generate(
+    target: Path, jobs: int, mix: str, arrivals: str, durations: str, seed: int, overwrite: bool
+) -> None:
     """Make up a workload and write it to OUT as Motet's CSV.
 
     \b
@@ -198,6 +205,7 @@ def generate(target: Path, jobs: int, mix: str, arrivals: str, durations: str, s
     from motet.sim import generate as workloads
     from motet.sim.traces.writing import motet_csv
 
+    _check_free(target, overwrite=overwrite)
     recipe = workloads.Recipe(
         jobs,
         workloads.parse_mix(mix),
@@ -211,6 +219,18 @@ def generate(target: Path, jobs: int, mix: str, arrivals: str, durations: str, s
 def _tell(found: Trace) -> None:
     for notice in found.notices:
         click.echo(notice, err=True)
+
+
+def _check_free(target: Path, *, overwrite: bool, source: Path | None = None) -> None:
+    """Raises BadInput where a file would be lost. A device or a pipe can be written to."""
+    from motet.domain.errors import BadInput
+
+    if not target.is_file() or str(target) == "-":
+        return
+    if source is not None and source.exists() and source.samefile(target):
+        raise BadInput(f"{target}: is the file that is read; name another one to write")
+    if not overwrite:
+        raise BadInput(f"{target}: exists already; name another file, or add --overwrite")
 
 
 def _write(target: Path, text: str, jobs: int) -> None:
