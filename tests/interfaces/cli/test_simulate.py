@@ -129,7 +129,7 @@ def test_seeds_that_can_make_no_difference_are_pointed_out(
     run(flags(trace, seeds=2))
     assert "all 2 seeds give the same" in capsys.readouterr().err
     run(flags(trace, seeds=2, settings=("placement=random",)))
-    assert not capsys.readouterr().err
+    assert "give the same" not in capsys.readouterr().err
 
 
 def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_what_cannot_be_simulated_is_refused(
 def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path) -> None:
     ended = run_motet(
         *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "fifo,srtf"),
-        *("--set", "placement=count", "--jobs", "2", "-o", "json"),
+        *("--set", "placement=count", "--jobs", "2", "-o", "json", "-q"),
     )
 
     assert (ended.code, ended.err, ended.left_running) == (0, "", {})
