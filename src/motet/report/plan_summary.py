@@ -10,10 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from motet.report.fitting_table import result_table
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.planned_job import AsItRan, PlannedJob
 from motet.report.quantities import count_text, duration_text
-from motet.report.simulation_table import result_table
 from motet.report.text_plot import braille_curve
 
 CURVE_WIDTH, CURVE_HEIGHT = 60, 8
