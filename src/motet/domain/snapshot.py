@@ -21,7 +21,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JobTable:
-    """Active jobs. All columns are int64, `(jobs,)`; policies must not write to them.
+    """Active jobs. All columns are int64, `(jobs,)`; a policy's attempt to write to them fails.
 
     What a job is: `number` (unique, in the order of job ids), `queue`, `experiment` (jobs of one
     user's search belong together; UNKNOWN: alone), `priority` (higher first), `submit_us`,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.snapshot import History
+from motet.engine.table import read_only
 
 Ints = NDArray[np.int64]
 _GROWTH = 1.01
@@ -32,8 +33,8 @@ class Finished:
     def history(self) -> History:
         """All of them, oldest first."""
         if self._history is None:
-            attained, gpus = self._data[:, : self._size]
+            attained, gpus = read_only(self._data)[:, : self._size]
             if self._size > len(self._sorted) * _GROWTH:
-                self._sorted = np.sort(attained)
+                self._sorted = read_only(np.sort(attained))
             self._history = History(attained, gpus, self._sorted)
         return self._history

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from motet.domain.cluster import Cluster
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.engine.history import Finished
-from motet.engine.table import ActiveTable
+from motet.engine.table import ActiveTable, read_only
 
 Ints = NDArray[np.int64]
 
@@ -30,14 +32,16 @@ class ClusterState:
         `has_shared`: whether two jobs ever held the same GPUs.
         """
         self.cluster = cluster
-        self.table = ActiveTable({**memory_columns, **driver_columns})
+        self.table = ActiveTable(memory_columns, driver_columns)
         self.now_us = 0
         self.free_gpus: Ints = cluster.gpus.copy()
         self.placements: dict[int, Placement] = {}
         self.has_shared = False
-        self._memory_names = tuple(memory_columns)
         self._gpu_count = cluster.gpu_count
-        self._queues = queues
+        self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
+        self._seen_cluster = _seen(cluster)
+        self._seen_free_gpus = read_only(self.free_gpus)
+        self._seen_placements = MappingProxyType(self.placements)
         self._finished = Finished()
 
     def advance(self, now_us: int) -> None:
@@ -104,15 +108,16 @@ class ClusterState:
             self.table.column(name)[:] = values
 
     def snapshot(self) -> Snapshot:
-        """What a policy sees now."""
+        """What a policy sees now, and cannot write to."""
+        table = self.table
         return Snapshot(
             self.now_us,
-            self.table.jobs,
-            self.cluster,
+            table.seen_jobs,
+            self._seen_cluster,
             self._gpu_count,
-            self.free_gpus,
-            self.placements,
-            {name: self.table.column(name) for name in self._memory_names},
+            self._seen_free_gpus,
+            self._seen_placements,
+            table.seen_memory,
             self._finished.history,
             self._queues,
         )
@@ -136,3 +141,16 @@ class ClusterState:
         elif placement is not None:
             for machine, count in zip(*placement, strict=True):
                 self.free_gpus[machine] += count
+
+
+def _seen(cluster: Cluster) -> Cluster:
+    """The same machines in columns that cannot be written to."""
+    return replace(
+        cluster,
+        gpus=read_only(cluster.gpus),
+        type=read_only(cluster.type),
+        rack=read_only(cluster.rack),
+        cpus=read_only(cluster.cpus),
+        memory_bytes=read_only(cluster.memory_bytes),
+        bandwidth_bps=read_only(cluster.bandwidth_bps),
+    )

@@ -16,6 +16,9 @@ from motet.domain.decision import Decision
 from motet.domain.errors import MotetError
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.units import exact_seconds
+from motet.engine.checks import Problem, problem_of
+from motet.engine.faults import BrokenPolicy, fault, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
@@ -34,10 +37,6 @@ class _Change(NamedTuple):
     wanted: int
 
 
-class BrokenPolicy(MotetError):
-    """A policy decided what cannot be: more GPUs than there are, half a gang, a time gone by."""
-
-
 class Engine:
     """A policy and a planner at work on one cluster's state."""
 
@@ -47,23 +46,49 @@ class Engine:
         planner: Planner,
         state: ClusterState,
         journal: Journal | None = None,
+        name_of: Callable[[int], str] = str,
     ) -> None:
+        """`name_of`: what people call the job of a number."""
         self._policy = policy
+        self._name_of = name_of
         self._journal = journal
         self._planner = planner
         self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
 
     def decide(self) -> tuple[Decision, list[Action]]:
-        """Ask the policy and bring the state to what it wants; preemptions come first."""
+        """Ask the policy and bring the state to what it wants; preemptions come first.
+
+        Raises BrokenPolicy.
+        """
         snapshot = self.state.snapshot()
-        decision = self._policy.decide(snapshot)
-        _check(decision, snapshot)
+        decision = self._ask(snapshot)
+        problem = problem_of(decision, snapshot)
+        if problem is not None:
+            raise self._broken(problem, snapshot)
         self.state.remember(decision.memory)
         actions = self._carry_out(decision, snapshot)
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, actions)
         return decision, actions
+
+    def _ask(self, snapshot: Snapshot) -> Decision:
+        """Whatever a policy of the user's own raises names its line, sys.exit() included."""
+        try:
+            return self._policy.decide(snapshot)
+        except MotetError:
+            raise
+        except (Exception, SystemExit) as error:
+            found = fault(error, type(self._policy))
+            if found is None:
+                raise
+            raise found from error
+
+    def _broken(self, problem: Problem, snapshot: Snapshot) -> BrokenPolicy:
+        when = f"at {exact_seconds(snapshot.now_us)} s"
+        if problem.row != UNKNOWN:
+            when += f", job {self._name_of(int(snapshot.jobs.number[problem.row]))}"
+        return BrokenPolicy(f"{place_of_decide(type(self._policy))}: {when}: {problem.text}")
 
     def finished(self, number: int) -> None:
         """A job is done and leaves."""
@@ -121,13 +146,21 @@ class Engine:
             return self.state.placements[partner]
         chosen = decision.places.get(change.row)
         if chosen is not None:
+            self._check_is_free(chosen, change.row, snapshot)
             return chosen
         model = int(snapshot.jobs.model[change.row])
         return self._planner.place(self.state.free_gpus, change.wanted, model)
 
+    def _check_is_free(self, place: Placement, row: int, snapshot: Snapshot) -> None:
+        for machine, count in zip(*place, strict=True):
+            free = int(self.state.free_gpus[machine])
+            if count > free:
+                text = f"places: {count} GPUs on machine {machine}, which has {free} free"
+                raise self._broken(Problem(text, row), snapshot)
+
 
 def _partners(decision: Decision, snapshot: Snapshot) -> dict[int, int]:
-    """Who shares GPUs with whom, by job. Raises BrokenPolicy."""
+    """Who shares GPUs with whom, by job."""
     if decision.group is None:
         return {}
     members: dict[int, list[int]] = {}
@@ -135,8 +168,6 @@ def _partners(decision: Decision, snapshot: Snapshot) -> dict[int, int]:
         members.setdefault(int(decision.group[row]), []).append(row)
     partners: dict[int, int] = {}
     for rows in members.values():
-        if len(rows) > 2 or len({int(decision.gpus[row]) for row in rows}) > 1:
-            raise BrokenPolicy("two jobs of equally many GPUs can share them, no others")
         if len(rows) == 2:
             one, other = (int(snapshot.jobs.number[row]) for row in rows)
             partners |= {one: other, other: one}
@@ -168,17 +199,3 @@ def _regrouped(decision: Decision, snapshot: Snapshot, partners: Mapping[int, in
 
     running = np.flatnonzero((jobs.held_gpus > 0) & (decision.gpus > 0)).tolist()
     return [row for row in running if comes(row) or goes(row)]
-
-
-def _check(decision: Decision, snapshot: Snapshot) -> None:
-    jobs, gpus = snapshot.jobs, decision.gpus
-    if decision.recheck_at_us <= snapshot.now_us:
-        raise BrokenPolicy(
-            f"recheck_at_us={decision.recheck_at_us} is not after now ({snapshot.now_us})"
-        )
-    if len(gpus) != len(jobs):
-        raise BrokenPolicy(f"{len(gpus)} allocations for {len(jobs)} jobs")
-    if decision.used_gpus > snapshot.gpu_count:
-        raise BrokenPolicy(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
-    if not ((gpus == 0) | (gpus == jobs.gpus) | (jobs.max_workers > jobs.min_workers)).all():
-        raise BrokenPolicy("part of a gang was allocated; a rigid job gets all of its GPUs or none")

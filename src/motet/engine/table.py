@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 
 import numpy as np
 from numba import njit
@@ -14,34 +15,47 @@ from motet.domain.snapshot import JobTable
 Ints = NDArray[np.int64]
 JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
 _FIRST_CAPACITY = 256
+_MOST_KEPT_VIEWS = 256
+
+
+class _Views:
+    """The first `size` rows as columns: `jobs` and `columns` to write to, those `seen_` not."""
+
+    def __init__(
+        self, jobs: JobTable, seen_jobs: JobTable, seen_memory: Mapping[str, Ints]
+    ) -> None:
+        self.jobs, self.seen_jobs, self.seen_memory = jobs, seen_jobs, seen_memory
+        self.columns: dict[str, Ints] = {}
 
 
 class ActiveTable:
-    """Columns of a `JobTable`, then any others (a policy's memory, a driver's own).
+    """Columns of a `JobTable`, then a policy's memory, then a driver's own.
 
     `column(name)` and `jobs` are views: valid until a job enters or leaves, written in place.
+    `seen_jobs` and `seen_memory` show the same and refuse to be written to.
     """
 
-    def __init__(self, others: Mapping[str, int]) -> None:
-        """`others`: further columns with the value of a new job."""
+    def __init__(self, memory: Mapping[str, int], own: Mapping[str, int]) -> None:
+        """Columns of the policy and of the driver, with the value of a new job."""
+        others = {**memory, **own}
+        self._memory_names = tuple(memory)
         self._index = {name: place for place, name in enumerate((*JOB_COLUMNS, *others))}
         self._template = np.zeros(len(self._index), dtype=np.int64)
         for name, value in others.items():
             self._template[self._index[name]] = value
-        self._data = np.zeros((len(self._index), _FIRST_CAPACITY), dtype=np.int64)
         self._rows: dict[int, int] = {}
-        self._views: dict[str, Ints] = {}
-        self._jobs: JobTable | None = None
+        self._now: _Views | None = None
+        self._hold(np.zeros((len(self._index), _FIRST_CAPACITY), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def column(self, name: str) -> Ints:
         """One column of the present jobs."""
-        view = self._views.get(name)
-        if view is None:
-            view = self._views[name] = self._data[self._index[name], : len(self._rows)]
-        return view
+        found = self._views.columns
+        if name not in found:
+            found[name] = self._data[self._index[name], : len(self._rows)]
+        return found[name]
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""
@@ -54,9 +68,17 @@ class ActiveTable:
     @property
     def jobs(self) -> JobTable:
         """All present jobs."""
-        if self._jobs is None:
-            self._jobs = JobTable(*self._data[: len(JOB_COLUMNS), : len(self._rows)])
-        return self._jobs
+        return self._views.jobs
+
+    @property
+    def seen_jobs(self) -> JobTable:
+        """The same, not to be written to."""
+        return self._views.seen_jobs
+
+    @property
+    def seen_memory(self) -> Mapping[str, Ints]:
+        """The policy's columns, not to be written to."""
+        return self._views.seen_memory
 
     def row_of(self, number: int) -> int:
         """Where a job stands now."""
@@ -69,12 +91,12 @@ class ActiveTable:
         """A job enters; columns that are not named get the value of a new job."""
         row = len(self._rows)
         if row == self._data.shape[1]:
-            self._data = np.concatenate([self._data, np.zeros_like(self._data)], axis=1)
+            self._hold(np.concatenate([self._data, np.zeros_like(self._data)], axis=1))
         self._data[:, row] = self._template
         for name, value in values.items():
             self._data[self._index[name], row] = value
         self._rows[values["number"]] = row
-        self._forget_views()
+        self._now = None
 
     def remove(self, number: int) -> None:
         """A job leaves."""
@@ -82,11 +104,38 @@ class ActiveTable:
         if row != last:
             self._data[:, row] = self._data[:, last]
             self._rows[int(self._data[self._index["number"], row])] = row
-        self._forget_views()
+        self._now = None
 
-    def _forget_views(self) -> None:
-        self._views.clear()
-        self._jobs = None
+    def _hold(self, data: Ints) -> None:
+        """From now on the rows are in `data`."""
+        self._data, self._seen_data = data, read_only(data)
+        self._views_by_size: dict[int, _Views] = {}
+        self._now = None
+
+    @property
+    def _views(self) -> _Views:
+        """Of the present rows. They are kept, as there are often as many jobs again."""
+        if self._now is None:
+            size, kept = len(self._rows), self._views_by_size
+            if size not in kept:
+                if len(kept) == _MOST_KEPT_VIEWS:
+                    kept.clear()
+                kept[size] = self._views_of(size)
+            self._now = kept[size]
+        return self._now
+
+    def _views_of(self, size: int) -> _Views:
+        seen = self._seen_data[:, :size]
+        memory = {name: seen[self._index[name]] for name in self._memory_names}
+        jobs = JobTable(*self._data[: len(JOB_COLUMNS), :size])
+        return _Views(jobs, JobTable(*seen[: len(JOB_COLUMNS)]), MappingProxyType(memory))
+
+
+def read_only(column: Ints) -> Ints:
+    """A view of an array that cannot be written to."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 @njit(cache=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -27,7 +26,6 @@ from motet.engine.ports import Journal
 from motet.report.decision_file import DecisionWriter
 from motet.report.sweep import Sweep
 from motet.sim.experiment import Experiment
-from motet.sim.outcome import Outcome
 from motet.sim.results import SimulationResult
 from motet.sim.workload import Workload
 
@@ -91,7 +89,9 @@ def run_one(
     """
     started_s = time.perf_counter()
     with _journal(log, scenario) as journal:
-        outcome, swept = _outcome(experiment, scenario, report, journal), experiment.swept
+        outcome = experiment.run(
+            scenario.workload, scenario.cluster, lambda finished, _: report(finished), journal
+        )
     report(len(scenario.workload))
     return SimulationResult(
         policy_name(experiment.policy),
@@ -100,8 +100,13 @@ def run_one(
         scenario.trace_sha256,
         outcome,
         time.perf_counter() - started_s,
-        None if swept is None else Sweep(swept, experiment.settings[swept]),
+        _sweep(experiment),
     )
+
+
+def _sweep(experiment: Experiment) -> Sweep | None:
+    swept = experiment.swept
+    return None if swept is None else Sweep(swept, experiment.settings[swept])
 
 
 @contextmanager
@@ -118,28 +123,6 @@ def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
             f"{log}: the decision log cannot be written ({error.strerror or error}); free some "
             "space, or name another folder for temporary files in TMPDIR"
         ) from error
-
-
-def _outcome(
-    experiment: Experiment,
-    scenario: Scenario,
-    report: Callable[[int], None],
-    journal: Journal | None,
-) -> Outcome:
-    """Raises MotetError that names the line where a policy of the user's own failed."""
-    try:
-        return experiment.run(
-            scenario.workload, scenario.cluster, lambda finished, _: report(finished), journal
-        )
-    except MotetError:
-        raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if Path(frame.filename) == Path(experiment.policy)]
-        if not own:
-            raise
-        place = f"{experiment.policy}:{own[-1].lineno} in {own[-1].name}"
-        raise MotetError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def policy_name(asked: str) -> str:

@@ -112,7 +112,7 @@ class Simulation:
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
-        self._engine = Engine(policy, planner, self._state, journal)
+        self._engine = Engine(policy, planner, self._state, journal, workload.ids.__getitem__)
         self._recorder = Recorder(workload, cluster)
         self._journal = journal
         self._next = 0

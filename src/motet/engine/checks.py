@@ -1,0 +1,147 @@
+"""Whether a decision can be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+
+Ints = NDArray[np.int64]
+_LAST_CODE = int(max(Wait))
+
+
+class Problem(NamedTuple):
+    """`text`: what is wrong, and what would be right; `row`: the job's, or UNKNOWN."""
+
+    text: str
+    row: int = UNKNOWN
+
+
+def problem_of(decision: object, snapshot: Snapshot) -> Problem | None:
+    """What is wrong with a policy's decision; None if nothing is."""
+    if not isinstance(decision, Decision) or not isinstance(decision.reasons, Reasons):
+        return _wrong_type(decision)
+    size = len(snapshot.jobs)
+    for name, column in _columns(decision):
+        if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
+            return Problem(f"{name} must be a NumPy array of whole numbers, not {_kind(column)}")
+        if column.shape != (size,):
+            return Problem(f"{name} has {column.size} rows for {size} jobs; give one for each")
+    return (
+        _wrong_time(decision, snapshot)
+        or _wrong_rows(decision, snapshot)
+        or _wrong_groups(decision)
+        or _wrong_places(decision, snapshot)
+        or _wrong_memory(decision, snapshot)
+    )
+
+
+def _wrong_type(decision: object) -> Problem:
+    if isinstance(decision, Decision):
+        return Problem(f"reasons must be Reasons, not {_kind(decision.reasons)}")
+    return Problem(f"it returned {_kind(decision)}; return a motet.domain.decision.Decision")
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"one of {value.dtype}"
+    return "None" if value is None else type(value).__name__
+
+
+def _columns(decision: Decision) -> Iterator[tuple[str, Any]]:
+    reasons = decision.reasons
+    yield "gpus", decision.gpus
+    yield "reasons.code", reasons.code
+    yield "reasons.free_gpus", reasons.free_gpus
+    yield "reasons.position", reasons.position
+    for name in ("workers", "servers", "share", "group"):
+        if (column := getattr(decision, name)) is not None:
+            yield name, column
+
+
+def _wrong_time(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    recheck_us: object = decision.recheck_at_us
+    if not isinstance(recheck_us, int | np.integer):
+        return Problem(f"recheck_at_us={recheck_us} is no whole number of microseconds")
+    if recheck_us <= snapshot.now_us:
+        return Problem(f"recheck_at_us={recheck_us} is not after now_us={snapshot.now_us}")
+    return None
+
+
+def _wrong_rows(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    jobs, gpus = snapshot.jobs, decision.gpus
+    if decision.used_gpus > snapshot.gpu_count:
+        return Problem(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
+    code = decision.reasons.code
+    row = int(_first_wrong(gpus, jobs.gpus, jobs.min_workers, jobs.max_workers, code))
+    if row == UNKNOWN:
+        return None
+    if not 0 <= code[row] <= _LAST_CODE:
+        return Problem(f"reasons.code={code[row]}; it is one of motet.domain.decision.Wait", row)
+    return Problem(
+        f"{gpus[row]} of its {jobs.gpus[row]} GPUs allocated; a rigid job gets all or none", row
+    )
+
+
+@njit(cache=True)
+def _first_wrong(gpus: Ints, wanted: Ints, least: Ints, most: Ints, code: Ints) -> int:
+    """The first row with part of a gang or no reason that there is; UNKNOWN without one."""
+    for row in range(len(gpus)):
+        is_part = gpus[row] != 0 and gpus[row] != wanted[row]
+        if gpus[row] < 0 or (is_part and most[row] == least[row]):
+            return row
+        if code[row] < 0 or code[row] > _LAST_CODE:
+            return row
+    return UNKNOWN
+
+
+def _wrong_groups(decision: Decision) -> Problem | None:
+    if decision.group is None:
+        return None
+    rows = np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0))
+    rows = rows[np.argsort(decision.group[rows], kind="stable")]
+    group, gpus = decision.group[rows], decision.gpus[rows]
+    thirds = rows[2:][group[2:] == group[:-2]]
+    unequal = rows[1:][(group[1:] == group[:-1]) & (gpus[1:] != gpus[:-1])]
+    for row in (*thirds.tolist(), *unequal.tolist()):
+        text = (
+            f"group={decision.group[row]}: two jobs of equally many GPUs can share them, no others"
+        )
+        return Problem(text, row)
+    return None
+
+
+def _wrong_places(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    problems = (_wrong_place(row, at, decision, snapshot) for row, at in decision.places.items())
+    return next(filter(None, problems), None)
+
+
+def _wrong_place(row: int, at: object, decision: Decision, snapshot: Snapshot) -> Problem | None:
+    if not isinstance(at, Placement):
+        return Problem(f"places[{row}] must be a Placement, not {_kind(at)}")
+    if not 0 <= row < len(snapshot.jobs):
+        return Problem(f"places[{row}]: there are {len(snapshot.jobs)} rows")
+    size, gpus = snapshot.cluster.size, decision.gpus[row]
+    if not all(0 <= machine < size for machine in at.machines):
+        return Problem(f"places: machines {at.machines}; there are {size}, from 0", row)
+    if len(at.machines) != len(at.counts) or sum(at.counts) != gpus:
+        text = f"places: {at.counts} GPUs on machines {at.machines}, but gpus says {gpus}"
+        return Problem(text, row)
+    return None
+
+
+def _wrong_memory(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    for name, values in decision.memory.items():
+        if name not in snapshot.memory:
+            return Problem(f"memory[{name!r}] is none of its memory_columns")
+        if np.shape(values) not in ((), (len(snapshot.jobs),)):
+            return Problem(
+                f"memory[{name!r}] has {np.size(values)} rows for {len(snapshot.jobs)} jobs"
+            )
+    return None
