@@ -27,14 +27,9 @@ def problem_of(decision: object, snapshot: Snapshot) -> Problem | None:
     """What is wrong with a policy's decision; None if nothing is."""
     if not isinstance(decision, Decision) or not isinstance(decision.reasons, Reasons):
         return _wrong_type(decision)
-    size = len(snapshot.jobs)
-    for name, column in _columns(decision):
-        if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
-            return Problem(f"{name} must be a NumPy array of whole numbers, not {_kind(column)}")
-        if column.shape != (size,):
-            return Problem(f"{name} has {column.size} rows for {size} jobs; give one for each")
     return (
-        _wrong_time(decision, snapshot)
+        _wrong_columns(decision, snapshot.jobs.gpus.shape)
+        or _wrong_time(decision, snapshot)
         or _wrong_rows(decision, snapshot)
         or _wrong_groups(decision)
         or _wrong_places(decision, snapshot)
@@ -63,6 +58,15 @@ def _columns(decision: Decision) -> Iterator[tuple[str, Any]]:
     for name in ("workers", "servers", "share", "group"):
         if (column := getattr(decision, name)) is not None:
             yield name, column
+
+
+def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> Problem | None:
+    for name, column in _columns(decision):
+        if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
+            return Problem(f"{name} must be a NumPy array of whole numbers, not {_kind(column)}")
+        if column.shape != shape:
+            return Problem(f"{name} has {column.size} rows for {shape[0]} jobs; give one for each")
+    return None
 
 
 def _wrong_time(decision: Decision, snapshot: Snapshot) -> Problem | None:
@@ -118,6 +122,8 @@ def _wrong_groups(decision: Decision) -> Problem | None:
 
 
 def _wrong_places(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    if not decision.places:
+        return None
     problems = (_wrong_place(row, at, decision, snapshot) for row, at in decision.places.items())
     return next(filter(None, problems), None)
 
@@ -137,11 +143,12 @@ def _wrong_place(row: int, at: object, decision: Decision, snapshot: Snapshot) -
 
 
 def _wrong_memory(decision: Decision, snapshot: Snapshot) -> Problem | None:
+    shape = snapshot.jobs.gpus.shape
     for name, values in decision.memory.items():
         if name not in snapshot.memory:
             return Problem(f"memory[{name!r}] is none of its memory_columns")
-        if np.shape(values) not in ((), (len(snapshot.jobs),)):
-            return Problem(
-                f"memory[{name!r}] has {np.size(values)} rows for {len(snapshot.jobs)} jobs"
-            )
+        if not isinstance(values, np.ndarray) or values.dtype.kind != "i":
+            return Problem(f"memory[{name!r}] must be an array of whole numbers")
+        if values.shape != shape:
+            return Problem(f"memory[{name!r}] has {values.size} rows for {shape[0]} jobs")
     return None

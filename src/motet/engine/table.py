@@ -15,7 +15,7 @@ from motet.domain.snapshot import JobTable
 Ints = NDArray[np.int64]
 JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
 _FIRST_CAPACITY = 256
-_MOST_KEPT_VIEWS = 256
+_MOST_KEPT_VIEWS = 1024
 
 
 class _Views:
@@ -44,7 +44,6 @@ class ActiveTable:
         for name, value in others.items():
             self._template[self._index[name]] = value
         self._rows: dict[int, int] = {}
-        self._now: _Views | None = None
         self._hold(np.zeros((len(self._index), _FIRST_CAPACITY), dtype=np.int64))
 
     def __len__(self) -> int:
@@ -96,7 +95,7 @@ class ActiveTable:
         for name, value in values.items():
             self._data[self._index[name], row] = value
         self._rows[values["number"]] = row
-        self._now = None
+        self._look()
 
     def remove(self, number: int) -> None:
         """A job leaves."""
@@ -104,25 +103,22 @@ class ActiveTable:
         if row != last:
             self._data[:, row] = self._data[:, last]
             self._rows[int(self._data[self._index["number"], row])] = row
-        self._now = None
+        self._look()
 
     def _hold(self, data: Ints) -> None:
         """From now on the rows are in `data`."""
         self._data, self._seen_data = data, read_only(data)
         self._views_by_size: dict[int, _Views] = {}
-        self._now = None
+        self._look()
 
-    @property
-    def _views(self) -> _Views:
-        """Of the present rows. They are kept, as there are often as many jobs again."""
-        if self._now is None:
-            size, kept = len(self._rows), self._views_by_size
-            if size not in kept:
-                if len(kept) == _MOST_KEPT_VIEWS:
-                    kept.clear()
-                kept[size] = self._views_of(size)
-            self._now = kept[size]
-        return self._now
+    def _look(self) -> None:
+        """At the present rows. Views are kept, as there are often as many jobs again."""
+        size, kept = len(self._rows), self._views_by_size
+        if size not in kept:
+            if len(kept) == _MOST_KEPT_VIEWS:
+                kept.clear()
+            kept[size] = self._views_of(size)
+        self._views = kept[size]
 
     def _views_of(self, size: int) -> _Views:
         seen = self._seen_data[:, :size]
