@@ -83,7 +83,8 @@ def _wrong_rows(decision: Decision, snapshot: Snapshot) -> Problem | None:
     if decision.used_gpus > snapshot.gpu_count:
         return Problem(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
     code = decision.reasons.code
-    row = int(_first_wrong(gpus, jobs.gpus, jobs.min_workers, jobs.max_workers, code))
+    least, most = jobs.min_workers, jobs.max_workers
+    row = int(_first_wrong(gpus, jobs.gpus, least, most, code, _LAST_CODE))
     if row == UNKNOWN:
         return None
     if not 0 <= code[row] <= _LAST_CODE:
@@ -94,13 +95,15 @@ def _wrong_rows(decision: Decision, snapshot: Snapshot) -> Problem | None:
 
 
 @njit(cache=True)
-def _first_wrong(gpus: Ints, wanted: Ints, least: Ints, most: Ints, code: Ints) -> int:
+def _first_wrong(
+    gpus: Ints, wanted: Ints, least: Ints, most: Ints, code: Ints, last_code: int
+) -> int:
     """The first row with part of a gang or no reason that there is; UNKNOWN without one."""
     for row in range(len(gpus)):
         is_part = gpus[row] != 0 and gpus[row] != wanted[row]
         if gpus[row] < 0 or (is_part and most[row] == least[row]):
             return row
-        if code[row] < 0 or code[row] > _LAST_CODE:
+        if code[row] < 0 or code[row] > last_code:
             return row
     return UNKNOWN
 
