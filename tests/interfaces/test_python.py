@@ -66,3 +66,11 @@ def test_under_another_placement_yarn_does_not_insist_on_few_machines() -> None:
         counted = simulate(SPREAD, "2x4", "yarn-cs", placement=placement)
         assert counted.jobs["start_time"].tolist() == [0, 0, 0]
         assert counted.summary["params"]["consolidate"] is False
+
+
+def test_what_a_notebook_shows_of_a_trace_and_a_result_is_a_line(tmp_path: Path) -> None:
+    trace = load_trace(write_trace(tmp_path / "jobs.csv", QUEUE_OF_THREE))
+    result = simulate(trace, "1x2", "fifo")
+    assert repr(trace).startswith("<Trace: 3 jobs, ")
+    assert repr(trace.workload).startswith("<Workload: 3 jobs, ")
+    assert repr(result) == "<SimulationResult: fifo, seed 0, 3 of 3 jobs finished>"

@@ -79,6 +79,9 @@ def parameters_of(policy: type[Policy]) -> tuple[Field[Any], ...]:
     return fields(policy)  # type: ignore[arg-type]
 
 
+_DESCRIBED = {int: "a whole number", float: "a number", bool: "true or false"}
+
+
 def _parsed(key: str, text: str, wanted: Any) -> Any:
     """`text` as the type that the field has: a number, one of some words, or a list of numbers."""
     try:
@@ -91,8 +94,7 @@ def _parsed(key: str, text: str, wanted: Any) -> Any:
             return {"true": True, "false": False}[text.lower()]
         return wanted(text)
     except (ValueError, KeyError):
-        described = getattr(wanted, "__name__", str(wanted))
-        raise BadInput(f"--set {key}={text}: not a {described}") from None
+        raise BadInput(f"--set {key}={text}: give {_DESCRIBED.get(wanted, 'numbers')}") from None
 
 
 def _listed(text: str) -> list[str]:

@@ -41,8 +41,8 @@ class Gandiva:
     memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN, "shuns_company": 0}
 
     def __post_init__(self) -> None:
-        if not 0 < self.quantum_s < float("inf"):
-            raise BadInput(f"quantum_s={self.quantum_s}: give seconds above 0")
+        if not 1e-6 <= self.quantum_s < float("inf"):
+            raise BadInput(f"quantum_s={self.quantum_s}: give seconds, at least 0.000001")
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """At the end of a slice those who waited longest go first; in between, who runs goes on."""

@@ -63,8 +63,8 @@ class TiresiasLas:
             raise BadInput(f"promote_knob={self.promote_knob}: give a number above 0, or inf")
         if not 0 <= self.quantum_s < float("inf"):
             raise BadInput(f"quantum_s={self.quantum_s}: give seconds, not below 0")
-        if not 0 < self.clock_s < float("inf"):
-            raise BadInput(f"clock_s={self.clock_s}: give seconds above 0")
+        if not 1e-6 <= self.clock_s < float("inf"):
+            raise BadInput(f"clock_s={self.clock_s}: give seconds, at least 0.000001")
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Everybody who fits, queue by queue."""

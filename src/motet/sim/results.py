@@ -42,6 +42,11 @@ class SimulationResult:
     wall_s: float
     sweep: Sweep | None = None
 
+    def __repr__(self) -> str:
+        jobs, done = self.outcome.workload, self.outcome.is_finished
+        finished = f"{done.sum():,} of {len(jobs):,} jobs finished"
+        return f"<SimulationResult: {self.policy}, seed {self.seed}, {finished}>"
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The run's entry in the document that `motet simulate --json` prints."""

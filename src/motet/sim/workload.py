@@ -73,6 +73,9 @@ class Workload:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return f"<Workload: {len(self):,} jobs, {self.gpus.sum():,} GPUs asked for in all>"
+
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     """Orders "job-9" before "job-10"."""

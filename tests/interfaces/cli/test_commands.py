@@ -27,7 +27,7 @@ def test_help_lists_every_command_with_a_line_about_it() -> None:
         assert line.endswith(".")
 
 
-@pytest.mark.parametrize("group", [(), ("app",)])
+@pytest.mark.parametrize("group", [(), ("app",), ("policy",), ("trace",)])
 def test_a_group_without_a_command_is_asked_for_help(group: tuple[str, ...]) -> None:
     assert output_of(*group) == output_of(*group, "--help")
 

@@ -56,7 +56,8 @@ class LazyGroup(HelpfulGroup):
 )
 @click.version_option(package.__version__, message="motet %(version)s")
 def motet(**_: Any) -> None:
-    """Train machine-learning models on elastic parameter servers.
+    """Train many machine-learning models on one cluster, and find out which scheduler serves them
+    best.
 
     Start here:
 
@@ -64,4 +65,6 @@ def motet(**_: Any) -> None:
       motet demo                       four real models at once, in about a minute
       motet train mlr --data digits    one model, on data that is already on this machine
       motet app list                   what can be trained
+      motet simulate --trace tiresias-480 --cluster 15x4 --policy yarn-cs,tiresias-las
+                                       two schedulers, replayed in seconds
     """

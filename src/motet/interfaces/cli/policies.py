@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.interfaces.cli.group import HelpfulGroup
 from motet.interfaces.cli.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [name for name in built_in_policies() if name.startswith(incomplete)]
 
 
-@click.group("policy", short_help="List the scheduling policies and their parameters.")
+@click.group(
+    "policy", cls=HelpfulGroup, short_help="List the scheduling policies and their parameters."
+)
 def policy() -> None:
     """What decides which job gets which GPUs, and with which parameters."""
 

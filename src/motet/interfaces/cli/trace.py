@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.interfaces.cli.group import HelpfulGroup
 from motet.interfaces.cli.option_groups import (
     DescribedArgument,
     SectionedCommand,
@@ -53,7 +54,7 @@ throughputs_option = input_option(
 )
 
 
-@click.group("trace", short_help="Describe, convert and generate logs of jobs.")
+@click.group("trace", cls=HelpfulGroup, short_help="Describe, convert and generate logs of jobs.")
 def trace() -> None:
     """Look at logs of jobs, convert them to Motet's CSV, or make new ones.
 

@@ -55,3 +55,6 @@ class Trace:
     notices: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     more: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Trace: {len(self.workload):,} jobs, {self.format}, sha256 {self.sha256[:12]}>"
