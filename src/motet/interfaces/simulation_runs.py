@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import active_children, get_context
@@ -208,10 +209,11 @@ def _scoreboard(runs: int) -> Iterator[tuple[Path, NDArray[np.int64]]]:
 
 
 def _run_numbered(number: int, run: Run, scoreboard: Path) -> SimulationResult:
-    """In a process of the pool."""
+    """In a process of the pool. What a policy prints there must not come between results."""
     scores = np.memmap(scoreboard, dtype=np.int64, mode="r+")
 
     def report(finished: int) -> None:
         scores[number] = finished
 
-    return run_one(run.experiment, run.scenario, report, run.log)
+    with redirect_stdout(sys.stderr):
+        return run_one(run.experiment, run.scenario, report, run.log)

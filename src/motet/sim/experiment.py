@@ -45,6 +45,12 @@ COMMON_SETTINGS = {
 """Settings that every policy takes, with their defaults; a policy may prefer another placement."""
 
 
+_ILP_IS_SLOW = (
+    "placement=ilp solves an integer program for every start: minutes for a hundred jobs; it is "
+    "there to judge other placements by"
+)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """`policy`: a name or `./file.py`; `settings`: its parameters and the common ones, as text.
@@ -84,6 +90,19 @@ class Experiment:
     def draws_lots(self) -> bool:
         """Whether the seed makes a difference."""
         return self._common()["placement"] == "random"
+
+    def notices(self, cluster: Cluster) -> tuple[str, ...]:
+        """What people should know of this run before they wait for it."""
+        placement = self._common()["placement"]
+        found = [_ILP_IS_SLOW] if placement == "ilp" else []
+        known = {kind for _, kind in self._profiles().alone}
+        types = {name for name in cluster.type_names if name.lower() not in {*known, "gpu"}}
+        if types and placement != "count":
+            found.append(
+                f"no speeds are known for GPUs of type {', '.join(sorted(types))}: taken to be as "
+                f"fast as the fastest (known: {', '.join(sorted(known))}; more with --profiles)"
+            )
+        return tuple(found)
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""

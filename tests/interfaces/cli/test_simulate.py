@@ -454,3 +454,28 @@ def test_a_sweep_in_which_nobody_waits_is_drawn(trace: Path, tmp_path: Path) -> 
     idle = {"cluster": "4x2", "policies": "tiresias-las", "sweeps": ("promote_knob=1:2",)}
     run(flags(trace, **idle, out=tmp_path / "out"))
     assert (tmp_path / "out" / "sweep_promote_knob.png").stat().st_size > 1000
+
+
+def test_what_a_policy_prints_does_not_disturb_the_document(trace: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    talkative = LAZY_POLICY.replace("nothing = np", "print('hello'); nothing = np", 1)
+    mine.write_text(f"{talkative}print('loaded')\n")
+    for processes in ("1", "2"):
+        ended = run_motet(
+            *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", f"{mine},fifo"),
+            *("--jobs", processes, "--json"),
+        )
+        assert len(json.loads(ended.out)["runs"]) == 2
+        assert "hello" in ended.err
+        assert "loaded" in ended.err
+
+
+def test_types_of_gpus_without_measurements_are_pointed_out(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = tmp_path / "cluster.csv"
+    cluster.write_text("count,gpus,type\n1,2,V100\n1,2,V10O\n")
+    run(flags(trace, cluster=str(cluster), settings=()))
+    assert "no speeds are known for GPUs of type V10O" in capsys.readouterr().err
+    run(flags(trace, settings=("placement=ilp",)))
+    assert "solves an integer program" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,11 +61,17 @@ def run(flags: SimulateFlags) -> None:
     """Simulate as the flags say and print the result. Raises MotetError."""
     if flags.log_decisions and flags.out is None:
         raise BadInput("--log-decisions needs --out DIR, the folder that the log is written to")
+    with redirect_stdout(sys.stderr):  # What a policy of one's own prints is not the result.
+        trace, cluster, results = _simulate(flags)
+    _show(flags, trace, cluster, results)
+
+
+def _simulate(flags: SimulateFlags) -> tuple[Trace, Cluster, list[SimulationResult]]:
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
     found = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
     trace = found[wanted[0].seed]
-    _tell(flags, trace, wanted)
+    _tell(flags, trace, wanted, cluster)
     names = _run_names(wanted)
     folder = _folder(flags, names, wanted)
     with TemporaryDirectory(prefix="motet-decisions-") as scratch:
@@ -75,7 +81,7 @@ def run(flags: SimulateFlags) -> None:
         with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
             results = run_all(runs, flags.processes, report, keeper.keep)
         keeper.finish()
-    _show(flags, trace, cluster, results)
+    return trace, cluster, results
 
 
 class _Keeper:
@@ -169,11 +175,14 @@ def _seeds(flags: SimulateFlags) -> list[int]:
     return seeds
 
 
-def _tell(flags: SimulateFlags, trace: Trace, wanted: Sequence[Experiment]) -> None:
+def _tell(
+    flags: SimulateFlags, trace: Trace, wanted: Sequence[Experiment], cluster: Cluster
+) -> None:
     """What people should know before they wait."""
     if flags.quiet:
         return
-    for notice in trace.notices:
+    of_runs = (notice for experiment in wanted for notice in experiment.notices(cluster))
+    for notice in dict.fromkeys((*trace.notices, *of_runs)):
         click.echo(notice, err=True)
     seeds = {experiment.seed for experiment in wanted}
     if len(seeds) > 1 and not (flags.is_drawn or any(each.draws_lots for each in wanted)):
