@@ -68,11 +68,8 @@ class SpeedModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SameEverywhere:
-    """Placement does not matter; every preemption costs the same."""
-
-    cost_us: int = 0
+class MachinesDoNotMatter:
+    """Full speed wherever a job runs; two that share GPUs have half of them each."""
 
     def speed(self, model: int, placement: Placement) -> int:
         """See SpeedModel."""
@@ -83,6 +80,13 @@ class SameEverywhere:
         """See SpeedModel."""
         del model, other, placement
         return 0.5
+
+
+@dataclass(frozen=True)
+class SameEverywhere(MachinesDoNotMatter):
+    """Placement does not matter; every preemption costs the same."""
+
+    cost_us: int = 0
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
         """See SpeedModel."""

@@ -35,9 +35,9 @@ from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
+from motet.sim.simulation import FULL_SPEED, MachinesDoNotMatter
 
 Ints = NDArray[np.int64]
-FULL_SPEED = 10_000
 _SHARING_LOSS = 0.95
 _SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
 _RACK_SLOWDOWN = 0.2
@@ -132,15 +132,5 @@ class ProfiledSpeeds:
         return UNKNOWN_MODEL if model == UNKNOWN else self._models[model]
 
 
-class ProfiledRestarts(ProfiledSpeeds):
+class ProfiledRestarts(MachinesDoNotMatter, ProfiledSpeeds):
     """Placement does not matter, but a preemption costs what the profiles say."""
-
-    def speed(self, model: int, placement: Placement) -> int:
-        """See SpeedModel."""
-        del model, placement
-        return FULL_SPEED
-
-    def shared(self, model: int, other: int, placement: Placement) -> float:
-        """See SpeedModel."""
-        del model, other, placement
-        return 0.5

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich import box
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.text import Text
 from motet.interfaces.cli.demo_jobs import PreparedJob
 from motet.interfaces.cli.demo_references import Comparison
 from motet.interfaces.cli.demo_samples import sample_panel
+from motet.report.fitting_table import result_table
 from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import bytes_text, duration_text, number_text
 from motet.report.train_document import TrainDocument
@@ -47,17 +47,9 @@ def demo_summary(results: Sequence[DemoResult]) -> RenderableType:
 
 def results_table(results: Sequence[DemoResult]) -> Table:
     """A row per job."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        collapse_padding=True,
-        show_edge=False,
-        pad_edge=False,
-        header_style=QUIET_STYLE,
-        caption=f"alone: {_references(results)}",
-        caption_justify="left",
-        caption_style=QUIET_STYLE,
-    )
+    table = result_table()
+    table.caption = f"alone: {_references(results)}"
+    table.caption_justify, table.caption_style = "left", QUIET_STYLE
     for heading, justify in COLUMNS:
         table.add_column(heading, justify=justify, no_wrap=True)
     for result in results:

@@ -54,6 +54,15 @@ throughputs_option = input_option(
 )
 
 
+target_argument = click.argument(
+    "target",
+    metavar="OUT",
+    cls=DescribedArgument,
+    type=path_type,
+    describe="The CSV to write; gzipped if it ends in .gz, '-' is stdout.",
+)
+
+
 @click.group("trace", cls=HelpfulGroup, short_help="Describe, convert and generate logs of jobs.")
 def trace() -> None:
     """Look at logs of jobs, convert them to Motet's CSV, or make new ones.
@@ -117,13 +126,7 @@ def describe(
 
 @trace.command("convert", cls=SectionedCommand, short_help="Write a trace as Motet's CSV.")
 @click.argument("source", metavar="IN", cls=DescribedArgument, type=path_type, describe="A trace.")
-@click.argument(
-    "target",
-    metavar="OUT",
-    cls=DescribedArgument,
-    type=path_type,
-    describe="The CSV to write; gzipped if it ends in .gz, '-' is stdout.",
-)
+@target_argument
 @format_option
 @skip_option
 @throughputs_option
@@ -147,13 +150,7 @@ def convert(
 
 
 @trace.command("generate", cls=SectionedCommand, short_help="Make up a trace, from a seed.")
-@click.argument(
-    "target",
-    metavar="OUT",
-    cls=DescribedArgument,
-    type=path_type,
-    describe="The CSV to write; gzipped if it ends in .gz, '-' is stdout.",
-)
+@target_argument
 @recipe_option(
     "--jobs", type=int, default=480, show_default=True, metavar="N", help="How many jobs."
 )
