@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "motet.interfaces.cli.compare:compare",
     "policy": "motet.interfaces.cli.policies:policy",
     "trace": "motet.interfaces.cli.trace:trace",
+    "testbed": "motet.interfaces.cli.testbed:testbed",
     "completion": "motet.interfaces.cli.completion:completion",
 }
 

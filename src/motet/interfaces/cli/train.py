@@ -69,7 +69,11 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="Machines that host a server. With neither role given, every machine hosts both.",
 )
 @cluster_option(
-    "--address", metavar="A", help="Join this Ray cluster instead of starting one here."
+    "--address",
+    envvar="MOTET_ADDRESS",
+    show_envvar=True,
+    metavar="A",
+    help="Join this Ray cluster instead of starting one here.",
 )
 @cluster_option(
     "--port",

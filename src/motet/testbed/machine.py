@@ -1,0 +1,175 @@
+"""The machine that carries the testbed: the only module that runs commands and kills processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from motet.domain.errors import BadInput, MotetError
+from motet.testbed.cgroups import ControlGroups, FileWrite, find_control_groups
+
+NAMESPACES = Path("/run/netns")
+PROCESSES = Path("/proc")
+TOOLS = ("ip", "tc")
+COMMAND_TIMEOUT_S = 60.0
+KILL_TIMEOUT_S = 20.0
+_PAUSE_S = 0.02
+
+
+def require_testbed_machine() -> ControlGroups:
+    """The control groups of this machine. Raises BadInput if no testbed can be made here."""
+    if sys.platform != "linux":
+        raise BadInput(f"a testbed needs Linux, this is {sys.platform}; run it in a Linux machine")
+    if os.geteuid() != 0:
+        raise BadInput(
+            "a testbed needs root, for network namespaces and control groups; run it with sudo"
+        )
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise BadInput(
+            f"a testbed needs the program(s) {' and '.join(missing)}; install them with "
+            "'apt-get install iproute2' or the like"
+        )
+    return find_control_groups((PROCESSES / "mounts").read_text(encoding="utf-8"))
+
+
+def run(command: Sequence[str]) -> str:
+    """What the command prints. Raises MotetError with what it complains of."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MotetError(f"'{' '.join(command)}' cannot be run: {error}") from error
+    if done.returncode:
+        reason = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+        raise MotetError(f"'{' '.join(command)}' failed: {reason}{_remedy(reason)}")
+    return done.stdout
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], log_file: Path
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own, so that no terminal's signal reaches it."""
+    with log_file.open("ab") as log:
+        return subprocess.Popen(
+            command,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def write(writes: Iterable[FileWrite]) -> None:
+    """Write into control files, in order. Raises MotetError."""
+    for it in writes:
+        try:
+            it.path.write_text(it.text, encoding="ascii")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise MotetError(
+                f"{it.path}: {it.text!r} cannot be written: {reason}{_remedy(reason)}"
+            ) from error
+
+
+def make_folders(folders: Iterable[Path]) -> None:
+    """Make those that are not there. Raises MotetError."""
+    for folder in folders:
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise MotetError(f"{folder}: cannot be made: {reason}{_remedy(reason)}") from error
+
+
+def remove_groups(folders: Iterable[Path]) -> None:
+    """Remove control groups whose processes have ended, once the kernel lets them go."""
+    deadline_s = time.monotonic() + KILL_TIMEOUT_S
+    for folder in folders:
+        while folder.is_dir():
+            try:
+                folder.rmdir()
+            except OSError as error:
+                if time.monotonic() > deadline_s:
+                    raise MotetError(f"{folder}: cannot be removed: {error.strerror}") from error
+                time.sleep(_PAUSE_S)
+
+
+def namespaces() -> list[str]:
+    """Names of all network namespaces that have one."""
+    return [path.name for path in NAMESPACES.iterdir()] if NAMESPACES.is_dir() else []
+
+
+def members(files: Iterable[Path]) -> set[int]:
+    """Processes of control groups; of those that are gone, none."""
+    found: set[int] = set()
+    for file in files:
+        with contextlib.suppress(OSError):
+            found.update(map(int, file.read_text(encoding="ascii").split()))
+    return found - {0}
+
+
+def inhabitants(labels: Iterable[str]) -> set[int]:
+    """Processes in these network namespaces, whatever control group they are in."""
+    wanted = {_identity(NAMESPACES / label) for label in labels} - {None}
+    if not wanted:
+        return set()
+    numbers = [int(folder.name) for folder in PROCESSES.iterdir() if folder.name.isdigit()]
+    return {it for it in numbers if _identity(PROCESSES / str(it) / "ns" / "net") in wanted}
+
+
+def kill(files: Sequence[Path], labels: Sequence[str]) -> int:
+    """Kill all members and inhabitants until none is left; how many there were.
+
+    Raises MotetError if one does not go away.
+    """
+    killed: set[int] = set()
+    deadline_s = time.monotonic() + KILL_TIMEOUT_S
+    while living := (members(files) | inhabitants(labels)) - {os.getpid()}:
+        if time.monotonic() > deadline_s:
+            raise MotetError(f"process(es) {sorted(living)} do not die; try again in a while")
+        for number in living:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        killed |= living
+        time.sleep(_PAUSE_S)
+    return len(killed)
+
+
+def program_of(process: int) -> str:
+    """The name of a process's program; empty if it has ended."""
+    try:
+        return (PROCESSES / str(process) / "comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def number_in(file: Path) -> int:
+    """The number in a control file; 0 if there is none."""
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _remedy(reason: str) -> str:
+    if "not permitted" in reason or "ermission denied" in reason or "Read-only" in reason:
+        return "; in a container, run it with --privileged"
+    return ""

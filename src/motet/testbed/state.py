@@ -1,0 +1,118 @@
+"""What is known of a testbed between two commands: one JSON file, replaced as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from motet.domain.errors import MotetError, NotFound
+from motet.testbed.hosts import Blueprint, Host, Limits
+from motet.testbed.layout import HOME, Layout
+
+VERSION = 1
+LOCK_TIMEOUT_S = 180.0
+_PAUSE_S = 0.05
+
+
+@dataclass(frozen=True)
+class State:
+    """What was asked for. `is_complete`: False while it is built, and if that was cut off."""
+
+    blueprint: Blueprint
+    is_complete: bool
+
+    def encode(self) -> str:
+        """The file's text."""
+        fields = {"version": VERSION, "is_complete": self.is_complete}
+        return json.dumps(fields | asdict(self.blueprint), indent=1) + "\n"
+
+    @classmethod
+    def decode(cls, text: str) -> State:
+        """The inverse of `encode`. Raises ValueError, KeyError or TypeError."""
+        fields = json.loads(text)
+        if fields["version"] != VERSION:
+            raise ValueError(f"version {fields['version']}, this Motet writes {VERSION}")
+        machines = tuple(
+            Host(it["number"], it["name"], Limits(**it["limits"])) for it in fields["machines"]
+        )
+        blueprint = Blueprint(
+            fields["name"], machines, fields["with_ray"], fields["object_store_bytes"]
+        )
+        return cls(blueprint, fields["is_complete"])
+
+
+def write_state(layout: Layout, state: State) -> None:
+    """Replace the file."""
+    draft = layout.state_file.with_suffix(".new")
+    draft.write_text(state.encode(), encoding="utf-8")
+    draft.replace(layout.state_file)
+
+
+def read_state(layout: Layout) -> State:
+    """What the file says. Raises NotFound, or MotetError when it cannot be understood."""
+    try:
+        return State.decode(layout.state_file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = known_names(layout.home)
+        others = f"there is {', '.join(known)}" if known else "there is none"
+        raise NotFound(
+            f"no testbed is called {layout.name!r} ({others}); start one with 'motet testbed up'"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MotetError(
+            f"{layout.state_file}: cannot be understood ({error}); remove the testbed with "
+            f"'motet testbed down --name {layout.name}'"
+        ) from error
+
+
+def known_names(home: Path = HOME) -> list[str]:
+    """Names of all testbeds of this machine, sorted."""
+    return sorted(file.parent.name for file in home.glob("*/state.json"))
+
+
+@contextlib.contextmanager
+def locked(layout: Layout, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """One command at a time changes a testbed; a killed one's lock is gone with it.
+
+    Nothing is locked where there is no folder. Raises MotetError after `timeout_s`.
+    """
+    try:
+        descriptor = os.open(layout.folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        _await_lock(descriptor, layout, time.monotonic() + timeout_s)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(layout: Layout) -> bool:
+    """Whether a command is changing the testbed right now."""
+    try:
+        with locked(layout, timeout_s=0.0):
+            return False
+    except MotetError:
+        return True
+
+
+def _await_lock(descriptor: int, layout: Layout, deadline_s: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                raise MotetError(
+                    f"another command is changing the testbed {layout.name!r}; wait for it or end "
+                    "it, then try again"
+                ) from None
+            time.sleep(_PAUSE_S)
+        else:
+            return
