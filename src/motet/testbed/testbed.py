@@ -99,9 +99,7 @@ class Testbed:
             chosen = read_state(self.layout).blueprint.select(words)
             if silently:
                 self._plug(chosen, is_up=False)
-            for host in chosen:
-                label = self.layout.label_of(host)
-                machine.kill(self.groups.members_files(label), [label])
+            self._kill(chosen)
         return chosen
 
     def start(self, words: Sequence[str]) -> list[Host]:
@@ -112,6 +110,7 @@ class Testbed:
             self._plug(chosen, is_up=True)
             if blueprint.with_ray:
                 dead = [host for host in chosen if not self._runs_ray(host)]
+                self._kill(dead)  # what a Ray node leaves when it gives up
                 for host in dead:
                     self._limit(replace(host, limits=replace(host.limits, cpus=None)))
                 self._start_ray(dead, blueprint.object_store_bytes)
@@ -191,6 +190,11 @@ class Testbed:
     def _plug(self, hosts: Sequence[Host], *, is_up: bool) -> None:
         for host in hosts:
             machine.run(network.link_command(self.layout, host, is_up=is_up))
+
+    def _kill(self, hosts: Sequence[Host]) -> None:
+        for host in hosts:
+            label = self.layout.label_of(host)
+            machine.kill(self.groups.members_files(label), [label])
 
     def _runs_ray(self, host: Host) -> bool:
         numbers = machine.members(self.groups.members_files(self.layout.label_of(host)))

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from motet.testbed.commands import entering, environment, start_ray
+from motet.testbed.hosts import FRONT_HOST, Host
+from motet.testbed.layout import Layout
+
+LAYOUT = Layout("t")
+HOST = Host(0, "m0")
+
+
+def test_a_process_joins_its_groups_before_it_enters_the_host() -> None:
+    shell, flag, script = entering(LAYOUT, HOST, [Path("/a b/procs")], ["echo", "it's"])
+    assert (shell, flag) == ("sh", "-c")
+    assert script.startswith("echo $$ > '/a b/procs' && exec ip netns exec motet-t.0 sh -c ")
+    assert script.endswith("""sh /run/motet/t/ray.m0 /run/motet/t/ray echo 'it'"'"'s'""")
+
+
+def test_a_process_that_cannot_join_its_group_does_not_run(tmp_path: Path) -> None:
+    missing = tmp_path / "gone" / "cgroup.procs"
+    command = entering(LAYOUT, HOST, [missing], ["touch", str(tmp_path / "ran")])
+    assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_environment_leads_to_this_testbeds_ray_and_to_no_other() -> None:
+    inherited = {"HOME": "/root", "RAY_ADDRESS": "elsewhere:1", "RAY_AUTH_TOKEN": "foreign"}
+    made = environment(LAYOUT, inherited)
+    assert made["HOME"] == "/root"
+    assert made["MOTET_ADDRESS"] == "10.77.0.254:6379"
+    assert made["RAY_AUTH_TOKEN_PATH"] == "/run/motet/t/token"
+    assert made.keys().isdisjoint({"RAY_ADDRESS", "RAY_AUTH_TOKEN"})
+
+
+def test_the_front_is_the_head_and_hosts_nobody() -> None:
+    head, node = start_ray(LAYOUT, FRONT_HOST, 10**8), start_ray(LAYOUT, HOST, 10**8)
+    assert {"--head", "--num-cpus=0", "--node-ip-address=10.77.0.254"} <= set(head)
+    assert {"--address=10.77.0.254:6379", "--node-ip-address=10.77.0.1"} <= set(node)
+    assert "--head" not in node
