@@ -83,11 +83,11 @@ class RayCluster:
                 f"--address {address}: the Ray cluster there refuses ({first_line}); its token "
                 "must be in ~/.ray/auth_token or RAY_AUTH_TOKEN, and both must run the same Ray"
             ) from error
-        nodes = [node for node in ray.nodes() if node["Alive"]]
-        if len(nodes) < machines:
+        nodes = _hosting_nodes()
+        if nodes < machines:
             ray.shutdown()
             raise BadInput(
-                f"--machines {machines}: the Ray cluster at {address} has {len(nodes)} node(s); "
+                f"--machines {machines}: the Ray cluster at {address} has {nodes} node(s); "
                 "lower --machines or add nodes"
             )
         return cls(machines, ray.util.get_node_ip_address(), is_embedded=False)
@@ -125,7 +125,9 @@ class RayCluster:
             gang.leave(machines)
             if isinstance(error, RayActorError):
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
-            raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
+            raise JobFailed(
+                f"executors of {job} did not start: {_brief(error)}{self._scarcity()}"
+            ) from error
         return {
             number: _RayExecutor(number, actor, endpoint, gang)
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
@@ -134,6 +136,16 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
+
+    def _scarcity(self) -> str:
+        """What to say if hosts have gone, so that executors have no place to start."""
+        nodes = self._machine_count if self._is_embedded else _hosting_nodes()
+        if nodes >= self._machine_count:
+            return ""
+        return (
+            f"; {nodes} of {self._machine_count} machines are left in the Ray cluster: add nodes, "
+            "or lower --machines and go on with --resume"
+        )
 
     def _gang_for(self, job: str, machines: Sequence[int]) -> _Gang:
         """Places for these machines: those that the job holds already, or new ones.
@@ -286,6 +298,11 @@ class _RayExecutor:
 def _end(actor: Any) -> None:
     with contextlib.suppress(Exception):
         ray.kill(actor)
+
+
+def _hosting_nodes() -> int:
+    """Nodes that take executors; a head that only coordinates has no CPU to give."""
+    return sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in ray.nodes())
 
 
 def _keep_ray_quiet() -> None:

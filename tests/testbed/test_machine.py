@@ -1,0 +1,52 @@
+"""What a machine must have, and what it says when it does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import BadInput, MotetError
+from motet.testbed import machine
+from motet.testbed.cgroups import FileWrite
+
+
+def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(BadInput, match="needs Linux, this is darwin"):
+        machine.require_testbed_machine()
+
+
+def test_another_user_than_root_is_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(BadInput, match=r"needs root.*run it with sudo"):
+        machine.require_testbed_machine()
+
+
+def test_missing_programs_are_named_with_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda tool: None)
+    with pytest.raises(BadInput, match="ip and tc; install them with 'apt-get install iproute2'"):
+        machine.require_testbed_machine()
+
+
+def test_a_command_that_fails_is_quoted_with_its_complaint() -> None:
+    with pytest.raises(MotetError, match=r"^'ls /nonexistent' failed: ls: .*No such file"):
+        machine.run(["ls", "/nonexistent"])
+
+
+def test_a_program_that_is_not_there_is_one_error() -> None:
+    with pytest.raises(MotetError, match="'no-such-program' cannot be run"):
+        machine.run(["no-such-program"])
+
+
+def test_a_control_file_that_refuses_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MotetError, match=r"gone/cpu.max: 'max' cannot be written: No such file"):
+        machine.write([FileWrite(tmp_path / "gone" / "cpu.max", "max")])
+
+
+def test_nothing_is_killed_where_nothing_is(tmp_path: Path) -> None:
+    assert machine.kill([tmp_path / "cgroup.procs"], ["motet-none.0"]) == 0

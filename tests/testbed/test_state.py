@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import MotetError, NotFound
+from motet.testbed.hosts import Blueprint, HostType, Limits, machines_of
+from motet.testbed.layout import Layout
+from motet.testbed.state import State, is_locked, known_names, locked, read_state, write_state
+
+
+def layout_in(home: Path, name: str = "t") -> Layout:
+    layout = Layout(name, home)
+    layout.folder.mkdir()
+    return layout
+
+
+def state(name: str = "t") -> State:
+    types = [HostType("fast", 1, Limits(0.4, 10**8, 10**9)), HostType("slow", 2, Limits())]
+    return State(Blueprint(name, machines_of(types), with_ray=False), is_complete=True)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    layout = layout_in(tmp_path)
+    write_state(layout, state())
+    assert read_state(layout) == state()
+
+
+def test_a_testbed_that_is_not_there_is_not_found_and_the_others_are_named(tmp_path: Path) -> None:
+    write_state(layout_in(tmp_path, "other"), state("other"))
+    assert known_names(tmp_path) == ["other"]
+    with pytest.raises(NotFound, match=r"no testbed is called 't' \(there is other\)"):
+        read_state(Layout("t", tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 99}', '{"version": 1}'])
+def test_a_file_that_cannot_be_understood_says_how_to_go_on(tmp_path: Path, text: str) -> None:
+    layout = layout_in(tmp_path)
+    layout.state_file.write_text(text)
+    with pytest.raises(MotetError, match="remove the testbed with 'motet testbed down --name t'"):
+        read_state(layout)
+
+
+def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
+    layout = layout_in(tmp_path)
+    with locked(layout):
+        assert is_locked(layout)
+    assert not is_locked(layout)
+
+
+def test_where_nothing_is_nothing_is_locked(tmp_path: Path) -> None:
+    with locked(Layout("t", tmp_path)):
+        assert not is_locked(Layout("t", tmp_path))
