@@ -10,6 +10,7 @@ from motet.apps import APPLICATIONS
 from motet.datasets.builtin.catalogue import known_names
 from motet.datasets.formats.format import Format
 from motet.datasets.formats.recognition import FORMATS
+from motet.interfaces.cli.testbed import testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -33,6 +34,11 @@ def test_every_data_set_name_is_in_the_data_reference(name: str) -> None:
 def test_every_application_is_in_the_readme_and_the_reference(name: str) -> None:
     assert f"`{name}`" in page("README.md")
     assert f"motet app describe {name}\n" in page("docs/reference/apps.md")
+
+
+@pytest.mark.parametrize("name", testbed.commands)
+def test_every_command_of_the_testbed_is_in_its_reference(name: str) -> None:
+    assert f"motet testbed {name}" in page("docs/reference/testbed.md")
 
 
 @pytest.mark.parametrize("layer", ["runtime", "transport"])

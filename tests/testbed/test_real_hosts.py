@@ -29,7 +29,8 @@ from testbed_hosts import (
     said_on,
 )
 
-pytestmark = pytest.mark.testbed
+# Where the module's testbed cannot be made, no test of it makes one.
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("bed")]
 
 LIMITS = Limits(cpus=0.5, bandwidth_bps=20_000_000, memory_bytes=200_000_000)
 

@@ -21,6 +21,8 @@ TOOLS = ("ip", "tc")
 COMMAND_TIMEOUT_S = 60.0
 KILL_TIMEOUT_S = 20.0
 _PAUSE_S = 0.02
+# "Busy": a control group that holds processes, as a container's own does, can have no children.
+_SIGNS_OF_A_CONTAINER = ("not permitted", "permission denied", "read-only", "resource busy")
 
 
 def require_testbed_machine() -> ControlGroups:
@@ -170,6 +172,8 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _remedy(reason: str) -> str:
-    if "not permitted" in reason or "ermission denied" in reason or "Read-only" in reason:
-        return "; in a container, run it with --privileged"
+    """What to say where a container keeps its root from what a testbed needs."""
+    lowered = reason.lower()
+    if any(sign in lowered for sign in _SIGNS_OF_A_CONTAINER):
+        return "; in a container, run it with --privileged --cgroupns=host"
     return ""

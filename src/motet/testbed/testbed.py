@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -229,6 +230,11 @@ def _await_start(log: Path, process: subprocess.Popen[bytes]) -> None:
         raise JobFailed(
             f"Ray did not start within {RAY_START_TIMEOUT_S:.0f} s: {_last_words(log)}"
         ) from None
+    if code == -signal.SIGKILL:
+        raise JobFailed(
+            "Ray was killed while it started, as happens where memory is short: give each host "
+            "--memory 512mb or more, and the machine enough for all of them"
+        )
     if code:
         raise JobFailed(f"Ray did not start (exit status {code}): {_last_words(log)}")
 

@@ -124,7 +124,8 @@ def set_limits(hosts: tuple[str, ...], name: str, **limits: str | None) -> None:
       motet testbed set m3 --cpus 0.05
       motet testbed set all --bandwidth 20mbit
     """
-    _report("changed", _testbed(name).change(hosts, _required_limits(**limits)))
+    wanted = _required_limits(**limits)
+    _report("changed", _testbed(name).change(hosts, wanted))
 
 
 @testbed.command(short_help="Kill everything on hosts.")
@@ -173,7 +174,7 @@ def execute(host: str, command: tuple[str, ...], name: str) -> None:
 
     \b
     Examples:
-      motet testbed exec m0 -- ping -c 3 10.77.0.2
+      motet testbed exec m0 -- ip -stats link
       motet testbed exec front -- ip addr
     """
     _become(_testbed(name), host, command)
