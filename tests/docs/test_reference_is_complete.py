@@ -10,7 +10,7 @@ from motet.apps import APPLICATIONS
 from motet.datasets.builtin.catalogue import known_names
 from motet.datasets.formats.format import Format
 from motet.datasets.formats.recognition import FORMATS
-from motet.interfaces.cli.testbed import testbed
+from motet.interfaces.cli.testbed import testbed as group
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -36,7 +36,7 @@ def test_every_application_is_in_the_readme_and_the_reference(name: str) -> None
     assert f"motet app describe {name}\n" in page("docs/reference/apps.md")
 
 
-@pytest.mark.parametrize("name", testbed.commands)
+@pytest.mark.parametrize("name", group.commands)
 def test_every_command_of_the_testbed_is_in_its_reference(name: str) -> None:
     assert f"motet testbed {name}" in page("docs/reference/testbed.md")
 

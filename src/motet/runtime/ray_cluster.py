@@ -126,7 +126,7 @@ class RayCluster:
             if isinstance(error, RayActorError):
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
             raise JobFailed(
-                f"executors of {job} did not start: {_brief(error)}{self._scarcity()}"
+                f"executors of {job} did not start: {self._scarcity() or _brief(error)}"
             ) from error
         return {
             number: _RayExecutor(number, actor, endpoint, gang)
@@ -143,8 +143,8 @@ class RayCluster:
         if nodes >= self._machine_count:
             return ""
         return (
-            f"; {nodes} of {self._machine_count} machines are left in the Ray cluster: add nodes, "
-            "or lower --machines and go on with --resume"
+            f"{nodes} of {self._machine_count} machines are left in the Ray cluster; add nodes, or "
+            "lower --machines and go on with --resume"
         )
 
     def _gang_for(self, job: str, machines: Sequence[int]) -> _Gang:
