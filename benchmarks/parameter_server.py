@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.runtime.application import Application, ModelTable, Step
-from motet.runtime.executor import Assignment
+from motet.runtime.assignment import Assignment
 from motet.runtime.messages import ANY_CLOCK, Kind
 from motet.runtime.ownership import Ownership
 from motet.runtime.peers import ExecutorPeers
@@ -132,10 +132,10 @@ class Table:
             MODEL_TABLE, ModelTable(size_bytes // KB, (KB // 4,), np.dtype(np.float32))
         )
         ownership = Ownership.even(spec.block_count, [0])
-        sync = Synchronisation("bsp", 0, 1)
+        sync = Synchronisation("bsp", 0, ())
         self.executor.configure(
             Assignment(
-                0, Adding(), Schedule.of(1, 1, 1, 0), spec, sync, ownership, {0: endpoint}, None, 0
+                0, Adding(), Schedule.of(1, 1, 1, 0), spec, sync, ownership, {0: endpoint}, 0
             )
         )
         self.client = TableClient(spec, ownership, self.peers, 0, 7)

@@ -10,8 +10,9 @@ from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from motet.runtime.application import Application
+from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
-from motet.runtime.executor import Assignment, Executor, Outcome
+from motet.runtime.executor import Executor
 from motet.transport import Endpoint
 
 _FORK = multiprocessing.get_context("fork")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from motet.runtime.accumulator import Accumulator, Contribution, Place
 from motet.runtime.application import Step
-from motet.runtime.block import Accumulator, AppliedNumbers, Block, Contribution
+from motet.runtime.block import AppliedNumbers, Block
 
 Array = NDArray[Any]
 
@@ -73,9 +74,9 @@ def test_an_update_of_some_rows_leaves_the_others() -> None:
 def test_the_sum_has_the_same_bits_in_any_order_of_arrival(order: list[int]) -> None:
     parts = [contribution(value, value / 3) for value in (0.1, 1e16, -1e16, 0.7)]
     expected = ((parts[0].delta + parts[1].delta) + parts[2].delta) + parts[3].delta
-    accumulator = Accumulator((2,), np.dtype(np.float64), 4)
+    accumulator = Accumulator((2,), np.dtype(np.float64))
     for rank in order:
-        accumulator.add(rank, parts[rank])
+        accumulator.add(Place(rank, 4), parts[rank])
     assert accumulator.is_complete
     total, statistics = accumulator.take()
     assert total.tobytes() == expected.tobytes()
@@ -111,13 +112,12 @@ def test_an_update_that_failed_can_be_tried_again() -> None:
 
 def test_a_mini_batch_is_applied_once_every_worker_has_contributed() -> None:
     block = Block(np.zeros(1), add)
-    accumulator = Accumulator((1,), np.dtype(np.float64), 2)
-    assert not block.contribute(accumulator, 1, contribution(5.0), step(0))
-    assert not block.contribute(accumulator, 1, contribution(5.0), step(0))
+    assert not block.contribute(Place(1, 2), contribution(5.0), step(0))
+    assert not block.contribute(Place(1, 2), contribution(5.0), step(0))
     assert block.pin().tolist() == [0]
-    assert block.contribute(accumulator, 0, contribution(2.0), step(0))
+    assert block.contribute(Place(0, 2), contribution(2.0), step(0))
     assert block.pin().tolist() == [7]
-    assert not block.contribute(accumulator, 0, contribution(2.0), step(0))
+    assert not block.contribute(Place(0, 2), contribution(2.0), step(0))
     assert (block.pin().tolist(), block.clock) == ([7], 1)
 
 

@@ -36,8 +36,13 @@ class FakeGeneration:
         del epoch_count
         return np.zeros(1)
 
-    def read_state(self) -> Rows:
+    def read_state(self, epoch_count: int) -> Rows:
+        del epoch_count
         return NO_ROWS
+
+    def workers_at(self, clock: int) -> tuple[int, ...]:
+        del clock
+        return (0, 1)
 
     def summarise(self, model: Any, sums: Any) -> Evaluation:
         del model

@@ -28,6 +28,10 @@ def add_and_halve(values: Array, delta: Array, step: Step) -> None:
     values /= 2
 
 
+def as_one(blocks: list[Block], room: Array, update: Any = add_and_halve) -> Neighbours:
+    return Neighbours(blocks, [block.values for block in blocks], room, update)
+
+
 def laid_out() -> tuple[list[Block], Array]:
     room = np.zeros((sum(SIZES), 2))
     ends = np.cumsum(SIZES)
@@ -63,7 +67,7 @@ def test_updates_as_one_equal_updates_one_after_another(
 ) -> None:
     together, room = laid_out()
     apart, _ = laid_out()
-    neighbours = Neighbours(together, room, add_and_halve)
+    neighbours = as_one(together, room)
     pinned: list[tuple[Block, Array]] = []
     for numbers, amount, reader in steps:
         if reader.startswith("pin"):
@@ -82,7 +86,7 @@ def test_updates_as_one_equal_updates_one_after_another(
 
 def test_a_reader_of_all_never_sees_a_later_update() -> None:
     blocks, room = laid_out()
-    neighbours = Neighbours(blocks, room, add_and_halve)
+    neighbours = as_one(blocks, room)
     seen = neighbours.pin()
     assert seen is room
     assert not neighbours.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
@@ -94,7 +98,7 @@ def test_a_reader_of_all_never_sees_a_later_update() -> None:
 
 def test_after_the_reader_is_done_all_are_updated_in_place() -> None:
     blocks, room = laid_out()
-    neighbours = Neighbours(blocks, room, add_and_halve)
+    neighbours = as_one(blocks, room)
     neighbours.pin()
     neighbours.unpin()
     assert neighbours.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
@@ -103,7 +107,7 @@ def test_after_the_reader_is_done_all_are_updated_in_place() -> None:
 
 def test_a_pin_that_cannot_be_had_leaves_nothing_pinned() -> None:
     blocks, room = laid_out()
-    neighbours = Neighbours(blocks, room, add_and_halve)
+    neighbours = as_one(blocks, room)
     values = blocks[2].pin()
     blocks[2].update(CLIENT, 0, None, np.ones((SIZES[2], 2)), STEP)
     blocks[2].unpin(values)
@@ -118,8 +122,8 @@ def test_an_update_that_failed_releases_the_blocks_and_can_be_tried_again() -> N
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        Neighbours(blocks, room, failing).update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
-    again = Neighbours(blocks, room, add_and_halve)
+        as_one(blocks, room, failing).update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
+    again = as_one(blocks, room)
     assert again.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
 
 
@@ -129,7 +133,7 @@ def test_many_threads_that_repeat_each_other_apply_every_update_once() -> None:
     def add(values: Array, delta: Array, step: Step) -> None:
         values += delta
 
-    neighbours = Neighbours(blocks, room, add)
+    neighbours = as_one(blocks, room, add)
 
     def work() -> None:
         for number in range(200):

@@ -54,7 +54,7 @@ def add(values: Array, delta: Array, step: Step) -> None:
 
 def shard_of_two_keys() -> Shard:
     spec = TableSpec(MODEL_TABLE, ModelTable(2, (1,), np.dtype(np.float64)), block_count=1)
-    return Shard(spec, add, Synchronisation("bsp", 0, 1), Ownership.even(1, [0]), executor=0)
+    return Shard(spec, add, Synchronisation("bsp", 0, (0,)), Ownership.even(1, [0]), executor=0)
 
 
 def target(clock: int) -> Target:

@@ -12,71 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from motet.runtime.application import ModelTable, Step
-from motet.runtime.executor import Assignment, Executor
+from motet.runtime.application import ModelTable
 from motet.runtime.messages import Kind, Status
-from motet.runtime.ownership import Ownership
 from motet.runtime.peers import ExecutorPeers
-from motet.runtime.schedule import Schedule
-from motet.runtime.shard import Synchronisation
-from motet.runtime.table import MODEL_TABLE, TableSpec
 from motet.runtime.table_client import StaleGeneration, TableClient
-from motet.transport import Arena
-from toy_app import ToyRegression
+from table_on_executors import SECRET, TableOnExecutors
 
 Array = NDArray[Any]
-SECRET = b"s" * 32
-
-
-class Adding(ToyRegression):
-    """A table whose update function adds."""
-
-    def apply(self, values: Array, delta: Array, step: Step) -> None:
-        del step
-        values += delta
-
-
-class TableOnExecutors:
-    """One table on a few executors of this process."""
-
-    def __init__(self, model: ModelTable, executors: int = 3) -> None:
-        self.spec = TableSpec.of(MODEL_TABLE, model)
-        self.ownership = Ownership.even(self.spec.block_count, range(executors))
-        self.executors = [Executor(number, SECRET) for number in range(executors)]
-        self.endpoints = {e.number: e.endpoint for e in self.executors}
-        self.arena = Arena()
-        self._peers: list[ExecutorPeers] = []
-        self._clients = 0
-        self.configure(self.ownership, generation=0)
-
-    def configure(self, ownership: Ownership, generation: int) -> None:
-        for executor in self.executors:
-            executor.configure(
-                Assignment(
-                    generation=generation,
-                    app=Adding(),
-                    schedule=Schedule.of(1, 1, 1, 0),
-                    table=self.spec,
-                    sync=Synchronisation("bsp", 0, 1),
-                    ownership=ownership,
-                    endpoints=self.endpoints,
-                    rank=None,
-                    first_epoch=0,
-                )
-            )
-
-    def client(self, ownership: Ownership | None = None, generation: int = 0) -> TableClient:
-        peers = ExecutorPeers(self.endpoints, SECRET, self.arena)
-        self._peers.append(peers)
-        self._clients += 1
-        return TableClient(self.spec, ownership or self.ownership, peers, generation, self._clients)
-
-    def close(self) -> None:
-        for peers in self._peers:
-            peers.close()
-        for executor in self.executors:
-            executor.close()
-        self.arena.close()
 
 
 def table_of(partition: Any = "range", keys: int = 50, width: int = 3) -> TableOnExecutors:

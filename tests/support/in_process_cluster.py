@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from motet.runtime.application import Application
+from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
-from motet.runtime.executor import Assignment, Executor, Outcome
+from motet.runtime.executor import Executor
 from motet.transport import Endpoint
 
 

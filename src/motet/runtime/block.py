@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.runtime.accumulator import Accumulator, Contribution, PartialSum, Place
 from motet.runtime.application import Step
 
 Array = NDArray[Any]
@@ -43,88 +44,30 @@ class AppliedNumbers:
             self.below += 1
 
 
-@dataclass(frozen=True, eq=False)
-class Contribution:
-    """One worker's part of a mini-batch for one block; `rows` None: `delta` covers all rows.
+class Departed(Exception):
+    """The block has left for another owner."""
 
-    `delta` None: the worker had nothing for this block.
+
+@dataclass(eq=False)
+class BlockState:
+    """Everything of a block that travels with it.
+
+    `applied`: the updates of every client that it contains; `applied_clocks`: of every worker the
+    last mini-batch that was applied at once; `partial`: of a mini-batch under way.
     """
 
-    delta: Array | None
-    rows: RowIndices | None
-    statistics: tuple[float, ...]
-
-    def kept(self) -> Contribution:
-        """A copy that outlives the message it came in."""
-        delta = None if self.delta is None else self.delta.copy()
-        rows = None if self.rows is None else self.rows.copy()
-        return replace(self, delta=delta, rows=rows)
-
-
-class Accumulator:
-    """Sums the contributions of all workers to one mini-batch in the order of their ranks.
-
-    The canonical order makes a BSP run reproducible to the bit. A contribution that
-    arrives before its turn is kept.
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], worker_count: int) -> None:
-        self._sum = np.zeros(shape, dtype)
-        self._worker_count = worker_count
-        self._is_zero = True
-        self._next_rank = 0
-        self._early: dict[int, Contribution] = {}
-        self._statistics: tuple[float, ...] = ()
-
-    def add(self, rank: int, contribution: Contribution) -> None:
-        """Count `contribution`; a second one of the same rank changes nothing."""
-        if rank < self._next_rank or rank in self._early:
-            return
-        if rank > self._next_rank:
-            self._early[rank] = contribution.kept()
-            return
-        self._sum_up(contribution)
-        while (early := self._early.pop(self._next_rank, None)) is not None:
-            self._sum_up(early)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every worker has contributed."""
-        return self._next_rank == self._worker_count
-
-    def take(self) -> tuple[Array, tuple[float, ...]]:
-        """The sum and the summed statistics; valid until `reset`."""
-        return self._sum, self._statistics
-
-    def reset(self) -> None:
-        """Begin the next mini-batch."""
-        if not self._is_zero:
-            self._sum.fill(0)
-        self._is_zero, self._next_rank, self._statistics = True, 0, ()
-
-    def _sum_up(self, contribution: Contribution) -> None:
-        delta, rows = contribution.delta, contribution.rows
-        if delta is not None:
-            if rows is not None:
-                self._sum[rows] += delta
-            elif self._is_zero:
-                np.copyto(self._sum, delta)
-            else:
-                np.add(self._sum, delta, out=self._sum)
-            self._is_zero = False
-        self._statistics = _added(self._statistics, contribution.statistics)
-        self._next_rank += 1
-
-
-def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    """Element by element; a worker without instances in the mini-batch reports nothing."""
-    if not one or not other:
-        return one or other
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+    values: Array
+    clock: int
+    applied: dict[int, AppliedNumbers]
+    applied_clocks: dict[int, int]
+    partial: PartialSum
 
 
 class Block:
-    """Values of one block and everything that must travel with it when it moves."""
+    """Values of one block and everything that must travel with it when it moves.
+
+    Whoever wants to change a block that has left gets Departed; reading what it was is harmless.
+    """
 
     def __init__(
         self,
@@ -137,11 +80,10 @@ class Block:
         """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
-        While no writer had to make a copy, the values are where they first were (`first_values`).
-        `values`, `pins` and `applied_of` are for those who hold `lock`.
+        While no writer had to make a copy, the values are where they first were.
+        `values`, `pins`, `applied_of` and `require_here` are for those who hold `lock`.
         """
         self.values = values
-        self.first_values = values
         self._delta_shape = values.shape if delta_shape is None else delta_shape
         self._delta_dtype = values.dtype if delta_dtype is None else delta_dtype
         self._update = update
@@ -150,6 +92,8 @@ class Block:
         self._applied: dict[int, AppliedNumbers] = {}
         self._applied_clocks: dict[int, int] = {}
         self._scratch: Array | None = None
+        self._accumulator: Accumulator | None = None
+        self._has_departed = False
         self.clock = clock
 
     def pin(self) -> Array:
@@ -177,6 +121,7 @@ class Block:
     def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:
         """Replace values, exactly once per (client, number)."""
         with self.lock:
+            self.require_here()
             applied = self.applied_of(client)
             if not applied.has(number):
                 self._writable()[slice(None) if rows is None else rows] = values
@@ -187,6 +132,7 @@ class Block:
     ) -> None:
         """Run the update function on these rows, exactly once per (client, number)."""
         with self.lock:
+            self.require_here()
             applied = self.applied_of(client)
             if applied.has(number):
                 return
@@ -205,22 +151,23 @@ class Block:
         A worker's mini-batches reach a block in order, so its last clock tells what is new.
         """
         with self.lock:
+            self.require_here()
             if step.clock <= self._applied_clocks.get(rank, -1):
                 return
             self._apply(contribution, step)
             self._applied_clocks[rank] = step.clock
 
-    def contribute(
-        self, accumulator: Accumulator, rank: int, contribution: Contribution, step: Step
-    ) -> bool:
+    def contribute(self, place: Place, contribution: Contribution, step: Step) -> bool:
         """Count one worker's part of a BSP mini-batch; the last one applies the sum.
 
         Returns whether the mini-batch is now applied to this block. Duplicates change nothing.
         """
         with self.lock:
+            self.require_here()
             if step.clock < self.clock:
                 return False
-            accumulator.add(rank, contribution)
+            accumulator = self._sums()
+            accumulator.add(place, contribution)
             if not accumulator.is_complete:
                 return False
             delta, statistics = accumulator.take()
@@ -243,6 +190,40 @@ class Block:
             self._update(self._writable(), self._scratch, step)
         finally:
             self._scratch.fill(0)
+
+    # -- moving ------------------------------------------------------------------------------------
+
+    def depart(self) -> BlockState:
+        """Leave for another owner: nothing can change the block here any more."""
+        with self.lock:
+            self.require_here()
+            self._has_departed = True
+            sums = self._accumulator
+            partial = PartialSum(None, 0, 0, ()) if sums is None else sums.pack()
+            return BlockState(self.values, self.clock, self._applied, self._applied_clocks, partial)
+
+    def arrive(self, state: BlockState) -> None:
+        """Become the block that left elsewhere; `state.values` were taken over at construction."""
+        with self.lock:
+            self.clock = state.clock
+            self._applied, self._applied_clocks = state.applied, state.applied_clocks
+            self._sums().unpack(state.partial)
+
+    def resettle(self, room: Array) -> None:
+        """Move the values into `room` (same shape); readers keep what they have pinned."""
+        with self.lock:
+            np.copyto(room, self.values)
+            self.values, self.pins = room, 0
+
+    def require_here(self) -> None:
+        """Raises Departed."""
+        if self._has_departed:
+            raise Departed
+
+    def _sums(self) -> Accumulator:
+        if self._accumulator is None:
+            self._accumulator = Accumulator(self._delta_shape, self._delta_dtype)
+        return self._accumulator
 
     def applied_of(self, client: int) -> AppliedNumbers:
         applied = self._applied.get(client)

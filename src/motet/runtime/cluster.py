@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from motet.runtime.application import Application
-from motet.runtime.executor import Assignment, Outcome
+from motet.runtime.assignment import Assignment, Outcome
 from motet.transport import Endpoint
 
 
@@ -31,10 +31,6 @@ class Roles:
     def executors(self) -> list[int]:
         """Machines with a role."""
         return sorted({*self.workers, *self.servers})
-
-    def rank_of(self, executor: int) -> int | None:
-        """The executor's rank among the workers, or None."""
-        return self.workers.index(executor) if executor in self.workers else None
 
 
 class ExecutorHandle(Protocol):

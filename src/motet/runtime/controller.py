@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.errors import JobFailed
-from motet.runtime.executor import Outcome
+from motet.runtime.assignment import Outcome
 from motet.runtime.messages import Kind, Status, decode_json, encode_json
 from motet.transport import Endpoint, Request, Server
 
@@ -23,7 +23,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class WorkerReport:
-    """What one worker says about one epoch; `sums`: its evaluation sums."""
+    """What one worker says about one epoch.
+
+    `sums`: its evaluation sums, none for no instances. `first`: its first mini-batch of the epoch.
+    """
 
     generation: int
     rank: int
@@ -36,6 +39,7 @@ class WorkerReport:
     sums: Array
     batch_us: Array
     request: Request
+    first: int = 0
 
     def answer(self, directive: str) -> None:
         """Let the worker go on ("continue") or end ("stop")."""
@@ -109,4 +113,5 @@ def _worker_report(head: dict[str, Any], request: Request) -> WorkerReport:
         sums=values[: head["sums"]],
         batch_us=values[head["sums"] :],
         request=request,
+        first=head["first"],
     )

@@ -81,7 +81,7 @@ class EpochLoop:
             return self._worker_done(event)
         if isinstance(event, BatchProgress):
             self._observer.batch_done(event.epoch, event.batch, self._generation.batch_count)
-        elif isinstance(event, ExecutorEnded):
+        elif isinstance(event, ExecutorEnded) and not self._generation.is_expected(event.number):
             _judge(event)
         return None
 
@@ -94,9 +94,10 @@ class EpochLoop:
             return None
         by_rank = self._arrived.setdefault(report.epoch, {})
         by_rank[report.rank] = report
-        if len(by_rank) < self._options.workers:
+        workers = self._generation.workers_at((report.epoch + 1) * self._generation.batch_count - 1)
+        if not by_rank.keys() >= set(workers):
             return None
-        reports = [by_rank[rank] for rank in sorted(by_rank)]
+        reports = [by_rank[rank] for rank in workers]
         del self._arrived[report.epoch]
         final = self._end_epoch(reports)
         self._ended_epoch = report.epoch
@@ -114,7 +115,7 @@ class EpochLoop:
         is_last = self._is_last(epoch)
         if not is_last and not self._is_checkpoint(epoch):
             return None
-        state = self._generation.read_state()
+        state = self._generation.read_state(epoch + 1)
         checkpoint = Checkpoint(epoch + 1, model, state, tuple(self._progress.reports))
         if self._folder is not None:
             self._folder.write(checkpoint)
@@ -140,14 +141,15 @@ class EpochLoop:
         return until is not None and until.met([each.loss for each in self._progress.reports])
 
     def _summary(self, reports: list[WorkerReport], model: Array) -> EpochReport:
-        sums = np.sum([report.sums for report in reports], axis=0)
+        sums = np.sum([report.sums for report in reports if len(report.sums)], axis=0)
         evaluation = self._generation.summarise(model, sums)
         if not np.isfinite(evaluation.loss):
             raise JobFailed(
                 f"the loss became {evaluation.loss} in epoch {reports[0].epoch + 1}: training "
                 "diverged; lower the learning rate (--set learning_rate=...)"
             )
-        batch_us = np.max([report.batch_us for report in reports], axis=0)
+        # Who joined in mid-epoch says nothing about its beginning.
+        batch_us = np.max([np.pad(each.batch_us, (each.first, 0)) for each in reports], axis=0)
         return EpochReport(
             epoch=reports[0].epoch,
             loss=evaluation.loss,

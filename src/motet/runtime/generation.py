@@ -5,19 +5,29 @@ lost.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from motet.runtime.application import Application, Evaluation
+from motet.runtime.assignment import CONTROLLER, Assignment, Outcome
 from motet.runtime.checkpoint import Checkpoint, merged_state
 from motet.runtime.cluster import ExecutorHandle, Roles
-from motet.runtime.executor import CONTROLLER, Assignment, Outcome
+from motet.runtime.data_blocks import FROM_THE_START
+from motet.runtime.layout import Layout
 from motet.runtime.local import deal_blocks
-from motet.runtime.messages import Kind, decode_json, decode_rows, encode_json, encode_rows
+from motet.runtime.messages import (
+    Kind,
+    decode_json,
+    decode_rows,
+    encode_json,
+    encode_owners,
+    encode_rows,
+)
 from motet.runtime.ownership import Ownership
 from motet.runtime.peers import ExecutorPeers
 from motet.runtime.rows import Rows
@@ -25,13 +35,14 @@ from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
 from motet.runtime.table import TableSpec
 from motet.runtime.table_client import TableClient
-from motet.transport import Arena, Endpoint
+from motet.transport import Arena, Call, Endpoint
 
 Array = NDArray[Any]
 
 
 # A dead executor is noticed by its process's end, so there is no point in calling it for long.
 _RETRY_FOR_S = 5.0
+_CONTROL_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,10 @@ class JobPlan:
     sync: Synchronisation
 
 
+def _ignore(number: int, outcome: Outcome | None) -> None:
+    del number, outcome
+
+
 class Generation:
     """The controller's connections to the executors of one generation."""
 
@@ -52,20 +67,27 @@ class Generation:
         self,
         number: int,
         plan: JobPlan,
+        layout: Layout,
         handles: Mapping[int, ExecutorHandle],
         controller: Endpoint,
         secret: bytes,
     ) -> None:
         self.number = number
+        """`layout`: what the executors begin with."""
         self._plan = plan
+        self._layout = layout
         self._handles = dict(handles)
         self._endpoints = {i: handle.endpoint() for i, handle in handles.items()}
         self._controller = controller
         self._arena = Arena()
         self._peers = ExecutorPeers(self._endpoints, secret, self._arena, retry_for_s=_RETRY_FOR_S)
-        self._model_owners = Ownership.even(plan.table.block_count, plan.roles.servers)
         client = int.from_bytes(os.urandom(4), "little") << 32
-        self._client = TableClient(plan.table, self._model_owners, self._peers, number, client)
+        self._reading = threading.Lock()
+        self._dismissed: set[int] = set()
+        self._workers: list[tuple[int, tuple[int, ...]]] = []
+        self._first_epoch = 0
+        self._on_end: Callable[[int, Outcome | None], None] = _ignore
+        self._client = TableClient(plan.table, layout.model, self._peers, number, client)
 
     @property
     def batch_count(self) -> int:
@@ -83,8 +105,10 @@ class Generation:
 
     def set_up(self, rows: Rows, start: Checkpoint) -> None:
         """Give every executor its part, its data blocks and its model blocks."""
-        for number, handle in self._handles.items():
-            handle.configure(self._assignment(number, start.epoch_count))
+        self._first_epoch = start.epoch_count
+        self._workers = [(0, self._layout.workers)]
+        for handle in self._handles.values():
+            handle.configure(self._assignment(self._layout, start.epoch_count))
         by_id = start.state.take(np.argsort(start.state.ids)).columns
         order = np.argsort(rows.ids)
         current = rows.take(order).with_columns(by_id)
@@ -93,51 +117,117 @@ class Generation:
 
     def start(self, on_end: Callable[[int, Outcome | None], None]) -> None:
         """Let every executor run."""
+        self._on_end = on_end
         for handle in self._handles.values():
             handle.run(on_end)
 
     def read_model(self, epoch_count: int) -> Array:
         """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
         clock = epoch_count * self._plan.schedule.batch_count
-        if self._plan.sync.consistency != "bsp":
-            return np.array(self._client.multi_get())
-        return np.array(self._client.read(self._client.batch_plan(None), clock, None)[0])
+        with self._reading:
+            if self._plan.sync.consistency != "bsp":
+                return np.array(self._client.multi_get())
+            return np.array(self._client.read(self._client.batch_plan(None), clock, None)[0])
 
-    def read_state(self) -> Rows:
-        """All instances' state columns, ordered by id; workers must be between epochs."""
+    def read_state(self, epoch_count: int) -> Rows:
+        """All instances' state columns after `epoch_count` epochs, ordered by id.
+
+        Workers must wait between epochs.
+        """
         parts = []
-        for number in self._plan.roles.workers:
-            reply = self._peers.connection(number).submit(Kind.READ_STATE, b"").wait()
+        for number in self.workers_at(epoch_count * self.batch_count - 1):
+            reply = self.ask(number, Kind.READ_STATE, {}).wait()
             parts.append(decode_rows(decode_json(reply.meta), memoryview(reply.payload)))
-        return merged_state(parts)
+        return merged_state([part for part in parts if len(part)])
+
+    # -- who is there ----------------------------------------------------------------------------
+
+    @property
+    def executors(self) -> list[int]:
+        """Those that take part now."""
+        return sorted(self._handles)
+
+    def workers_at(self, clock: int) -> tuple[int, ...]:
+        """Who computes a mini-batch; certain as soon as one of them has begun it."""
+        return next(workers for since, workers in reversed(self._workers) if since <= clock)
+
+    def set_workers(self, workers: tuple[int, ...], clock: int) -> None:
+        """Who computes from a mini-batch on that nobody has begun."""
+        self._workers.append((clock, workers))
+
+    def admit(self, handle: ExecutorHandle, layout: Layout) -> None:
+        """One more executor, without blocks and work; everybody is told its address."""
+        number = handle.number
+        self._endpoints[number] = handle.endpoint()
+        self._peers.meet({number: handle.endpoint()})
+        handle.configure(self._assignment(layout, self._first_epoch))
+        self._dismissed.discard(number)
+        known = [(number, handle.endpoint().encode())]
+        self.ask_all(Kind.MEET, {"endpoints": known})
+        self._handles[number] = handle
+        handle.run(self._on_end)
+
+    def dismiss(self, number: int) -> ExecutorHandle:
+        """An executor ends that nobody asks for anything any more."""
+        self._dismissed.add(number)
+        with self._reading:
+            handle = self._handles.pop(number)
+        self.ask(number, Kind.DISMISS, {}).wait(_CONTROL_TIMEOUT_S)
+        return handle
+
+    def is_expected(self, number: int) -> bool:
+        """Whether an executor may end: it was dismissed."""
+        return number in self._dismissed
+
+    # -- asking executors --------------------------------------------------------------------------
+
+    def ask(self, number: int, kind: Kind, fields: Mapping[str, Any], payload: bytes = b"") -> Call:
+        """Send a control message."""
+        meta = encode_json({"generation": self.number, **fields})
+        return self._peers.connection(number).submit(kind, meta, [payload])
+
+    def ask_all(self, kind: Kind, fields: Mapping[str, Any]) -> None:
+        """Send everybody a control message and wait until all have answered."""
+        calls = [self.ask(number, kind, fields) for number in self.executors]
+        for call in calls:
+            call.wait(_CONTROL_TIMEOUT_S)
+
+    def teach(self, ownership: Ownership) -> None:
+        """Tell everybody who owns the model's blocks."""
+        self._client.learn(ownership)
+        owners = encode_owners(self.number, ownership)
+        calls = [
+            self._peers.connection(number).submit(Kind.LEARN_OWNERS, owners)
+            for number in self.executors
+        ]
+        for call in calls:
+            call.wait(_CONTROL_TIMEOUT_S)
 
     def close(self) -> None:
         """Drop the controller's connections."""
         self._peers.close()
         self._arena.close()
 
-    def _assignment(self, executor: int, first_epoch: int) -> Assignment:
+    def _assignment(self, layout: Layout, first_epoch: int) -> Assignment:
         plan = self._plan
         return Assignment(
             generation=self.number,
             app=plan.app,
             schedule=plan.schedule,
             table=plan.table,
-            sync=plan.sync,
-            ownership=self._model_owners,
+            sync=replace(plan.sync, workers=layout.workers),
+            ownership=layout.model,
             endpoints={**self._endpoints, CONTROLLER: self._controller},
-            rank=plan.roles.rank_of(executor),
             first_epoch=first_epoch,
         )
 
     def _send_data(self, rows: Rows) -> None:
-        # A small mini-batch is a stretch of neighbouring blocks: dealt, it uses every worker.
-        owners = Ownership.dealt(self._plan.schedule.block_count, self._plan.roles.workers)
         calls = []
         for block, part in deal_blocks(rows, self._plan.schedule).items():
             described, arrays = encode_rows(part)
-            head = {"generation": self.number, "block": block, "arrays": described}
-            connection = self._peers.connection(int(owners.owners[block]))
-            calls.append(connection.submit(Kind.LOAD_ROWS, encode_json(head), arrays))
+            head = {"block": block, "clock": FROM_THE_START, "arrays": described}
+            meta = encode_json({"generation": self.number, **head})
+            connection = self._peers.connection(int(self._layout.data.owners[block]))
+            calls.append(connection.submit(Kind.LOAD_ROWS, meta, arrays))
         for call in calls:
             call.wait()

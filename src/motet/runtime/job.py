@@ -25,6 +25,7 @@ from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.generation import Generation, JobPlan
+from motet.runtime.layout import Layout
 from motet.runtime.local import DATA_BLOCKS
 from motet.runtime.options import Recovery, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.rows import Rows
@@ -65,6 +66,8 @@ class Job:
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
         self._handles: dict[int, ExecutorHandle] = {}
+        plan = self._plan
+        self._layout = Layout.even(plan.roles, plan.table.block_count, plan.schedule.block_count)
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
@@ -103,7 +106,9 @@ class Job:
         self, number: int, progress: Progress, folder: CheckpointFolder | None
     ) -> None:
         listening = self._controller.endpoint
-        generation = Generation(number, self._plan, self._handles, listening, self._secret)
+        generation = Generation(
+            number, self._plan, self._layout, self._handles, listening, self._secret
+        )
         try:
             self._observer.preparing("distributing data and model")
             generation.set_up(self._rows, progress.checkpoint)
@@ -135,7 +140,7 @@ class Job:
     # -- start and end ---------------------------------------------------------------------------
 
     def _launch_missing(self) -> None:
-        missing = [n for n in self._plan.roles.executors if n not in self._handles]
+        missing = [n for n in self._layout.executors if n not in self._handles]
         if missing:
             self._observer.preparing(f"starting {len(missing)} executors")
             self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
@@ -223,12 +228,13 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
             f"{batch_size or len(rows)} make {schedule.block_count} data blocks, one worker each; "
             "lower --workers or raise batch_size"
         )
+    roles = Roles.spread(options.machines, options.workers, options.servers)
     return JobPlan(
         app=app,
-        roles=Roles.spread(options.machines, options.workers, options.servers),
+        roles=roles,
         schedule=schedule,
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
-        sync=Synchronisation(options.consistency, options.staleness, options.workers),
+        sync=Synchronisation(options.consistency, options.staleness, roles.workers),
     )
 
 

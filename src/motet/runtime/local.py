@@ -66,7 +66,9 @@ class LocalTraining:
         self.model = LocalModel(app, app.initial_model(rows, seed))
         self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
         self._share = Share(app, self.schedule, deal_blocks(rows, self.schedule))
-        self._worker = Worker(app, self.schedule, self._share, self.model, monotonic_us)
+        self._worker = Worker(
+            app, self.schedule, lambda clock: self._share, self.model, monotonic_us
+        )
 
     def epochs(self, count: int, evaluate: bool = True) -> Iterator[EpochReport]:
         """Train `count` epochs, yielding after each; the loss is NaN unless `evaluate`."""
@@ -83,7 +85,7 @@ class LocalTraining:
     def _report(self, epoch: int, wall_s: float, log: SubtaskLog, evaluate: bool) -> EpochReport:
         loss, metrics = float("nan"), {}
         if evaluate:
-            sums = self._worker.evaluate()
+            sums = self._worker.evaluate(self._share)
             evaluation = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
             loss, metrics = evaluation.loss, dict(evaluation.metrics)
         busy = log.busy_us

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.runtime.accumulator import Place
 from motet.runtime.application import Step
+from motet.runtime.ownership import Ownership
 from motet.runtime.rows import Rows
 
 Array = NDArray[Any]
@@ -34,6 +36,16 @@ class Kind(IntEnum):
     READ_STATE = 11
     EPOCH_DONE = 20
     BATCH_DONE = 21
+    MEET = 30
+    LEARN_OWNERS = 31
+    MOVE_BLOCKS = 32
+    TAKE_BLOCK = 33
+    HOLD = 34
+    RELEASE = 35
+    CHANGE_WORK = 36
+    SET_WORKERS = 37
+    DISMISS = 38
+    SETTLE = 39
 
 
 class Status(IntEnum):
@@ -49,10 +61,12 @@ ANY_CLOCK = -1
 # A reply to a parked PULL carries the microseconds that it was parked.
 WAIT = struct.Struct("<Q")
 
+ALONE = Place(0, 1)
+
 ALL_ROWS = 0xFFFFFFFF
 
 _TARGET = struct.Struct("<IHxxQqII")
-_PUSH = struct.Struct("<iIIIIQqBxxxII")
+_PUSH = struct.Struct("<iHHIIIIQqBxxxII")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,20 +150,23 @@ def encode_target(
 class PushHead:
     """What a PUSH adds: whose part of which mini-batch it is.
 
-    `instances`: how many of the mini-batch's instances this worker computed; `is_last`: nothing
-    more of this mini-batch follows from this worker to this server.
+    `rank`: the worker's executor; `place`: among those who compute this mini-batch; `instances`:
+    how many of the mini-batch's instances this worker computed; `is_last`: nothing more of this
+    mini-batch follows from this worker to this server.
     """
 
     rank: int
     step: Step
     instances: int
     is_last: bool
+    place: Place = ALONE
 
     def encode(self) -> bytes:
         """Bytes for the wire."""
         step, statistics = self.step, self.step.statistics
         head = _PUSH.pack(
             self.rank,
+            *self.place,
             step.epoch,
             step.batch,
             step.batch_count,
@@ -166,10 +183,11 @@ class PushHead:
     def decode(cls, data: bytes | memoryview, offset: int, clock: int) -> Self:
         """From a PUSH's meta at `offset`."""
         fields = _PUSH.unpack_from(data, offset)
-        rank, epoch, batch, batch_count, instances, total, seed, is_last, own, count = fields
+        rank, position, workers, epoch, batch, batch_count = fields[:6]
+        instances, total, seed, is_last, own, count = fields[6:]
         statistics = struct.unpack_from(f"<{count}d", data, offset + _PUSH.size)
         step = Step(epoch, batch, batch_count, clock, instances, total, seed, statistics=statistics)
-        return cls(rank, step, own, bool(is_last))
+        return cls(rank, step, own, bool(is_last), Place(position, workers))
 
 
 def encode_json(value: Any) -> bytes:
@@ -180,6 +198,20 @@ def encode_json(value: Any) -> bytes:
 def decode_json(data: bytes | memoryview) -> Any:
     """The inverse of `encode_json`."""
     return json.loads(bytes(data))
+
+
+_GENERATION = struct.Struct("<I")
+
+
+def encode_owners(generation: int, ownership: Ownership) -> bytes:
+    """A LEARN_OWNERS' meta."""
+    return _GENERATION.pack(generation) + ownership.encode()
+
+
+def decode_owners(data: bytes | memoryview) -> tuple[int, Ownership]:
+    """The inverse of `encode_owners`."""
+    (generation,) = _GENERATION.unpack_from(data)
+    return generation, Ownership.decode(bytes(data)[_GENERATION.size :])
 
 
 def encode_rows(rows: Rows) -> tuple[list[dict[str, Any]], list[Array]]:

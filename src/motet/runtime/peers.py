@@ -29,7 +29,7 @@ class ExecutorPeers:
         shared_memory: bool = True,
     ) -> None:
         """`shared_memory`: use it with peers on this host (False: TCP with everybody)."""
-        self._endpoints = endpoints
+        self._endpoints = dict(endpoints)
         self._secret = secret
         self._arena = arena
         self._retry_for_s = retry_for_s
@@ -57,6 +57,15 @@ class ExecutorPeers:
                     shared_memory=self._shared_memory,
                 )
             return self._connections[executor]
+
+    def meet(self, endpoints: Mapping[int, Endpoint]) -> None:
+        """Executors that joined later; one that was started anew is reached at its new address."""
+        with self._lock:
+            changed = [n for n, endpoint in endpoints.items() if endpoint != self._endpoints.get(n)]
+            self._endpoints |= endpoints
+            former = [self._connections.pop(n) for n in changed if n in self._connections]
+        for connection in former:
+            connection.close()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array that peers on this host can fill directly."""

@@ -27,8 +27,9 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
+from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
-from motet.runtime.executor import Assignment, Executor, Outcome
+from motet.runtime.executor import Executor
 from motet.transport import Endpoint
 
 _CALL_TIMEOUT_S = 60.0

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from motet.runtime.accumulator import Place
 from motet.runtime.application import Batch, Step, Update
 from motet.runtime.messages import PushHead
 from motet.runtime.routes import KeyPlan
@@ -19,10 +20,11 @@ Array = NDArray[Any]
 class RemoteModel:
     """Pulls into one reused buffer; remembers how each mini-batch's keys are divided."""
 
-    def __init__(self, client: TableClient, rank: int, finished_clock: int) -> None:
+    def __init__(self, client: TableClient, rank: int, place: Place, finished_clock: int) -> None:
         """`finished_clock`: `pull_all` waits for every mini-batch before this one."""
         self._client = client
         self._rank = rank
+        self.place = place
         self._plans: dict[int, KeyPlan] = {}
         self._buffer: Array | None = None
         self.finished_clock = finished_clock
@@ -36,7 +38,7 @@ class RemoteModel:
         """Contribute `update` (None: this worker has no instances in the mini-batch)."""
         statistics = () if update is None else update.statistics
         step = replace(step, statistics=statistics)
-        head = PushHead(self._rank, step, len(batch.rows), is_last=True)
+        head = PushHead(self._rank, step, len(batch.rows), True, self.place)
         delta = None if update is None else update.delta
         return self._client.contribute(self._plan(batch), delta, head)
 
@@ -44,6 +46,10 @@ class RemoteModel:
         """The whole model, with every mini-batch before `finished_clock` in it."""
         plan = self._client.batch_plan(None)
         return self._client.read(plan, self.finished_clock, self._room(plan.length))[0]
+
+    def forget_batches(self) -> None:
+        """The worker's batches will be made anew."""
+        self._plans.clear()
 
     def _plan(self, batch: Batch) -> KeyPlan:
         plan = self._plans.get(id(batch))

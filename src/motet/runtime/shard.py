@@ -9,8 +9,7 @@ more than `staleness` mini-batches behind; under async it never is.
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.runtime.accumulator import Contribution
 from motet.runtime.application import Step
-from motet.runtime.block import Accumulator, Block, Contribution, UpdateFunction
-from motet.runtime.messages import ANY_CLOCK, WAIT, PushHead, Selection, Status, Target
-from motet.runtime.neighbours import Neighbours, Room
+from motet.runtime.block import Block, BlockState, Departed, UpdateFunction
+from motet.runtime.holdings import Holdings, Named
+from motet.runtime.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, Target
 from motet.runtime.options import Consistency
 from motet.runtime.ownership import Ownership
 from motet.runtime.subtask import monotonic_us
@@ -37,38 +37,15 @@ class Synchronisation:
 
     consistency: Consistency
     staleness: int
-    worker_count: int
-
-
-@dataclass(eq=False, slots=True)
-class _Named:
-    """The blocks that a request names, found once: the same workers name them again and again.
-
-    `neighbours`: the blocks as one, if they were laid out side by side.
-
-    `copy`: the shard's revision and its small values joined; one value, for threads share it.
-    """
-
-    version: int
-    numbers: NDArray[np.uint32]
-    pieces: list[tuple[int, NDArray[np.uint32] | None]]
-    blocks: list[Block]
-    row_count: int | None
-    is_small: bool
-    neighbours: Neighbours | None
-    copy: tuple[int, bytes] = (-1, b"")
+    workers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Parked:
     target: Target
-    named: _Named
+    named: Named
     request: Request
     since_us: int
-
-
-_MOST_NAMED = 4096
-_SMALL_BYTES = 16 << 10
 
 
 class Shard:
@@ -85,114 +62,146 @@ class Shard:
     ) -> None:
         """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
         self._spec = spec
-        self._update = update
         self._sync = sync
-        self._ownership = ownership
-        self._executor = executor
-        self._lock = threading.Lock()
+        self._holdings = Holdings(spec, update, ownership, executor, first_clock)
+        self._lock = self._holdings.lock
         self._revisions = itertools.count(1)
         self._revision = 0
         self._parked: list[_Parked] = []
-        self._named: dict[tuple[int, bytes], _Named] = {}
-        self._worker_clocks = np.full(sync.worker_count, first_clock, dtype=np.int64)
-        self._block_clocks = np.zeros(spec.block_count, dtype=np.int64)
-        self._blocks: dict[int, Block] = {}
-        self._accumulators: dict[int, Accumulator] = {}
-        mine = ownership.blocks_of(executor)
-        self._room = Room(mine, spec)
-        for number in mine:
-            self._add_block(number, update, first_clock)
+        self._worker_clocks = dict.fromkeys(sync.workers, first_clock)
+        self._block_clocks = np.full(spec.block_count, first_clock, dtype=np.int64)
 
     # -- requests ----------------------------------------------------------------------------------
 
+    def handle(self, request: Request, target: Target, offset: int) -> None:
+        """Answer a table request, now or later; the rest of its meta begins at `offset`."""
+        if request.kind == Kind.PULL:
+            self.pull(request, target)
+        elif request.kind == Kind.PUSH:
+            self.push(request, target, PushHead.decode(request.meta, offset, target.clock))
+        else:
+            client, numbers = _sequence(request.meta, offset, target)
+            apply = self.update if request.kind == Kind.UPDATE else self.put
+            apply(request, target, client, numbers)
+
     def pull(self, request: Request, target: Target) -> None:
         """Answer with the values, at once or when their mini-batch begins."""
-        named = self._find(request, target)
-        if named is None:
-            return
-        if not self._is_due(target, named):
-            with self._lock:
-                if not self._is_due(target, named):
-                    self._parked.append(_Parked(target, named, request, monotonic_us()))
-                    return
-        self._answer(request, named)
+        while (named := self._holdings.find(request, target)) is not None:
+            if self._is_due(target, named):
+                self._answer(request, named)
+                return
+            if self._park(request, target, named):
+                return
 
     def push(self, request: Request, target: Target, head: PushHead) -> None:
         """Count a worker's contribution; acknowledged once it is counted."""
-        named = self._find(request, target)
+        named = self._holdings.find(request, target)
         if named is None:
             return
         deltas = self._split(named.pieces, request.payload, is_delta=True)
-        committed = [
-            self._contribute(number, Contribution(delta, rows, head.step.statistics), head)
-            for (number, rows), delta in zip(named.pieces, deltas, strict=True)
-        ]
+        statistics = head.step.statistics
+        committed, has_moved = False, False
+        for block, (number, rows), delta in zip(named.blocks, named.pieces, deltas, strict=True):
+            try:
+                contribution = Contribution(delta, rows, statistics)
+                committed |= self._contribute(block, number, contribution, head)
+            except Departed:
+                has_moved = True
         if self._sync.consistency != "bsp":
             self._changed()
-        request.reply(Status.OK)
-        if any(committed) or (head.is_last and self._sync.consistency == "ssp"):
-            self._release_parked(head)
+        if has_moved:
+            self._holdings.redirect(request)
+        else:
+            request.reply(Status.OK)
+        if self._sync.consistency == "ssp" and not has_moved:
+            self._finished(head)
+        if committed or (head.is_last and self._sync.consistency == "ssp"):
+            self._release_parked()
 
     def update(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Run the update function on every named block, exactly once per (client, number)."""
-        named = self._find(request, target)
+        named = self._holdings.find(request, target)
         if named is None:
             return
         neighbours, whole = named.neighbours, self._values_in(request.payload, is_delta=True)
-        if neighbours is None or not neighbours.update(client, numbers, whole, _NO_STEP):
-            deltas = self._split(named.pieces, request.payload, is_delta=True)
-            for block, (_, rows), delta, number in zip(
-                named.blocks, named.pieces, deltas, numbers, strict=True
-            ):
-                if delta is not None:
-                    block.update(client, number, rows, delta, _NO_STEP)
+        try:
+            if neighbours is None or not neighbours.update(client, numbers, whole, _NO_STEP):
+                deltas = self._split(named.pieces, request.payload, is_delta=True)
+                for block, (_, rows), delta, number in zip(
+                    named.blocks, named.pieces, deltas, numbers, strict=True
+                ):
+                    if delta is not None:
+                        block.update(client, number, rows, delta, _NO_STEP)
+        except Departed:
+            self._changed()
+            self._holdings.redirect(request)
+            return
         self._changed()
         request.reply(Status.OK)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Replace values, exactly once per (client, number)."""
-        named = self._find(request, target)
+        named = self._holdings.find(request, target)
         if named is None:
             return
         values = self._split(named.pieces, request.payload, is_delta=False)
-        for block, (_, rows), new, number in zip(
-            named.blocks, named.pieces, values, numbers, strict=True
-        ):
-            if new is not None:
-                block.put(client, number, rows, new)
+        try:
+            for block, (_, rows), new, number in zip(
+                named.blocks, named.pieces, values, numbers, strict=True
+            ):
+                if new is not None:
+                    block.put(client, number, rows, new)
+        except Departed:
+            self._changed()
+            self._holdings.redirect(request)
+            return
         self._changed()
         request.reply(Status.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
-    def _contribute(self, number: int, contribution: Contribution, head: PushHead) -> bool:
-        block = self._blocks[number]
+    def _contribute(
+        self, block: Block, number: int, contribution: Contribution, head: PushHead
+    ) -> bool:
         if self._sync.consistency != "bsp":
             if not head.instances:
                 return False
             share = head.instances / max(head.step.instances, 1)
             block.contribute_now(head.rank, contribution, replace(head.step, share=share))
             return False
-        accumulator = self._accumulators[number]
-        if not block.contribute(accumulator, head.rank, contribution, head.step):
+        if not block.contribute(head.place, contribution, head.step):
             return False
         # First the revision: who sees the new clock must not be given a copy from before.
         self._changed()
-        self._block_clocks[number] = head.step.clock + 1
+        with self._lock:
+            # The block may have left and come back meanwhile.
+            self._block_clocks[number] = max(head.step.clock + 1, self._block_clocks[number])
         return True
 
-    def _is_due(self, target: Target, named: _Named) -> bool:
+    def _is_due(self, target: Target, named: Named) -> bool:
         if target.clock == ANY_CLOCK or self._sync.consistency == "async":
             return True
         if self._sync.consistency == "ssp":
-            return bool(target.clock - self._worker_clocks.min() <= self._sync.staleness)
+            slowest = min(self._worker_clocks.values(), default=target.clock)
+            return target.clock - slowest <= self._sync.staleness
         return bool((self._block_clocks[named.numbers] >= target.clock).all())
 
-    def _release_parked(self, head: PushHead) -> None:
+    def _park(self, request: Request, target: Target, named: Named) -> bool:
+        """Keep a pull until it is due; False when it is by now, or when blocks came or went."""
         with self._lock:
-            if head.is_last:
-                clock = max(head.step.clock + 1, int(self._worker_clocks[head.rank]))
+            if named.layout != self._holdings.layout or self._is_due(target, named):
+                return False
+            self._parked.append(_Parked(target, named, request, monotonic_us()))
+            return True
+
+    def _finished(self, head: PushHead) -> None:
+        if head.is_last and head.rank in self._worker_clocks:
+            with self._lock:
+                clock = max(head.step.clock + 1, self._worker_clocks[head.rank])
                 self._worker_clocks[head.rank] = clock
+
+    def _release_parked(self) -> None:
+        with self._lock:
             due: list[_Parked] = []
             waiting: list[_Parked] = []
             for entry in self._parked:
@@ -205,9 +214,83 @@ class Shard:
             except Exception as error:
                 entry.request.fail(error)
 
+    # -- moving ------------------------------------------------------------------------------------
+
+    @property
+    def block_numbers(self) -> list[int]:
+        """The blocks held here, ascending."""
+        return self._holdings.numbers
+
+    @property
+    def ownership(self) -> Ownership:
+        """The newest ownership table known here."""
+        return self._holdings.ownership
+
+    @property
+    def worker_clocks(self) -> dict[int, int]:
+        """How many mini-batches every worker has finished (SSP)."""
+        with self._lock:
+            return dict(self._worker_clocks)
+
+    def learn(self, ownership: Ownership) -> None:
+        """Take a newer ownership table; blocks that it gives to this executor may now arrive."""
+        self._holdings.learn(ownership)
+
+    def settle(self) -> None:
+        """Blocks have come and gone: lay those that are here side by side."""
+        self._holdings.settle()
+
+    def hand_over(
+        self, numbers: Sequence[int], ownership: Ownership
+    ) -> list[tuple[int, BlockState]]:
+        """Let go of blocks; from now on who asks for them is redirected."""
+        gone = set(numbers)
+        with self._lock:
+            leaving = self._holdings.let_go(numbers, ownership)
+            stranded = [e for e in self._parked if not gone.isdisjoint(e.named.numbers.tolist())]
+            self._parked = [entry for entry in self._parked if entry not in stranded]
+        for entry in stranded:
+            self._holdings.redirect(entry.request)
+        return [(number, block.depart()) for number, block in leaving.items()]
+
+    def take_in(
+        self, number: int, state: BlockState, version: int, worker_clocks: Mapping[int, int]
+    ) -> None:
+        """Own a block whose data have arrived, and answer those that waited for it.
+
+        `version`: of the ownership table of the move; a block that arrives twice changes nothing.
+        """
+        block = self._holdings.made_of(number, state)
+        self._changed()
+        with self._lock:
+            if not self._holdings.is_new(number, version):
+                return
+            for rank in self._worker_clocks.keys() & worker_clocks.keys():
+                clock = max(self._worker_clocks[rank], worker_clocks[rank])
+                self._worker_clocks[rank] = clock
+            self._block_clocks[number] = state.clock
+            queued = self._holdings.take_in(number, block, version)
+        for request in queued:
+            self._handle_again(request)
+        self._release_parked()
+
+    def set_workers(self, workers: Sequence[int], clock: int) -> None:
+        """These compute from now on; who is new begins with mini-batch `clock` (SSP)."""
+        with self._lock:
+            known = self._worker_clocks
+            self._worker_clocks = {rank: known.get(rank, clock) for rank in workers}
+        self._release_parked()
+
+    def _handle_again(self, request: Request) -> None:
+        try:
+            self.handle(request, *Target.decode(request.meta))
+        except Exception as error:
+            if not request.is_answered:
+                request.fail(error)
+
     # -- bytes -------------------------------------------------------------------------------------
 
-    def _answer(self, request: Request, named: _Named, meta: bytes = b"") -> None:
+    def _answer(self, request: Request, named: Named, meta: bytes = b"") -> None:
         if named.row_count is not None:
             request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
             return
@@ -223,7 +306,7 @@ class Shard:
         values = [values for _, values in pinned]
         request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
 
-    def _joined(self, named: _Named) -> bytes:
+    def _joined(self, named: Named) -> bytes:
         """Small values as one copy, made anew after the shard has changed.
 
         The revision is read before the values and set after they change, each time to a number it
@@ -239,7 +322,7 @@ class Shard:
     def _changed(self) -> None:
         self._revision = next(self._revisions)
 
-    def _gather(self, named: _Named, row_count: int) -> Array:
+    def _gather(self, named: Named, row_count: int) -> Array:
         model = self._spec.model
         out = np.empty((row_count, *model.value_shape), model.dtype)
         offset = 0
@@ -270,52 +353,6 @@ class Shard:
         values: Array = np.frombuffer(payload, dtype).reshape(-1, *shape)
         return values
 
-    # -- ownership -------------------------------------------------------------------------------
-
-    def _find(self, request: Request, target: Target) -> _Named | None:
-        """The named blocks, or None after answering that some of them are elsewhere."""
-        key = (target.row_count, target.selection)
-        named = self._named.get(key)
-        if named is not None and named.version == self._ownership.version:
-            return named
-        selection = Selection.decode(target.selection, target.block_count, target.row_count)
-        ownership = self._ownership
-        if not (ownership.owners[selection.blocks] == self._executor).all():
-            request.reply(Status.MOVED, ownership.encode())
-            return None
-        blocks = [self._blocks[number] for number in selection.blocks.tolist()]
-        named = _Named(
-            ownership.version,
-            selection.blocks,
-            selection.pieces(),
-            blocks,
-            None if selection.rows is None else len(selection.rows),
-            self._bytes_of(selection) <= _SMALL_BYTES,
-            self._neighbours(selection, blocks),
-        )
-        if len(self._named) >= _MOST_NAMED:
-            self._named.clear()
-        self._named[key] = named
-        return named
-
-    def _neighbours(self, selection: Selection, blocks: list[Block]) -> Neighbours | None:
-        stretch = self._room.stretch_of(selection.blocks.tolist())
-        if stretch is None or selection.rows is not None:
-            return None
-        return Neighbours(blocks, stretch, self._update)
-
-    def _bytes_of(self, selection: Selection) -> int:
-        rows = sum(self._spec.partition.rows_in(number) for number in selection.blocks.tolist())
-        return rows * self._spec.model.value_bytes
-
-    def _add_block(self, number: int, update: UpdateFunction, clock: int) -> None:
-        model = self._spec.model
-        values = self._room.values_of(number)
-        delta_shape, delta_dtype = self._spec.delta_block_shape(number), model.delta_value_dtype
-        self._blocks[number] = Block(values, update, delta_shape, delta_dtype, clock)
-        self._block_clocks[number] = clock
-        self._accumulators[number] = Accumulator(delta_shape, delta_dtype, self._sync.worker_count)
-
 
 _NO_STEP = Step(0, 0, 1, 0, 1, 1, 0)
 
@@ -323,3 +360,9 @@ _NO_STEP = Step(0, 0, 1, 0, 1, 1, 0)
 def _unpin(pinned: list[tuple[Block, Array]]) -> None:
     for block, values in pinned:
         block.unpin(values)
+
+
+def _sequence(meta: bytes, offset: int, target: Target) -> tuple[int, list[int]]:
+    client = int.from_bytes(meta[offset : offset + 8], "little")
+    numbers: list[int] = np.frombuffer(meta, np.uint64, target.block_count, offset + 8).tolist()
+    return client, numbers

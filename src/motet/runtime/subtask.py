@@ -44,8 +44,12 @@ class Subtask:
 
 @dataclass
 class SubtaskLog:
-    """Sums over the subtasks of an epoch, and each mini-batch's duration."""
+    """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
+    `first`: the first mini-batch of the epoch that this worker computed.
+    """
+
+    first: int = 0
     busy_us: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     payload_bytes: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     wait_us: int = 0

@@ -6,7 +6,8 @@ parameter servers (`table_client.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -56,17 +57,15 @@ class ModelPort(Protocol):
 class Share:
     """The instances that one worker holds, ordered so that a mini-batch is a contiguous slice."""
 
-    def __init__(self, app: Application, schedule: Schedule, blocks: dict[int, Rows]) -> None:
-        """`blocks`: data blocks by number, each with its instances in dealt order."""
+    def __init__(self, app: Application, schedule: Schedule, blocks: Mapping[int, Rows]) -> None:
+        """`blocks`: data blocks by number (maybe none), each with its instances in dealt order."""
         self._app = app
         self.block_numbers = sorted(blocks)
         positions = [schedule.block_positions(number) for number in self.block_numbers]
-        merged = np.concatenate(positions)
-        batches = schedule.batch_of(merged)
+        batches = schedule.batch_of(np.concatenate([_NO_POSITIONS, *positions]))
+        self._ends = np.cumsum([0, *map(len, positions)])
         self._order = np.argsort(batches, kind="stable")
-        self.rows = Rows.concatenate([blocks[number] for number in self.block_numbers]).take(
-            self._order
-        )
+        self.rows = _joined([blocks[number] for number in self.block_numbers]).take(self._order)
         bounds = np.searchsorted(batches[self._order], np.arange(schedule.batch_count + 1))
         self._bounds = [int(bound) for bound in bounds]
         self._batches: dict[int, Batch] = {}
@@ -79,6 +78,16 @@ class Share:
             self._batches[number] = self._app.make_batch(rows) if high > low else _empty(rows)
         return self._batches[number]
 
+    def blocks(self, columns: Iterable[str] | None = None) -> dict[int, Rows]:
+        """The data blocks as they are now, by number (copies); None: all columns."""
+        where = np.empty_like(self._order)
+        where[self._order] = np.arange(len(self._order))
+        rows = self.rows if columns is None else self.rows.select(columns)
+        return {
+            number: rows.take(where[low:high])
+            for number, (low, high) in zip(self.block_numbers, pairwise(self._ends), strict=True)
+        }
+
 
 class Worker:
     """Runs the mini-batches of one job's share of the data."""
@@ -87,34 +96,37 @@ class Worker:
         self,
         app: Application,
         schedule: Schedule,
-        share: Share,
+        share_at: Callable[[int], Share],
         model: ModelPort,
         now_us: Clock,
         on_batch: Callable[[int, int], None] | None = None,
     ) -> None:
+        """`share_at`: asked before each mini-batch, by its clock, what there is to compute."""
         self._app = app
         self._schedule = schedule
-        self._share = share
+        self._share_at = share_at
         self._model = model
         self._now_us = now_us
         self._on_batch = on_batch
 
-    def run_epoch(self, epoch: int) -> SubtaskLog:
-        """Train one epoch; returns the times and bytes of its subtasks."""
-        log = SubtaskLog()
-        for position, number in enumerate(self._schedule.order(epoch)):
+    def run_epoch(self, epoch: int, first: int = 0) -> SubtaskLog:
+        """Train one epoch from mini-batch `first` on; the times and bytes of its subtasks."""
+        log = SubtaskLog(first)
+        for position, number in enumerate(self._schedule.order(epoch)[first:], start=first):
             began = self._now_us()
-            self._run_batch(
-                self._share.batch(int(number)), self._step(epoch, position, number), log
-            )
+            step = self._step(epoch, position, number)
+            share = self._share_at(step.clock)
+            self._run_batch(share.batch(int(number)), step, log)
             log.batch_us.append(self._now_us() - began)
             if self._on_batch is not None:
                 self._on_batch(epoch, position)
         return log
 
-    def evaluate(self) -> Array:
-        """The application's evaluation sums over this worker's instances."""
-        return self._app.evaluate(self._share.rows, self._model.pull_all())
+    def evaluate(self, share: Share) -> Array:
+        """The application's evaluation sums over these instances; nothing for none."""
+        if not len(share.rows):
+            return np.empty(0)
+        return self._app.evaluate(share.rows, self._model.pull_all())
 
     def _run_batch(self, batch: Batch, step: Step, log: SubtaskLog) -> None:
         model, pulled = self._model.pull(batch, step)
@@ -136,6 +148,13 @@ class Worker:
             instance_count=schedule.instance_count,
             seed=schedule.seed,
         )
+
+
+_NO_POSITIONS = np.empty(0, dtype=np.int64)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    return Rows.concatenate(parts) if parts else Rows(np.empty(0, dtype=np.int64), {})
 
 
 def _empty(rows: Rows) -> Batch:

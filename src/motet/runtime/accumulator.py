@@ -1,0 +1,130 @@
+"""The sum of one mini-batch's contributions to one block, in canonical order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+RowIndices = NDArray[np.uint32]
+
+
+class Place(NamedTuple):
+    """A worker's place among the `worker_count` workers that compute a mini-batch.
+
+    Every contribution says how many there are: workers may come and go between mini-batches.
+    """
+
+    position: int
+    worker_count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """One worker's part of a mini-batch for one block; `rows` None: `delta` covers all rows.
+
+    `delta` None: the worker had nothing for this block.
+    """
+
+    delta: Array | None
+    rows: RowIndices | None
+    statistics: tuple[float, ...]
+
+    def kept(self) -> Contribution:
+        """A copy that outlives the message it came in."""
+        delta = None if self.delta is None else self.delta.copy()
+        rows = None if self.rows is None else self.rows.copy()
+        return replace(self, delta=delta, rows=rows)
+
+
+@dataclass(eq=False)
+class PartialSum:
+    """What an accumulator holds in the middle of a mini-batch.
+
+    `total` None: zeros. `early`: contributions before their turn, by position.
+    """
+
+    total: Array | None
+    next_position: int
+    worker_count: int
+    statistics: tuple[float, ...]
+    early: dict[int, Contribution] = field(default_factory=dict)
+
+
+class Accumulator:
+    """Sums the contributions of all workers to one mini-batch in the order of their positions.
+
+    The canonical order makes a BSP run reproducible to the bit. A contribution that
+    arrives before its turn is kept.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._sum = np.zeros(shape, dtype)
+        self._worker_count = 0
+        self._is_zero = True
+        self._next = 0
+        self._early: dict[int, Contribution] = {}
+        self._statistics: tuple[float, ...] = ()
+
+    def add(self, place: Place, contribution: Contribution) -> None:
+        """Count `contribution`; a second one of the same worker changes nothing."""
+        position, self._worker_count = place
+        if position < self._next or position in self._early:
+            return
+        if position > self._next:
+            self._early[position] = contribution.kept()
+            return
+        self._sum_up(contribution)
+        while (early := self._early.pop(self._next, None)) is not None:
+            self._sum_up(early)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every worker has contributed."""
+        return 0 < self._worker_count == self._next
+
+    def take(self) -> tuple[Array, tuple[float, ...]]:
+        """The sum and the summed statistics; valid until `reset`."""
+        return self._sum, self._statistics
+
+    def reset(self) -> None:
+        """Begin the next mini-batch."""
+        if not self._is_zero:
+            self._sum.fill(0)
+        self._is_zero, self._next, self._statistics = True, 0, ()
+
+    def pack(self) -> PartialSum:
+        """What has come in so far; the accumulator must not be used any more."""
+        total = None if self._is_zero else self._sum
+        return PartialSum(total, self._next, self._worker_count, self._statistics, self._early)
+
+    def unpack(self, partial: PartialSum) -> None:
+        """Go on where another accumulator was; its arrays become this one's."""
+        if partial.total is not None:
+            self._sum = partial.total
+        self._is_zero = partial.total is None
+        self._next, self._worker_count = partial.next_position, partial.worker_count
+        self._statistics, self._early = partial.statistics, partial.early
+
+    def _sum_up(self, contribution: Contribution) -> None:
+        delta, rows = contribution.delta, contribution.rows
+        if delta is not None:
+            if rows is not None:
+                self._sum[rows] += delta
+            elif self._is_zero:
+                np.copyto(self._sum, delta)
+            else:
+                np.add(self._sum, delta, out=self._sum)
+            self._is_zero = False
+        self._statistics = _added(self._statistics, contribution.statistics)
+        self._next += 1
+
+
+def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    """Element by element; a worker without instances in the mini-batch reports nothing."""
+    if not one or not other:
+        return one or other
+    return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,48 @@
+"""What the controller tells an executor to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from motet.runtime.application import Application
+from motet.runtime.ownership import Ownership
+from motet.runtime.schedule import Schedule
+from motet.runtime.shard import Synchronisation
+from motet.runtime.table import TableSpec
+from motet.transport import Endpoint
+
+CONTROLLER = -1
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """An executor's part of one generation of a job.
+
+    A generation ends when an executor is lost; its messages are refused in the next one.
+    An executor that `sync.workers` names begins as a worker.
+    """
+
+    generation: int
+    app: Application
+    schedule: Schedule
+    table: TableSpec
+    sync: Synchronisation
+    ownership: Ownership
+    endpoints: Mapping[int, Endpoint]
+    first_epoch: int
+
+    @property
+    def first_clock(self) -> int:
+        """The clock of the first mini-batch to train."""
+        return self.first_epoch * self.schedule.batch_count
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How `Executor.run` ended; `detail` (one line) explains everything but "finished"."""
+
+    kind: Literal["finished", "aborted", "failed"]
+    detail: str = ""
+    trace: str = ""

@@ -1,0 +1,82 @@
+"""The source's side of a move of model blocks.
+
+    controller ── MOVE_BLOCKS ─▶ source ── LEARN_OWNERS ─▶ destination   queues from now on
+                                 source    redirects from now on
+                                 source ── TAKE_BLOCK ───▶ destination   several at once
+    controller ◀────────── OK ── source    has freed the blocks
+    controller ── LEARN_OWNERS ─▶ everybody
+
+Ownership goes first, so a key is out of reach only while its own block travels.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from motet.domain.errors import JobFailed
+from motet.runtime.block_transfer import BlockTransfer
+from motet.runtime.messages import Kind, Status, encode_owners
+from motet.runtime.ownership import Ownership
+from motet.runtime.peers import ExecutorPeers
+from motet.runtime.shard import Shard
+from motet.runtime.subtask import monotonic_us
+from motet.runtime.table import MODEL_TABLE
+from motet.runtime.table_client import StaleGeneration
+from motet.transport import Call
+
+MOVE_TIMEOUT_S = 60.0
+_BLOCKS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMove:
+    """What a source is told: hand `blocks` to `destination`; `ownership` says so already."""
+
+    generation: int
+    blocks: Sequence[int]
+    destination: int
+    ownership: Ownership
+
+
+def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str, int]:
+    """Hand blocks over and wait until they are at the destination; the bytes and the time.
+
+    Blocks that have left already are passed over, so a move may be asked for again.
+    """
+    began_us, payload_bytes = monotonic_us(), 0
+    destination = peers.connection(move.destination)
+    owners = encode_owners(move.generation, move.ownership)
+    _finish(destination.submit(Kind.LEARN_OWNERS, owners))
+    held = set(shard.block_numbers)
+    leaving = [number for number in move.blocks if number in held]
+    under_way: deque[Call] = deque()
+    for number, state in shard.hand_over(leaving, move.ownership):
+        if len(under_way) == _BLOCKS_AT_ONCE:
+            _finish(under_way.popleft())
+        transfer = BlockTransfer(
+            move.generation,
+            MODEL_TABLE,
+            number,
+            move.ownership.version,
+            state,
+            shard.worker_clocks,
+        )
+        meta, arrays = transfer.encode()
+        payload_bytes += sum(array.nbytes for array in arrays)
+        under_way.append(destination.submit(Kind.TAKE_BLOCK, meta, arrays))
+    for call in under_way:
+        _finish(call)
+    moved_us = monotonic_us() - began_us
+    shard.settle()
+    return {"bytes": payload_bytes, "us": moved_us}
+
+
+def _finish(call: Call) -> None:
+    try:
+        reply = call.wait(MOVE_TIMEOUT_S)
+    except TimeoutError as error:
+        raise JobFailed(f"a block did not arrive within {MOVE_TIMEOUT_S:.0f} s: {error}") from error
+    if reply.status != Status.OK:
+        raise StaleGeneration("the job was reset while blocks moved")

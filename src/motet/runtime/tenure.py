@@ -1,0 +1,99 @@
+"""What an executor has as long as one assignment lasts."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from motet.runtime.assignment import Assignment
+from motet.runtime.block_mover import BlockMove, move_blocks
+from motet.runtime.data_blocks import DataBlocks
+from motet.runtime.errands import Errands
+from motet.runtime.ownership import Ownership
+from motet.runtime.peers import ExecutorPeers
+from motet.runtime.shard import Shard
+from motet.runtime.table_client import TableClient
+from motet.runtime.turnstile import Turnstile, WorkChange
+from motet.transport import Arena, Endpoint, Request
+
+
+class Tenure:
+    """One executor's part of one generation: its model blocks, its data, its connections.
+
+    `carriers`: connections for blocks that move, so that a mini-batch's requests do not stand
+    behind them.
+    """
+
+    def __init__(self, executor: int, assignment: Assignment, secret: bytes, arena: Arena) -> None:
+        self.executor = executor
+        self.assignment = assignment
+        self.number = assignment.generation
+        self.ended = threading.Event()
+        self.peers = ExecutorPeers(assignment.endpoints, secret, arena)
+        self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
+        self.data = DataBlocks(assignment.app, assignment.schedule)
+        self.turnstile = Turnstile(assignment.first_clock)
+        self.is_worker = executor in assignment.sync.workers
+        self.shard = Shard(
+            assignment.table,
+            assignment.app.apply,
+            assignment.sync,
+            assignment.ownership,
+            executor,
+            assignment.first_clock,
+        )
+        self.client = TableClient(
+            assignment.table,
+            assignment.ownership,
+            self.peers,
+            assignment.generation,
+            client=(assignment.generation << 32) + executor,
+        )
+        self._moves = Errands()
+        self._changes = Errands()
+
+    def learn(self, ownership: Ownership) -> None:
+        """Take a newer table of the model's owners."""
+        self.shard.learn(ownership)
+        self.client.learn(ownership)
+
+    def meet(self, endpoints: dict[int, Endpoint]) -> None:
+        """Executors that have joined the job."""
+        self.peers.meet(endpoints)
+        self.carriers.meet(endpoints)
+
+    def move(self, move: BlockMove, request: Request) -> None:
+        """Hand model blocks over, on a thread; the request is answered at the end."""
+        if self._moves.begin(move.ownership.version, request):
+            threading.Thread(target=self._move, args=(move,), daemon=True).start()
+
+    def change(self, change: WorkChange, request: Request) -> None:
+        """Compute something else from a mini-batch on; answered once that has begun."""
+        if not self._changes.begin(change.number, request):
+            return
+        if self.is_worker or self.executor in change.workers:
+            self.turnstile.decide(change)
+        else:
+            self.changed(change.number, {})
+
+    def changed(self, number: int, report: dict[str, Any]) -> None:
+        """The worker has carried a change out."""
+        self._changes.finish(number, report)
+
+    def end(self) -> None:
+        """Wake everything that waits; safe to call again."""
+        self.ended.set()
+        self.turnstile.end()
+        self.data.end()
+        self.peers.close()
+        self.carriers.close()
+
+    def _move(self, move: BlockMove) -> None:
+        version = move.ownership.version
+        try:
+            report = move_blocks(move, self.shard, self.carriers)
+        except Exception as error:
+            self._moves.fail(version, error)
+        else:
+            self.client.learn(move.ownership)
+            self._moves.finish(version, report)

@@ -1,0 +1,162 @@
+"""An executor's worker: mini-batch after mini-batch, from one change of its work to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.accumulator import Place
+from motet.runtime.assignment import CONTROLLER
+from motet.runtime.messages import Kind, Status, decode_json, encode_json, encode_rows
+from motet.runtime.remote_model import RemoteModel
+from motet.runtime.rows import Rows
+from motet.runtime.subtask import Kind as SubtaskKind
+from motet.runtime.subtask import SubtaskLog, monotonic_us
+from motet.runtime.table_client import StaleGeneration
+from motet.runtime.tenure import Tenure
+from motet.runtime.turnstile import WorkChange
+from motet.runtime.worker import Share, Worker
+from motet.transport import Call
+
+Array = NDArray[Any]
+
+_PROGRESS_EVERY_US = 200_000
+_PASS_TIMEOUT_S = 120.0
+
+
+class Relieved(Exception):
+    """This executor is no worker any more."""
+
+
+class Trainer:
+    """Trains until the controller says "stop", or until other workers take over."""
+
+    def __init__(self, tenure: Tenure, first_clock: int) -> None:
+        """A worker that joins later learns its place with the change that makes it one."""
+        assignment = tenure.assignment
+        self._tenure = tenure
+        self._first_clock = first_clock
+        self._batch_count = assignment.schedule.batch_count
+        workers = assignment.sync.workers
+        is_first = tenure.executor in workers
+        place = _place(tenure.executor, workers) if is_first else Place(0, 1)
+        self._model = RemoteModel(tenure.client, tenure.executor, place, first_clock)
+        self._reporter = _Reporter(tenure, self._model)
+        self._worker = Worker(
+            assignment.app,
+            assignment.schedule,
+            self._share_at,
+            self._model,
+            monotonic_us,
+            self._reporter.batch_done,
+        )
+
+    def run(self) -> bool:
+        """Whether training is over (False: only here)."""
+        epoch, first = divmod(self._first_clock, self._batch_count)
+        try:
+            while True:
+                log = self._worker.run_epoch(epoch, first)
+                self._model.finished_clock = (epoch + 1) * self._batch_count
+                sums = self._worker.evaluate(self._tenure.data.share)
+                if self._reporter.epoch_done(epoch, log, sums) == "stop":
+                    return True
+                epoch, first = epoch + 1, 0
+        except Relieved:
+            return False
+
+    def _share_at(self, clock: int) -> Share:
+        change = self._tenure.turnstile.enter(clock)
+        if change is not None:
+            self._carry_out(change)
+        return self._tenure.data.share
+
+    def _carry_out(self, change: WorkChange) -> None:
+        """Pass data on, wait for data, take the new place among the workers."""
+        began_us = monotonic_us()
+        me, data = self._tenure.executor, self._tenure.data
+        mine = set(change.data.blocks_of(me))
+        held = set(data.share.block_numbers)
+        passed_bytes = 0
+        if mine != held:
+            kept = data.share.blocks()
+            leaving = {number: kept.pop(number) for number in held - mine}
+            calls = [self._pass_on(number, rows, change) for number, rows in leaving.items()]
+            data.change(kept, sorted(mine - held), change.clock)
+            for call in calls:
+                _finish(call)
+            passed_bytes = sum(rows.nbytes for rows in leaving.values())
+            self._model.forget_batches()
+        is_worker = me in change.workers
+        if is_worker:
+            self._model.place = _place(me, change.workers)
+        self._tenure.is_worker = is_worker
+        report = {"stall_us": monotonic_us() - began_us, "bytes": passed_bytes}
+        self._tenure.changed(change.number, report)
+        if not is_worker:
+            raise Relieved
+
+    def _pass_on(self, number: int, rows: Rows, change: WorkChange) -> Call:
+        described, arrays = encode_rows(rows)
+        head = {
+            "generation": self._tenure.number,
+            "block": number,
+            "clock": change.clock,
+            "arrays": described,
+        }
+        carrier = self._tenure.carriers.connection(int(change.data.owners[number]))
+        return carrier.submit(Kind.LOAD_ROWS, encode_json(head), arrays)
+
+
+class _Reporter:
+    """Tells the controller what a worker did; its answer to an epoch is the epoch barrier."""
+
+    def __init__(self, tenure: Tenure, model: RemoteModel) -> None:
+        self._controller = tenure.peers.connection(CONTROLLER)
+        self._tenure = tenure
+        self._model = model
+        self._last_us = 0
+
+    def batch_done(self, epoch: int, batch: int) -> None:
+        """Report progress a few times per second, from one worker, without waiting."""
+        if self._tenure.ended.is_set():
+            raise StaleGeneration("the generation was ended")
+        now_us = monotonic_us()
+        if self._model.place.position == 0 and now_us - self._last_us > _PROGRESS_EVERY_US:
+            self._last_us = now_us
+            self._send(Kind.BATCH_DONE, epoch, {"batch": batch}, np.empty(0))
+
+    def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> str:
+        """Report an epoch; returns the controller's directive, "continue" or "stop"."""
+        report = {
+            "first": log.first,
+            "comp_us": log.busy_us[SubtaskKind.COMP],
+            "comm_us": log.busy_us[SubtaskKind.PULL] + log.busy_us[SubtaskKind.PUSH],
+            "wait_us": log.wait_us,
+            "pulled": log.payload_bytes[SubtaskKind.PULL],
+            "pushed": log.payload_bytes[SubtaskKind.PUSH],
+            "sums": len(sums),
+        }
+        payload = np.concatenate([np.asarray(sums, np.float64), np.array(log.batch_us, np.float64)])
+        call = self._send(Kind.EPOCH_DONE, epoch, report, payload)
+        return str(decode_json(call.wait().meta))
+
+    def _send(self, kind: Kind, epoch: int, fields: dict[str, Any], payload: Array) -> Call:
+        head = {
+            "generation": self._tenure.number,
+            "rank": self._tenure.executor,
+            "epoch": epoch,
+            **fields,
+        }
+        return self._controller.submit(kind, encode_json(head), [payload])
+
+
+def _place(executor: int, workers: tuple[int, ...]) -> Place:
+    return Place(workers.index(executor), len(workers))
+
+
+def _finish(call: Call) -> None:
+    if call.wait(_PASS_TIMEOUT_S).status != Status.OK:
+        raise StaleGeneration("the job was reset while data moved")

@@ -1,0 +1,90 @@
+"""One table on executors of this process, over real sockets, whose blocks can be moved."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from numpy.typing import NDArray
+
+from motet.runtime.application import ModelTable, Step
+from motet.runtime.assignment import Assignment
+from motet.runtime.executor import Executor
+from motet.runtime.messages import Kind, Status, encode_json, encode_owners
+from motet.runtime.ownership import Ownership
+from motet.runtime.peers import ExecutorPeers
+from motet.runtime.schedule import Schedule
+from motet.runtime.shard import Synchronisation
+from motet.runtime.table import MODEL_TABLE, TableSpec
+from motet.runtime.table_client import TableClient
+from motet.transport import Arena
+from toy_app import ToyRegression
+
+Array = NDArray[Any]
+SECRET = b"s" * 32
+TIMEOUT_S = 30.0
+
+
+class Adding(ToyRegression):
+    """A table whose update function adds."""
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        del step
+        values += delta
+
+
+class TableOnExecutors:
+    """One table on a few executors of this process."""
+
+    def __init__(self, model: ModelTable, executors: int = 3) -> None:
+        self.spec = TableSpec.of(MODEL_TABLE, model)
+        self.ownership = Ownership.even(self.spec.block_count, range(executors))
+        self.executors = [Executor(number, SECRET) for number in range(executors)]
+        self.endpoints = {e.number: e.endpoint for e in self.executors}
+        self.arena = Arena()
+        self._peers: list[ExecutorPeers] = []
+        self._clients = 0
+        self._lock = threading.Lock()
+        self._admin = ExecutorPeers(self.endpoints, SECRET, self.arena)
+        self.configure(self.ownership, generation=0)
+
+    def configure(self, ownership: Ownership, generation: int) -> None:
+        for executor in self.executors:
+            executor.configure(
+                Assignment(
+                    generation=generation,
+                    app=Adding(),
+                    schedule=Schedule.of(1, 1, 1, 0),
+                    table=self.spec,
+                    sync=Synchronisation("bsp", 0, ()),
+                    ownership=ownership,
+                    endpoints=self.endpoints,
+                    first_epoch=0,
+                )
+            )
+
+    def client(self, ownership: Ownership | None = None, generation: int = 0) -> TableClient:
+        peers = ExecutorPeers(self.endpoints, SECRET, self.arena)
+        self._peers.append(peers)
+        self._clients += 1
+        return TableClient(self.spec, ownership or self.ownership, peers, generation, self._clients)
+
+    def move(self, blocks: list[int], source: int, destination: int) -> None:
+        """As the controller does it; may be called from several threads."""
+        with self._lock:
+            self.ownership = moved = self.ownership.moved(blocks, destination)
+        head = encode_json({"generation": 0, "blocks": blocks, "destination": destination})
+        call = self._admin.connection(source).submit(Kind.MOVE_BLOCKS, head, [moved.encode()])
+        assert call.wait(TIMEOUT_S).status == Status.OK
+        for executor in self.executors:
+            owners = encode_owners(0, moved)
+            connection = self._admin.connection(executor.number)
+            assert connection.submit(Kind.LEARN_OWNERS, owners).wait(TIMEOUT_S).status == Status.OK
+
+    def close(self) -> None:
+        self._admin.close()
+        for peers in self._peers:
+            peers.close()
+        for executor in self.executors:
+            executor.close()
+        self.arena.close()
