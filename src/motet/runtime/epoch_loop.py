@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.errors import Interrupted, JobFailed
+from motet.runtime.assignment import CONTROLLER
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller import (
     BatchProgress,
@@ -19,9 +21,19 @@ from motet.runtime.controller import (
     WorkerReport,
 )
 from motet.runtime.generation import Generation
-from motet.runtime.options import EpochReport, Recovery, TrainObserver, TrainOptions
+from motet.runtime.options import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    TrainObserver,
+    TrainOptions,
+)
 
 Array = NDArray[Any]
+
+
+def _ignore(count: int) -> None:
+    del count
 
 
 class GenerationLost(Exception):
@@ -36,6 +48,7 @@ class Progress:
     reports: list[EpochReport] = field(default_factory=list)
     recoveries: list[Recovery] = field(default_factory=list)
     resumed_from_epoch: int | None = None
+    reconfigurations: list[ReconfigurationReport] = field(default_factory=list)
 
 
 class EpochLoop:
@@ -53,8 +66,13 @@ class EpochLoop:
         progress: Progress,
         folder: CheckpointFolder | None,
         observer: TrainObserver,
+        on_epochs_done: Callable[[int], None] = _ignore,
     ) -> None:
-        """`folder`: where checkpoints are written; None: they are kept in memory only."""
+        """`folder`: where checkpoints are written; None: they are kept in memory only.
+
+        `on_epochs_done` hears how many there are, before the workers are answered.
+        """
+        self._on_epochs_done = on_epochs_done
         self._generation = generation
         self._events = controller.events
         self._options = options
@@ -101,6 +119,8 @@ class EpochLoop:
         del self._arrived[report.epoch]
         final = self._end_epoch(reports)
         self._ended_epoch = report.epoch
+        if final is None:
+            self._on_epochs_done(report.epoch + 1)
         if meets:
             for each in reports:
                 each.answer("continue" if final is None else "stop")
@@ -176,5 +196,7 @@ def _judge(event: ExecutorEnded) -> None:
         failure = JobFailed(f"executor {event.number}: {event.outcome.detail}")
         failure.add_note(event.outcome.trace)
         raise failure
+    if event.outcome.kind == "aborted" and event.number == CONTROLLER:
+        raise GenerationLost(event.outcome.detail)
     if event.outcome.kind == "aborted":
         raise GenerationLost(f"executor {event.number} was cut off: {event.outcome.detail}")

@@ -20,14 +20,25 @@ from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
+from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
+from motet.runtime.coordinator import Coordinator
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.generation import Generation, JobPlan
 from motet.runtime.layout import Layout
 from motet.runtime.local import DATA_BLOCKS
-from motet.runtime.options import Recovery, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.options import (
+    ReconfigurationReport,
+    Recovery,
+    TrainObserver,
+    TrainOptions,
+    TrainResult,
+)
+from motet.runtime.plan_queue import PlanMaker, PlanQueue, Reconfiguration, Timed
+from motet.runtime.reconfiguration import Plan
+from motet.runtime.reconfigurer import Reconfigurer
 from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
@@ -49,8 +60,12 @@ class Job:
         options: TrainOptions,
         cluster: Cluster,
         observer: TrainObserver | None = None,
+        timetable: tuple[Timed, ...] = (),
     ) -> None:
-        """`rows`: as made by `app.prepare`. Raises BadInput for options that cannot work."""
+        """`rows`: as made by `app.prepare`; `timetable`: reconfigurations for later.
+
+        Raises BadInput for options that cannot work.
+        """
         if options.machines > cluster.machine_count:
             raise BadInput(
                 f"machines={options.machines}: the cluster has {cluster.machine_count}; "
@@ -66,12 +81,31 @@ class Job:
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
         self._handles: dict[int, ExecutorHandle] = {}
+        self._queue = PlanQueue(timetable)
         plan = self._plan
         self._layout = Layout.even(plan.roles, plan.table.block_count, plan.schedule.block_count)
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
         self._controller.events.put(Cancelled())
+
+    def reconfigure(
+        self, plan: Plan | PlanMaker, predicted_gain: float | None = None
+    ) -> Reconfiguration:
+        """Carry out a plan while training goes on; may be called from any thread.
+
+        Plans are carried out one after another; a function is asked for its plan when its turn
+        comes. Operations that an executor's loss cuts off are done after the recovery.
+        """
+        make_plan = (lambda layout: plan) if isinstance(plan, Plan) else plan
+        wanted = Reconfiguration(make_plan, predicted_gain)
+        self._queue.put(wanted)
+        return wanted
+
+    @property
+    def layout(self) -> Layout:
+        """Who does what; of a running generation as it was at its start."""
+        return self._layout
 
     def run(self) -> TrainResult:
         """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""
@@ -109,17 +143,40 @@ class Job:
         generation = Generation(
             number, self._plan, self._layout, self._handles, listening, self._secret
         )
+        coordinator = Coordinator(generation, self._layout, self._launch_one, self._retire)
+        reconfigurer = Reconfigurer(
+            coordinator,
+            self._queue,
+            self._cluster.machine_count,
+            lambda: len(progress.reports),
+            lambda report: self._reconfigured(progress, report),
+            lambda why: self._controller.events.put(
+                ExecutorEnded(number, CONTROLLER, Outcome("aborted", why))
+            ),
+        )
         try:
             self._observer.preparing("distributing data and model")
             generation.set_up(self._rows, progress.checkpoint)
             self._observer.started(len(self._rows), self._plan.table.model.nbytes)
             events = self._controller.events
             generation.start(lambda who, how: events.put(ExecutorEnded(number, who, how)))
+            self._queue.epochs_done(progress.checkpoint.epoch_count)
+            self._queue.start_clock()
+            reconfigurer.start()
             EpochLoop(
-                generation, self._controller, self._options, progress, folder, self._observer
+                generation,
+                self._controller,
+                self._options,
+                progress,
+                folder,
+                self._observer,
+                self._queue.epochs_done,
             ).run()
         finally:
+            reconfigurer.stop_taking()
             generation.close()
+            reconfigurer.close()
+            self._layout = coordinator.layout
 
     def _recover(self, cause: str, progress: Progress) -> None:
         """Go back to the last checkpoint: stop what lives, let go of what is dead."""
@@ -144,6 +201,17 @@ class Job:
         if missing:
             self._observer.preparing(f"starting {len(missing)} executors")
             self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
+
+    def _launch_one(self, number: int) -> ExecutorHandle:
+        self._handles |= self._cluster.launch(self._name, [number], self._secret, self._app)
+        return self._handles[number]
+
+    def _retire(self, handle: ExecutorHandle) -> None:
+        self._handles.pop(handle.number).kill()
+
+    def _reconfigured(self, progress: Progress, report: ReconfigurationReport) -> None:
+        progress.reconfigurations.append(report)
+        self._observer.reconfigured(report)
 
     def _folder(self) -> CheckpointFolder | None:
         """Where checkpoints are kept beyond this process; without `resume` old ones go."""
@@ -175,9 +243,11 @@ class Job:
             self._options.spent_s + wall_s,
             tuple(progress.recoveries),
             progress.resumed_from_epoch,
+            tuple(progress.reconfigurations),
         )
 
     def _close(self) -> None:
+        self._queue.cancel_all()
         for handle in self._handles.values():
             handle.kill()
         self._controller.close()

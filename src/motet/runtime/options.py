@@ -128,6 +128,35 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class RoleCounts:
+    """How many executors do what."""
+
+    workers: int
+    servers: int
+
+
+@dataclass(frozen=True)
+class ReconfigurationReport:
+    """A reconfiguration that ended.
+
+    `at_epoch`: epochs done when it began; `plan_s`: seconds from its first operation to its last;
+    `stall_s`: how long a worker or a key waited for one of them at most; `error`: why it ended
+    early (empty: it did not); `predicted_gain`: the part of an epoch's time it was to save, if a
+    planner asked for it.
+    """
+
+    at_epoch: int
+    before: RoleCounts
+    after: RoleCounts
+    operations: int
+    predicted_gain: float | None
+    plan_s: float
+    moved_bytes: int
+    stall_s: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class TrainResult:
     """A finished training run; `app` is fitted.
 
@@ -141,6 +170,7 @@ class TrainResult:
     wall_s: float
     recoveries: tuple[Recovery, ...] = field(default=())
     resumed_from_epoch: int | None = None
+    reconfigurations: tuple[ReconfigurationReport, ...] = ()
 
     @property
     def losses(self) -> list[float]:
@@ -165,3 +195,6 @@ class TrainObserver:
 
     def recovering(self, recovery: Recovery) -> None:
         """An executor was lost; training continues from the last checkpoint."""
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """A reconfiguration ended (also called from another thread than the rest)."""

@@ -1,0 +1,221 @@
+"""Operations on the executors of one generation, while they train.
+
+Every operation makes the layout so: asked for again after it was cut off, it does what is left.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from motet.domain.errors import JobFailed
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.generation import Generation
+from motet.runtime.layout import Layout, Role
+from motet.runtime.messages import Kind, Status, decode_json
+from motet.runtime.reconfiguration import Add, Delete, Move, Operation
+from motet.runtime.table_client import StaleGeneration
+from motet.transport import Call
+
+Edit: TypeAlias = Callable[[Layout], Layout]
+
+_HOLD_TIMEOUT_S = 60.0
+# A worker answers when it gets to the mini-batch of the change.
+_CHANGE_TIMEOUT_S = 1800.0
+_MOVE_TIMEOUT_S = 600.0
+
+
+class CannotLaunch(Exception):
+    """An executor could not be started; nothing has changed."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an operation took: bytes moved, and how long a worker stood still for it at most."""
+
+    moved_bytes: int = 0
+    stall_s: float = 0.0
+
+
+class Coordinator:
+    """Safe to use from several threads: operations that do not touch each other run at once."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        layout: Layout,
+        launch: Callable[[int], ExecutorHandle],
+        retire: Callable[[ExecutorHandle], None],
+    ) -> None:
+        """`launch` starts an executor, `retire` ends its process."""
+        self._generation = generation
+        self._layout = layout
+        self._launch = launch
+        self._retire = retire
+        self._lock = threading.Lock()
+        self._working = threading.Lock()
+        self._edits: list[tuple[Edit, Future[float]]] = []
+        self._change_number = 0
+
+    @property
+    def layout(self) -> Layout:
+        """Who does what now."""
+        return self._layout
+
+    def carry_out(self, operation: Operation) -> Cost:
+        """Do one operation; returns when it is done everywhere."""
+        if isinstance(operation, Move):
+            return self._move(operation)
+        executor = operation.executor
+        if isinstance(operation, Add):
+            return self._take_on(executor, operation.role)
+        if isinstance(operation, Delete):
+            roles = self._layout.roles_of(executor)
+            given_up = [role for role in roles if operation.role in (None, role)]
+            return _total(self._give_up(executor, role) for role in given_up)
+        taken = self._take_on(executor, operation.role)
+        given_up = [r for r in self._layout.roles_of(executor) if r != operation.role]
+        return _total([taken, *(self._give_up(executor, role) for role in given_up)])
+
+    # -- roles -----------------------------------------------------------------------------------
+
+    def _take_on(self, executor: int, role: Role) -> Cost:
+        if executor not in self._generation.executors:
+            self._start(executor)
+        if executor in self._layout.holders(role):
+            return Cost()
+        if role == "worker":
+            return Cost(stall_s=self._change_work(lambda now: now.with_role(executor, "worker")))
+        self._edit(lambda now: now.with_role(executor, "server"))
+        return Cost()
+
+    def _start(self, executor: int) -> None:
+        try:
+            handle = self._launch(executor)
+        except (JobFailed, ExecutorLost) as error:
+            raise CannotLaunch(f"executor {executor} did not start: {error}") from error
+        try:
+            self._generation.admit(handle, self._layout)
+        except ExecutorLost as error:
+            self._retire(handle)
+            raise CannotLaunch(f"executor {executor} did not stay: {error}") from error
+
+    def _give_up(self, executor: int, role: Role) -> Cost:
+        if role == "worker":
+            stall_s = self._change_work(lambda now: now.without_role(executor, "worker"))
+            cost = Cost(stall_s=stall_s)
+        else:
+            cost = self._empty_server(executor)
+        if not self._layout.roles_of(executor):
+            # Once everybody has begun another mini-batch, nobody asks by an older table.
+            self._change_work(lambda now: now)
+            self._retire(self._generation.dismiss(executor))
+        return cost
+
+    def _empty_server(self, executor: int) -> Cost:
+        former = self._layout.model
+        target = self._layout.without_role(executor, "server").model
+        calls = []
+        for destination in sorted({int(target.owners[b]) for b in former.blocks_of(executor)}):
+            blocks = [b for b in former.blocks_of(executor) if target.owners[b] == destination]
+            calls.append(self._start_move(blocks, executor, destination))
+        cost = _total([self._finish_move(call) for call in calls])
+        self._edit(lambda now: now.without_role(executor, "server"))
+        return cost
+
+    # -- blocks ----------------------------------------------------------------------------------
+
+    def _move(self, move: Move) -> Cost:
+        owners = self._layout.owners(move.table).owners
+        blocks = [block for block in move.blocks if int(owners[block]) == move.source]
+        if not blocks:
+            return Cost()
+        if move.table == "model":
+            return self._finish_move(self._start_move(blocks, move.source, move.destination))
+        stall_s = self._change_work(lambda now: now.moved("data", blocks, move.destination))
+        return Cost(stall_s=stall_s)
+
+    def _start_move(self, blocks: list[int], source: int, destination: int) -> Call:
+        owners = self._edit(lambda now: now.moved("model", blocks, destination)).model
+        fields = {"blocks": blocks, "destination": destination}
+        return self._generation.ask(source, Kind.MOVE_BLOCKS, fields, owners.encode())
+
+    def _finish_move(self, call: Call) -> Cost:
+        report = _answer(call, _MOVE_TIMEOUT_S)
+        self._generation.teach(self._layout.model)
+        self._generation.ask_all(Kind.SETTLE, {})
+        return Cost(report["bytes"], report["us"] / 1e6)
+
+    # -- work ------------------------------------------------------------------------------------
+
+    def _change_work(self, edit: Edit) -> float:
+        """Change workers and data, from the next mini-batch that nobody has begun.
+
+        Changes that are asked for at the same time happen together. Returns the longest stall.
+        """
+        mine: Future[float] = Future()
+        with self._lock:
+            self._edits.append((edit, mine))
+        with self._working:
+            with self._lock:
+                together, self._edits = self._edits, []
+            if together:
+                self._change_together(together)
+        return mine.result()
+
+    def _change_together(self, together: list[tuple[Edit, Future[float]]]) -> None:
+        try:
+            stall_s = self._change([edit for edit, _ in together])
+        except BaseException as error:
+            for _, future in together:
+                future.set_exception(error)
+        else:
+            for _, future in together:
+                future.set_result(stall_s)
+
+    def _change(self, edits: list[Edit]) -> float:
+        self._change_number += 1
+        number, before = self._change_number, self._layout
+        clock = self._hold(before.workers, number)
+        for edit in edits:
+            after = self._edit(edit)
+        self._generation.set_workers(after.workers, clock)
+        everybody = sorted({*before.workers, *after.workers})
+        self._tell_servers(everybody, clock)
+        fields = {"number": number, "clock": clock, "workers": after.workers}
+        data = after.data.encode()
+        calls = [self._generation.ask(one, Kind.CHANGE_WORK, fields, data) for one in everybody]
+        reports = [_answer(call, _CHANGE_TIMEOUT_S) for call in calls]
+        self._tell_servers(after.workers, clock)
+        return max(float(report.get("stall_us", 0)) for report in reports) / 1e6
+
+    def _hold(self, workers: Iterable[int], number: int) -> int:
+        """A mini-batch that no worker begins before it is told what changes there."""
+        calls = [self._generation.ask(one, Kind.HOLD, {"number": number}) for one in workers]
+        clocks: list[int] = [_answer(call, _HOLD_TIMEOUT_S) for call in calls]
+        return max(clocks)
+
+    def _tell_servers(self, workers: Iterable[int], clock: int) -> None:
+        fields = {"workers": list(workers), "clock": clock}
+        self._generation.ask_all(Kind.SET_WORKERS, fields)
+
+    def _edit(self, edit: Edit) -> Layout:
+        with self._lock:
+            self._layout = edit(self._layout)
+            return self._layout
+
+
+def _answer(call: Call, timeout_s: float) -> Any:
+    reply = call.wait(timeout_s)
+    if reply.status != Status.OK:
+        raise StaleGeneration("the job was reset while it was reconfigured")
+    return decode_json(reply.meta)
+
+
+def _total(costs: Iterable[Cost]) -> Cost:
+    listed = list(costs)
+    stall_s = max((cost.stall_s for cost in listed), default=0.0)
+    return Cost(sum(cost.moved_bytes for cost in listed), stall_s)

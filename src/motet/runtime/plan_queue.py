@@ -1,0 +1,137 @@
+"""Plans that wait for their moment, and what became of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from motet.runtime.layout import Layout
+from motet.runtime.reconfiguration import Plan
+
+PlanMaker: TypeAlias = Callable[[Layout], Plan]
+State: TypeAlias = Literal["waiting", "running", "done", "cancelled", "failed"]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A plan for later: once `at_epoch` epochs are done, or `at_s` seconds into training.
+
+    `make_plan` is asked then, and told the layout of that moment.
+    """
+
+    make_plan: PlanMaker
+    at_epoch: int | None = None
+    at_s: float | None = None
+    predicted_gain: float | None = None
+
+
+class Reconfiguration:
+    """A plan under way; all of it may be used from any thread."""
+
+    def __init__(self, make_plan: PlanMaker, predicted_gain: float | None = None) -> None:
+        self.make_plan = make_plan
+        self.predicted_gain = predicted_gain
+        self.plan: Plan | None = None
+        self.finished: set[int] = set()
+        self._is_cancelled = False
+        self._state: State = "waiting"
+        self._over = threading.Event()
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        return self._state
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Operations done, and all of them (0 before it begins)."""
+        return len(self.finished), 0 if self.plan is None else len(self.plan.operations)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._is_cancelled
+
+    def cancel(self) -> None:
+        """Begin no further operation; those that run are brought to their end."""
+        self._is_cancelled = True
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Until nothing of it runs any more, whatever became of it; False after the timeout."""
+        return self._over.wait(timeout_s)
+
+    def enter(self, state: State) -> None:
+        """For who carries it out."""
+        self._state = state
+        if state in ("done", "cancelled", "failed"):
+            self._over.set()
+
+
+class PlanQueue:
+    """A job's reconfigurations, one after another."""
+
+    def __init__(self, timetable: tuple[Timed, ...] = ()) -> None:
+        self._changed = threading.Condition()
+        self._began_s = math.inf
+        self._timetable = list(timetable)
+        self._waiting: list[Reconfiguration] = []
+
+    def put(self, wanted: Reconfiguration) -> None:
+        """Carry this out when those before it are over."""
+        with self._changed:
+            self._waiting.append(wanted)
+            self._changed.notify_all()
+
+    def put_back(self, wanted: Reconfiguration) -> None:
+        """It was cut off: go on with it first."""
+        with self._changed:
+            self._waiting.insert(0, wanted)
+
+    def start_clock(self) -> None:
+        """Training begins now; a second call changes nothing."""
+        self._began_s = min(self._began_s, time.monotonic())
+
+    def epochs_done(self, count: int) -> None:
+        """Time for the plans of this epoch."""
+        self._release(lambda timed: timed.at_epoch is not None and timed.at_epoch <= count)
+
+    def take(self, is_over: Callable[[], bool]) -> Reconfiguration | None:
+        """The next one, waited for; None once `is_over` (tell by `wake`)."""
+        while not is_over():
+            self._release(self._has_come)
+            with self._changed:
+                if self._waiting:
+                    return self._waiting.pop(0)
+                self._changed.wait_for(lambda: self._waiting or is_over(), self._next_due_s())
+        return None
+
+    def wake(self) -> None:
+        """Something that `take` asks for has changed."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def cancel_all(self) -> None:
+        """Training is over."""
+        with self._changed:
+            for wanted in self._waiting:
+                wanted.enter("cancelled")
+            self._waiting.clear()
+
+    def _has_come(self, timed: Timed) -> bool:
+        return timed.at_s is not None and timed.at_s <= time.monotonic() - self._began_s
+
+    def _release(self, is_due: Callable[[Timed], bool]) -> None:
+        with self._changed:
+            due = [timed for timed in self._timetable if is_due(timed)]
+            self._timetable = [timed for timed in self._timetable if timed not in due]
+            self._waiting += [Reconfiguration(t.make_plan, t.predicted_gain) for t in due]
+            if due:
+                self._changed.notify_all()
+
+    def _next_due_s(self) -> float | None:
+        times = [timed.at_s for timed in self._timetable if timed.at_s is not None]
+        return max(min(times) - time.monotonic() + self._began_s, 0.0) if times else None

@@ -1,0 +1,91 @@
+"""Jobs that are reconfigured while they train, on executors that are threads here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from in_process_cluster import InProcessCluster
+from motet.runtime.job import Job
+from motet.runtime.layout import Layout
+from motet.runtime.local import LocalTraining
+from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.plan_queue import Timed
+from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch, between
+from toy_app import ToyRegression
+
+MACHINES = 5
+
+
+def train(
+    timetable: tuple[Timed, ...] = (),
+    app: ToyRegression | None = None,
+    cluster: InProcessCluster | None = None,
+    observer: TrainObserver | None = None,
+    **changes: Any,
+) -> TrainResult:
+    app = app or ToyRegression()
+    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": 6, **changes}
+    cluster = cluster or InProcessCluster(MACHINES)
+    return Job(
+        app, app.prepare(None, seed=1), TrainOptions(**fields), cluster, observer, timetable
+    ).run()
+
+
+def at(epoch: int, *operations: Operation) -> Timed:
+    return Timed(lambda layout: Plan.of(operations), at_epoch=epoch)
+
+
+def locally(epochs: int, **parameters: Any) -> ToyRegression:
+    app = ToyRegression(**parameters)
+    training = LocalTraining(app, app.prepare(None, seed=1), seed=0)
+    list(training.epochs(epochs))
+    app.adopt(training.model.values, training.final_rows())
+    return app
+
+
+def assert_same(result: TrainResult, epochs: int = 6, **parameters: Any) -> None:
+    expected = locally(epochs, **parameters)
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
+    assert result.app.visits_.tolist() == [float(epochs)] * 203
+    assert [report.error for report in result.reconfigurations] == [""] * len(
+        result.reconfigurations
+    )
+
+
+def test_moving_model_blocks_changes_no_bit() -> None:
+    undisturbed = train()
+    result = train(
+        (at(1, Move("model", (0, 3, 7), 3, 4)), at(3, Move("model", (0, 3, 7), 4, 3)))
+    )
+    assert result.model_sha256 == undisturbed.model_sha256
+    assert [report.operations for report in result.reconfigurations] == [1, 1]
+    assert result.reconfigurations[0].moved_bytes > 0
+
+
+def test_moved_data_are_computed_once_in_every_mini_batch() -> None:
+    result = train((at(1, Move("data", (0, 2, 4), 0, 1)), at(2, Move("data", (0, 2), 1, 0))))
+    assert_same(result)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Add(2, "worker"),
+        Add(2, "server"),
+        Add(0, "server"),
+        Delete(0),
+        Delete(4),
+        Switch(1, "server"),
+        Switch(3, "worker"),
+    ],
+    ids=str,
+)
+def test_every_operation_leaves_the_model_as_it_is(operation: Operation) -> None:
+    result = train((at(1, operation),))
+    assert len(result.reconfigurations) == 1
+    assert_same(result)
