@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,11 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.runtime.job import Job
-from motet.runtime.layout import Layout
 from motet.runtime.local import LocalTraining
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Timed
-from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch, between
+from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
+from random_plans import RandomPlans
 from toy_app import ToyRegression
 
 MACHINES = 5
@@ -59,9 +57,7 @@ def assert_same(result: TrainResult, epochs: int = 6, **parameters: Any) -> None
 
 def test_moving_model_blocks_changes_no_bit() -> None:
     undisturbed = train()
-    result = train(
-        (at(1, Move("model", (0, 3, 7), 3, 4)), at(3, Move("model", (0, 3, 7), 4, 3)))
-    )
+    result = train((at(1, Move("model", (0, 3, 7), 3, 4)), at(3, Move("model", (0, 3, 7), 4, 3))))
     assert result.model_sha256 == undisturbed.model_sha256
     assert [report.operations for report in result.reconfigurations] == [1, 1]
     assert result.reconfigurations[0].moved_bytes > 0
@@ -89,3 +85,51 @@ def test_every_operation_leaves_the_model_as_it_is(operation: Operation) -> None
     result = train((at(1, operation),))
     assert len(result.reconfigurations) == 1
     assert_same(result)
+
+
+class Restless(TrainObserver):
+    """Asks for a random plan after every epoch and at every progress report."""
+
+    def __init__(self, seed: int, limit: int = 20) -> None:
+        self._plans = RandomPlans(seed, MACHINES)
+        self._left = limit
+        self.job: Job | None = None
+
+    def epoch_done(self, report: EpochReport) -> None:
+        if self._left:
+            self._left -= 1
+            assert self.job is not None
+            self.job.reconfigure(self._plans)
+
+
+def train_restlessly(
+    seed: int, app: ToyRegression | None = None, plans: int = 20, **changes: Any
+) -> TrainResult:
+    app = app or ToyRegression()
+    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": 24, **changes}
+    restless = Restless(seed, plans)
+    rows = app.prepare(None, seed=1)
+    job = Job(app, rows, TrainOptions(**fields), InProcessCluster(MACHINES), restless)
+    restless.job = job
+    return job.run()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("parameters", [{}, {"sparse": True}, {"partition": "hash"}], ids=str)
+def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
+    seed: int, parameters: dict[str, Any]
+) -> None:
+    result = train_restlessly(seed, ToyRegression(**parameters))
+    assert len(result.reconfigurations) >= 10
+    assert_same(result, 24, **parameters)
+
+
+@pytest.mark.parametrize("consistency", ["ssp", "async"])
+@pytest.mark.parametrize("seed", range(3))
+def test_under_looser_consistency_every_instance_is_still_computed_once(
+    seed: int, consistency: str
+) -> None:
+    result = train_restlessly(seed, consistency=consistency, staleness=2)
+    assert result.losses[-1] < 0.1 * result.losses[0]
+    assert result.app.visits_.tolist() == [24.0] * 203
+    assert [report.error for report in result.reconfigurations if report.error] == []

@@ -43,16 +43,19 @@ class BlockMove:
 def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str, int]:
     """Hand blocks over and wait until they are at the destination; the bytes and the time.
 
-    Blocks that have left already are passed over, so a move may be asked for again.
+    Blocks that are on their way to this executor are waited for and passed on.
     """
     began_us, payload_bytes = monotonic_us(), 0
     destination = peers.connection(move.destination)
     owners = encode_owners(move.generation, move.ownership)
     _finish(destination.submit(Kind.LEARN_OWNERS, owners))
-    held = set(shard.block_numbers)
-    leaving = [number for number in move.blocks if number in held]
+    if not shard.await_blocks(move.blocks, MOVE_TIMEOUT_S):
+        raise JobFailed(
+            f"of the blocks {list(move.blocks[:5])}... that executor {move.destination} is to get "
+            f"some did not come to their present owner within {MOVE_TIMEOUT_S:.0f} s"
+        )
     under_way: deque[Call] = deque()
-    for number, state in shard.hand_over(leaving, move.ownership):
+    for number, state in shard.hand_over(move.blocks, move.ownership):
         if len(under_way) == _BLOCKS_AT_ONCE:
             _finish(under_way.popleft())
         transfer = BlockTransfer(

@@ -9,9 +9,12 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
-from motet.domain.errors import JobFailed
+import numpy as np
+
+from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
 from motet.runtime.generation import Generation
 from motet.runtime.layout import Layout, Role
@@ -102,6 +105,8 @@ class Coordinator:
         except ExecutorLost as error:
             self._retire(handle)
             raise CannotLaunch(f"executor {executor} did not stay: {error}") from error
+        # Blocks may have moved since it was told.
+        self._generation.teach(self._layout.model)
 
     def _give_up(self, executor: int, role: Role) -> Cost:
         if role == "worker":
@@ -116,15 +121,20 @@ class Coordinator:
         return cost
 
     def _empty_server(self, executor: int) -> Cost:
-        former = self._layout.model
-        target = self._layout.without_role(executor, "server").model
-        calls = []
-        for destination in sorted({int(target.owners[b]) for b in former.blocks_of(executor)}):
-            blocks = [b for b in former.blocks_of(executor) if target.owners[b] == destination]
-            calls.append(self._start_move(blocks, executor, destination))
-        cost = _total([self._finish_move(call) for call in calls])
-        self._edit(lambda now: now.without_role(executor, "server"))
-        return cost
+        self._edit(lambda now: now.retired(executor))
+        costs = []
+        while blocks := self._layout.model.blocks_of(executor):
+            target = self._layout.repaired().model
+            calls = [
+                self._start_move(
+                    [block for block in blocks if target.owners[block] == destination],
+                    executor,
+                    destination,
+                )
+                for destination in np.unique(target.owners[blocks]).tolist()
+            ]
+            costs += [self._finish_move(*started) for started in calls]
+        return _total(costs)
 
     # -- blocks ----------------------------------------------------------------------------------
 
@@ -134,19 +144,19 @@ class Coordinator:
         if not blocks:
             return Cost()
         if move.table == "model":
-            return self._finish_move(self._start_move(blocks, move.source, move.destination))
-        stall_s = self._change_work(lambda now: now.moved("data", blocks, move.destination))
-        return Cost(stall_s=stall_s)
+            return self._finish_move(*self._start_move(blocks, move.source, move.destination))
+        return Cost(stall_s=self._change_work(partial(_with_data_at, move.destination, blocks)))
 
-    def _start_move(self, blocks: list[int], source: int, destination: int) -> Call:
-        owners = self._edit(lambda now: now.moved("model", blocks, destination)).model
+    def _start_move(self, blocks: list[int], source: int, destination: int) -> tuple[Call, int]:
+        owners = self._edit(partial(_with_model_at, destination, blocks)).model
         fields = {"blocks": blocks, "destination": destination}
-        return self._generation.ask(source, Kind.MOVE_BLOCKS, fields, owners.encode())
+        call = self._generation.ask(source, Kind.MOVE_BLOCKS, fields, owners.encode())
+        return call, destination
 
-    def _finish_move(self, call: Call) -> Cost:
+    def _finish_move(self, call: Call, destination: int) -> Cost:
         report = _answer(call, _MOVE_TIMEOUT_S)
         self._generation.teach(self._layout.model)
-        self._generation.ask_all(Kind.SETTLE, {})
+        _answer(self._generation.ask(destination, Kind.SETTLE, {}), _MOVE_TIMEOUT_S)
         return Cost(report["bytes"], report["us"] / 1e6)
 
     # -- work ------------------------------------------------------------------------------------
@@ -168,20 +178,26 @@ class Coordinator:
 
     def _change_together(self, together: list[tuple[Edit, Future[float]]]) -> None:
         try:
-            stall_s = self._change([edit for edit, _ in together])
+            stall_s = self._change(together)
         except BaseException as error:
             for _, future in together:
-                future.set_exception(error)
+                if not future.done():
+                    future.set_exception(error)
         else:
             for _, future in together:
-                future.set_result(stall_s)
+                if not future.done():
+                    future.set_result(stall_s)
 
-    def _change(self, edits: list[Edit]) -> float:
+    def _change(self, together: list[tuple[Edit, Future[float]]]) -> float:
         self._change_number += 1
         number, before = self._change_number, self._layout
         clock = self._hold(before.workers, number)
-        for edit in edits:
-            after = self._edit(edit)
+        for edit, future in together:
+            try:
+                self._edit(edit)
+            except BadInput as error:
+                future.set_exception(error)
+        after = self._layout
         self._generation.set_workers(after.workers, clock)
         everybody = sorted({*before.workers, *after.workers})
         self._tell_servers(everybody, clock)
@@ -206,6 +222,18 @@ class Coordinator:
         with self._lock:
             self._layout = edit(self._layout)
             return self._layout
+
+
+def _with_model_at(destination: int, blocks: list[int], now: Layout) -> Layout:
+    if destination not in now.servers:
+        raise BadInput(f"executor {destination} is no server any more")
+    return now.moved("model", blocks, destination)
+
+
+def _with_data_at(destination: int, blocks: list[int], now: Layout) -> Layout:
+    if destination not in now.workers:
+        raise BadInput(f"executor {destination} is no worker any more")
+    return now.moved("data", blocks, destination)
 
 
 def _answer(call: Call, timeout_s: float) -> Any:

@@ -179,7 +179,7 @@ def _take_block(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
 def _settle(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     del head
     tenure.shard.settle()
-    request.reply(Status.OK)
+    request.reply(Status.OK, encode_json(None))
 
 
 def _hold(tenure: Tenure, head: dict[str, Any], request: Request) -> None:

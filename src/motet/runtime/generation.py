@@ -4,15 +4,17 @@ lost.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.errors import Unreachable
 from motet.runtime.application import Application, Evaluation
 from motet.runtime.assignment import CONTROLLER, Assignment, Outcome
 from motet.runtime.checkpoint import Checkpoint, merged_state
@@ -83,6 +85,7 @@ class Generation:
         self._peers = ExecutorPeers(self._endpoints, secret, self._arena, retry_for_s=_RETRY_FOR_S)
         client = int.from_bytes(os.urandom(4), "little") << 32
         self._reading = threading.Lock()
+        self._admitting = threading.Lock()
         self._dismissed: set[int] = set()
         self._workers: list[tuple[int, tuple[int, ...]]] = []
         self._first_epoch = 0
@@ -157,15 +160,15 @@ class Generation:
 
     def admit(self, handle: ExecutorHandle, layout: Layout) -> None:
         """One more executor, without blocks and work; everybody is told its address."""
-        number = handle.number
-        self._endpoints[number] = handle.endpoint()
-        self._peers.meet({number: handle.endpoint()})
-        handle.configure(self._assignment(layout, self._first_epoch))
-        self._dismissed.discard(number)
-        known = [(number, handle.endpoint().encode())]
-        self.ask_all(Kind.MEET, {"endpoints": known})
-        self._handles[number] = handle
-        handle.run(self._on_end)
+        number, endpoint = handle.number, handle.endpoint()
+        with self._admitting:
+            self._endpoints[number] = endpoint
+            self._peers.meet({number: endpoint})
+            handle.configure(self._assignment(layout, self._first_epoch))
+            self._dismissed.discard(number)
+            self.ask_all(Kind.MEET, {"endpoints": [(number, endpoint.encode())]})
+            self._handles[number] = handle
+            handle.run(self._on_end)
 
     def dismiss(self, number: int) -> ExecutorHandle:
         """An executor ends that nobody asks for anything any more."""
@@ -188,20 +191,31 @@ class Generation:
 
     def ask_all(self, kind: Kind, fields: Mapping[str, Any]) -> None:
         """Send everybody a control message and wait until all have answered."""
-        calls = [self.ask(number, kind, fields) for number in self.executors]
-        for call in calls:
-            call.wait(_CONTROL_TIMEOUT_S)
+        self._ask_each(lambda number: self.ask(number, kind, fields))
 
     def teach(self, ownership: Ownership) -> None:
         """Tell everybody who owns the model's blocks."""
         self._client.learn(ownership)
         owners = encode_owners(self.number, ownership)
-        calls = [
-            self._peers.connection(number).submit(Kind.LEARN_OWNERS, owners)
-            for number in self.executors
-        ]
-        for call in calls:
-            call.wait(_CONTROL_TIMEOUT_S)
+        self._ask_each(lambda n: self._peers.connection(n).submit(Kind.LEARN_OWNERS, owners))
+
+    def _ask_each(self, submit: Callable[[int], Call]) -> None:
+        """Who is dismissed meanwhile need not answer."""
+        calls: list[tuple[int, Call]] = []
+        for number in self.executors:
+            with self._unless_dismissed(number):
+                calls.append((number, submit(number)))
+        for number, call in calls:
+            with self._unless_dismissed(number):
+                call.wait(_CONTROL_TIMEOUT_S)
+
+    @contextlib.contextmanager
+    def _unless_dismissed(self, number: int) -> Iterator[None]:
+        try:
+            yield
+        except Unreachable:
+            if number not in self._dismissed:
+                raise
 
     def close(self) -> None:
         """Drop the controller's connections."""

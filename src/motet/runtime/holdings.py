@@ -64,6 +64,7 @@ class Holdings:
     ) -> None:
         """The executor's blocks by `ownership`, as zeros."""
         self.lock = threading.Lock()
+        self._has_arrived = threading.Condition(self.lock)
         self.layout = 0
         self._spec = spec
         self._update = update
@@ -146,7 +147,15 @@ class Holdings:
         self._blocks[number] = block
         self._forget_names()
         queued, self._queued = self._queued, []
+        self._has_arrived.notify_all()
         return queued
+
+    def await_blocks(self, numbers: Sequence[int], timeout_s: float) -> bool:
+        """Until all of these are here; False when they are not by then."""
+        with self._has_arrived:
+            return self._has_arrived.wait_for(
+                lambda: all(number in self._blocks for number in numbers), timeout_s
+            )
 
     def settle(self) -> None:
         """Lay all blocks side by side again; what is left of the old room is freed.

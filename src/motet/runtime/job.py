@@ -176,7 +176,7 @@ class Job:
             reconfigurer.stop_taking()
             generation.close()
             reconfigurer.close()
-            self._layout = coordinator.layout
+            self._layout = coordinator.layout.repaired()
 
     def _recover(self, cause: str, progress: Progress) -> None:
         """Go back to the last checkpoint: stop what lives, let go of what is dead."""

@@ -54,6 +54,19 @@ class Layout:
             return replace(self, workers=others, data=_spread(self.data, executor, others))
         return replace(self, servers=others, model=_spread(self.model, executor, others))
 
+    def retired(self, server: int) -> Self:
+        """No server any more, though it still has blocks, which it is about to move away."""
+        return replace(self, servers=tuple(one for one in self.servers if one != server))
+
+    def repaired(self) -> Self:
+        """Blocks whose owners are gone (a move was cut off) belong to the others."""
+        model, data = self.model, self.data
+        for stranger in sorted({*model.owners.tolist()} - {*self.servers}):
+            model = _spread(model, stranger, self.servers)
+        for stranger in sorted({*data.owners.tolist()} - {*self.workers}):
+            data = _spread(data, stranger, self.workers)
+        return replace(self, model=model, data=data)
+
     def moved(self, table: TableName, blocks: Sequence[int], destination: int) -> Self:
         """`destination` owns these blocks."""
         if table == "data":

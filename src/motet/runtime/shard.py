@@ -240,10 +240,14 @@ class Shard:
         """Blocks have come and gone: lay those that are here side by side."""
         self._holdings.settle()
 
+    def await_blocks(self, numbers: Sequence[int], timeout_s: float) -> bool:
+        """Until all of these are here; False when they are not by then."""
+        return self._holdings.await_blocks(numbers, timeout_s)
+
     def hand_over(
         self, numbers: Sequence[int], ownership: Ownership
     ) -> list[tuple[int, BlockState]]:
-        """Let go of blocks; from now on who asks for them is redirected."""
+        """Let go of blocks that are here; from now on who asks for them is redirected."""
         gone = set(numbers)
         with self._lock:
             leaving = self._holdings.let_go(numbers, ownership)

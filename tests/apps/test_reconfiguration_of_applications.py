@@ -1,0 +1,90 @@
+"""Every application learns the same model however it is reconfigured while it trains."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from in_process_cluster import InProcessCluster
+from motet.apps.lasso import Lasso
+from motet.apps.lda import LDA
+from motet.apps.mlr import MLR
+from motet.apps.nmf import NMF
+from motet.datasets import open_dataset
+from motet.datasets.builtin.toys import load_diabetes, load_digits
+from motet.datasets.kinds import Corpus
+from motet.runtime.application import Application
+from motet.runtime.job import Job
+from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from random_plans import RandomPlans
+
+MACHINES = 5
+PLANS = 20
+
+
+class Restless(TrainObserver):
+    """Asks for a random plan after every epoch."""
+
+    def __init__(self, seed: int) -> None:
+        self._plans = RandomPlans(seed, MACHINES)
+        self._left = PLANS
+        self.job: Job | None = None
+
+    def epoch_done(self, report: EpochReport) -> None:
+        assert self.job is not None
+        if self._left:
+            self._left -= 1
+            self.job.reconfigure(self._plans)
+
+
+def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) -> TrainResult:
+    """`seed`: of the reconfigurations; None: there are none."""
+    app = copy.deepcopy(app)
+    options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=epochs)
+    restless = TrainObserver() if seed is None else Restless(seed)
+    job = Job(app, app.prepare(dataset, 0), options, InProcessCluster(MACHINES), restless)
+    if isinstance(restless, Restless):
+        restless.job = job
+    return job.run()
+
+
+def ratings() -> Any:
+    return open_dataset("synthetic-ratings:users=150,items=40,rank=3,density=0.3,seed=1")
+
+
+def corpus() -> Any:
+    rng = np.random.default_rng(0)
+    documents = np.repeat(np.arange(120), 30)
+    words = 10 * rng.integers(0, 4, 120)[documents] + rng.integers(0, 10, len(documents))
+    ones = np.ones(len(words), dtype=np.int64)
+    return Corpus.from_pairs(documents, words, ones, (120, 40), source="planted")
+
+
+CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
+    "nmf": (NMF(rank=4, batch_size=30), ratings, 120),
+    "mlr": (MLR(l2=1e-3, batch_size=200), load_digits, 30),
+    "lda": (LDA(topics=5), corpus, 40),
+    "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 160),
+}
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("case", CASES)
+def test_twenty_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
+    app, load, epochs = CASES[case]
+    still = train(app, load(), epochs)
+    moved = train(app, load(), epochs, seed)
+    finished = [report for report in moved.reconfigurations if not report.error]
+    assert len(finished) == len(moved.reconfigurations) == PLANS
+    np.testing.assert_allclose(moved.losses, still.losses, rtol=1e-6)
+    for name, value in still.app.get_state().items():
+        if value.dtype.kind == "f":
+            scale = float(np.abs(value).max())
+            other = moved.app.get_state()[name]
+            np.testing.assert_allclose(other, value, rtol=1e-6, atol=1e-6 * scale, err_msg=name)
+    if case == "lda":
+        assert moved.model_sha256 == still.model_sha256

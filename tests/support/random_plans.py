@@ -1,0 +1,51 @@
+"""Plans of random operations that are possible in the layout of the moment."""
+
+from __future__ import annotations
+
+import random
+
+from motet.domain.errors import BadInput
+from motet.runtime.layout import Layout
+from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch, applied
+
+
+class RandomPlans:
+    """A plan maker; the same seed gives the same plans for the same layouts."""
+
+    def __init__(self, seed: int, machine_count: int, operations: int = 3) -> None:
+        self._random = random.Random(seed)
+        self._machine_count = machine_count
+        self._operations = operations
+
+    def __call__(self, layout: Layout) -> Plan:
+        chosen: list[Operation] = []
+        while len(chosen) < self._operations:
+            operation = self._operation(layout)
+            try:
+                layout = applied(layout, operation, self._machine_count)
+            except BadInput:
+                continue
+            chosen.append(operation)
+        return Plan.of(chosen)
+
+    def _operation(self, layout: Layout) -> Operation:
+        draw = self._random
+        executor = draw.randrange(self._machine_count)
+        role = draw.choice(["worker", "server"])
+        kind = draw.choice(["add", "delete", "switch", "move", "move", "move"])
+        if kind == "add":
+            return Add(executor, role)
+        if kind == "delete":
+            return Delete(executor, draw.choice([None, role]))
+        if kind == "switch":
+            return Switch(executor, role)
+        return self._move(layout)
+
+    def _move(self, layout: Layout) -> Move:
+        table = self._random.choice(["model", "data"])
+        owned = layout.owners(table)
+        source = int(self._random.choice(owned.owners.tolist()))
+        blocks = owned.blocks_of(source)
+        some = self._random.sample(blocks, self._random.randint(1, len(blocks)))
+        holders = layout.holders("worker" if table == "data" else "server")
+        return Move(table, tuple(sorted(some)), source, self._random.choice(holders))
