@@ -22,7 +22,12 @@ import ray
 from ray._private import ray_constants
 from ray._private import worker as ray_worker
 from ray.exceptions import RayActorError, RayError, RayTaskError
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.placement_group import (
+    PlacementGroup,
+    placement_group,
+    placement_group_table,
+    remove_placement_group,
+)
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
@@ -46,7 +51,7 @@ class RayCluster:
         self._machine_count = machine_count
         self._host = host
         self._is_embedded = is_embedded
-        self._gangs: dict[str, _Gang] = {}
+        self._gangs: dict[str, list[_Gang]] = {}
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -114,23 +119,24 @@ class RayCluster:
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine, all or none; compile the application's kernels."""
         _pickle_by_value(app)
-        gang = self._gang_for(job, machines)
+        gangs = self._gangs_for(job, machines)
         actors: list[Any] = []
         try:
-            actors += [self._start(number, gang, secret) for number in machines]
+            actors += [self._start(number, gangs[number], secret) for number in machines]
             ray.get([actor.warm_up.remote(app) for actor in actors], timeout=_START_TIMEOUT_S)
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         except (RayError, TimeoutError) as error:
             for actor in actors:
                 _end(actor)
-            gang.leave(machines)
+            for number, gang in gangs.items():
+                gang.leave(number)
             if isinstance(error, RayActorError):
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
             raise JobFailed(
                 f"executors of {job} did not start: {self._scarcity() or _brief(error)}"
             ) from error
         return {
-            number: _RayExecutor(number, actor, endpoint, gang)
+            number: _RayExecutor(number, actor, endpoint, gangs[number])
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
         }
 
@@ -148,22 +154,32 @@ class RayCluster:
             "lower --machines and go on with --resume"
         )
 
-    def _gang_for(self, job: str, machines: Sequence[int]) -> _Gang:
-        """Places for these machines: those that the job holds already, or new ones.
+    def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
+        """A place for each machine: one that the job holds already, or a new one.
 
         An executor that is started anew comes to where the lost one was, so beside no other one.
         """
-        gang = self._gangs.get(job)
-        if gang is None or not gang.enter(machines):
-            gang = self._gangs[job] = _Gang(self._reserve(job, machines), machines)
-        return gang
+        held = self._gangs.setdefault(job, [])
+        held[:] = [gang for gang in held if gang.is_held]
+        places = {number: gang for number in machines for gang in held if gang.enter(number)}
+        missing = [number for number in machines if number not in places]
+        if missing:
+            occupied = {node for gang in held for node in gang.nodes()}
+            gang = _Gang(self._reserve(job, missing, occupied), missing)
+            held.append(gang)
+            places |= dict.fromkeys(missing, gang)
+        return places
 
-    def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
+    def _reserve(self, job: str, machines: Sequence[int], occupied: set[str]) -> PlacementGroup:
+        """Places for machines, none of them on a node that is `occupied`."""
         if self._is_embedded:
             bundles: list[dict[str, float]] = [{_machine(number): 1.0} for number in machines]
             strategy = "PACK"
         else:
             bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
+            if occupied:
+                bundles = [{"CPU": 1.0, node: 0.001} for node in _free_nodes(job, occupied)]
+                del bundles[len(machines) :]
         group: PlacementGroup = placement_group(bundles, strategy=strategy)
         if not group.wait(_CALL_TIMEOUT_S):
             remove_placement_group(group)
@@ -233,16 +249,27 @@ class _Gang:
             placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
         )
 
-    def enter(self, machines: Sequence[int]) -> bool:
-        """Come back to places that were left; False when the reservation is not there for them."""
-        if not self._present or not self._bundles.keys() >= set(machines):
+    @property
+    def is_held(self) -> bool:
+        """Whether anybody is there."""
+        return bool(self._present)
+
+    def nodes(self) -> list[str]:
+        """The resources that stand for the nodes it is on."""
+        table = placement_group_table(self._group)
+        ids = set(table["bundles_to_node_id"].values())
+        return [_node(node) for node in ray.nodes() if node["NodeID"] in ids]
+
+    def enter(self, machine: int) -> bool:
+        """Come back to a place that was left; False when this reservation has none for it."""
+        if not self._present or machine not in self._bundles:
             return False
-        self._present.update(machines)
+        self._present.add(machine)
         return True
 
-    def leave(self, machines: Sequence[int]) -> None:
-        """These executors have ended."""
-        self._present.difference_update(machines)
+    def leave(self, machine: int) -> None:
+        """This executor has ended."""
+        self._present.discard(machine)
         if not self._present:
             remove_placement_group(self._group)
 
@@ -285,7 +312,7 @@ class _RayExecutor:
         """End the process."""
         _end(self._actor)
         with contextlib.suppress(Exception):
-            self._gang.leave([self.number])
+            self._gang.leave(self.number)
 
     def _call(self, reference: Any) -> Any:
         try:
@@ -317,6 +344,18 @@ def _print_nothing(*args: object, **options: object) -> None:
 
 def _machine(number: int) -> str:
     return f"motet_machine_{number}"
+
+
+def _node(node: Mapping[str, Any]) -> str:
+    return f"node:{node['NodeManagerAddress']}"
+
+
+def _free_nodes(job: str, occupied: set[str]) -> list[str]:
+    """Nodes without an executor of the job. Raises JobFailed: there is none."""
+    free = [_node(node) for node in ray.nodes() if node["Alive"] and _node(node) not in occupied]
+    if not free:
+        raise JobFailed(f"every node has an executor of {job}; add nodes to the Ray cluster")
+    return free
 
 
 def _brief(error: BaseException) -> str:
