@@ -20,7 +20,10 @@ PANEL_WIDTH_IN, PANEL_HEIGHT_IN, DPI = 5.2, 3.0, 130
 
 @dataclass(frozen=True)
 class LossCurve:
-    """One job's loss after each epoch, and the loss a single-machine library reaches (if known)."""
+    """One job's loss after each epoch, and the loss a single-machine library reaches (if known).
+
+    `marks`: what happened after so many epochs, in a word.
+    """
 
     title: str
     subtitle: str
@@ -28,6 +31,7 @@ class LossCurve:
     colour: str = job_colour(0)
     reference: float | None = None
     reference_name: str = ""
+    marks: Sequence[tuple[float, str]] = ()
 
 
 def save_loss_plot(curves: Sequence[LossCurve], path: Path, heading: str = "") -> None:
@@ -73,6 +77,22 @@ def _draw(axes: Axes, curve: LossCurve) -> None:
         _draw_reference(axes, curve, curve.reference)
     if min(curve.losses) > 0 and max(curve.losses) > 50 * min(curve.losses):
         axes.set_yscale("log")
+    for epoch, text in curve.marks:
+        _draw_mark(axes, epoch, text)
+
+
+def _draw_mark(axes: Axes, epoch: float, text: str) -> None:
+    axes.axvline(epoch, color=REFERENCE, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
+    axes.annotate(
+        text,
+        (epoch, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, -2),
+        textcoords="offset points",
+        va="top",
+        color=QUIET_INK,
+        fontsize=8,
+    )
 
 
 def _draw_reference(axes: Axes, curve: LossCurve, reference: float) -> None:

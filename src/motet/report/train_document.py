@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from motet.report.json_text import plain
-from motet.runtime.options import Recovery, TrainResult
+from motet.runtime.options import ReconfigurationReport, Recovery, TrainResult
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class TrainDocument:
             comm_s=sum(report.comm_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
-            reconfigurations=[],
+            reconfigurations=[_reconfiguration(report) for report in result.reconfigurations],
             recoveries=list(result.recoveries),
             model_sha256=result.model_sha256,
         )
@@ -70,3 +70,9 @@ class TrainDocument:
         document = plain(asdict(self))
         assert isinstance(document, dict)
         return document
+
+
+def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:
+    fields = asdict(report)
+    before, after = fields.pop("before"), fields.pop("after")
+    return {"at_epoch": fields.pop("at_epoch"), "from": before, "to": after, **fields}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -60,7 +60,7 @@ class Coordinator:
         self._retire = retire
         self._lock = threading.Lock()
         self._working = threading.Lock()
-        self._edits: list[tuple[Edit, Future[float]]] = []
+        self._edits: list[tuple[Edit, Future[Cost]]] = []
         self._change_number = 0
 
     @property
@@ -91,7 +91,7 @@ class Coordinator:
         if executor in self._layout.holders(role):
             return Cost()
         if role == "worker":
-            return Cost(stall_s=self._change_work(lambda now: now.with_role(executor, "worker")))
+            return self._change_work(lambda now: now.with_role(executor, "worker"))
         self._edit(lambda now: now.with_role(executor, "server"))
         return Cost()
 
@@ -110,8 +110,7 @@ class Coordinator:
 
     def _give_up(self, executor: int, role: Role) -> Cost:
         if role == "worker":
-            stall_s = self._change_work(lambda now: now.without_role(executor, "worker"))
-            cost = Cost(stall_s=stall_s)
+            cost = self._change_work(lambda now: now.without_role(executor, "worker"))
         else:
             cost = self._empty_server(executor)
         if not self._layout.roles_of(executor):
@@ -145,7 +144,7 @@ class Coordinator:
             return Cost()
         if move.table == "model":
             return self._finish_move(*self._start_move(blocks, move.source, move.destination))
-        return Cost(stall_s=self._change_work(partial(_with_data_at, move.destination, blocks)))
+        return self._change_work(partial(_with_data_at, move.destination, blocks))
 
     def _start_move(self, blocks: list[int], source: int, destination: int) -> tuple[Call, int]:
         owners = self._edit(partial(_with_model_at, destination, blocks)).model
@@ -161,12 +160,12 @@ class Coordinator:
 
     # -- work ------------------------------------------------------------------------------------
 
-    def _change_work(self, edit: Edit) -> float:
+    def _change_work(self, edit: Edit) -> Cost:
         """Change workers and data, from the next mini-batch that nobody has begun.
 
-        Changes that are asked for at the same time happen together. Returns the longest stall.
+        Changes that are asked for at the same time happen together; the bytes count for the first.
         """
-        mine: Future[float] = Future()
+        mine: Future[Cost] = Future()
         with self._lock:
             self._edits.append((edit, mine))
         with self._working:
@@ -176,9 +175,9 @@ class Coordinator:
                 self._change_together(together)
         return mine.result()
 
-    def _change_together(self, together: list[tuple[Edit, Future[float]]]) -> None:
+    def _change_together(self, together: list[tuple[Edit, Future[Cost]]]) -> None:
         try:
-            stall_s = self._change(together)
+            cost = self._change(together)
         except BaseException as error:
             for _, future in together:
                 if not future.done():
@@ -186,9 +185,10 @@ class Coordinator:
         else:
             for _, future in together:
                 if not future.done():
-                    future.set_result(stall_s)
+                    future.set_result(cost)
+                    cost = replace(cost, moved_bytes=0)
 
-    def _change(self, together: list[tuple[Edit, Future[float]]]) -> float:
+    def _change(self, together: list[tuple[Edit, Future[Cost]]]) -> Cost:
         self._change_number += 1
         number, before = self._change_number, self._layout
         clock = self._hold(before.workers, number)
@@ -206,7 +206,8 @@ class Coordinator:
         calls = [self._generation.ask(one, Kind.CHANGE_WORK, fields, data) for one in everybody]
         reports = [_answer(call, _CHANGE_TIMEOUT_S) for call in calls]
         self._tell_servers(after.workers, clock)
-        return max(float(report.get("stall_us", 0)) for report in reports) / 1e6
+        stall_s = max(float(report.get("stall_us", 0)) for report in reports) / 1e6
+        return Cost(sum(report.get("bytes", 0) for report in reports), stall_s)
 
     def _hold(self, workers: Iterable[int], number: int) -> int:
         """A mini-batch that no worker begins before it is told what changes there."""

@@ -57,6 +57,11 @@ class JobPlan:
     table: TableSpec
     sync: Synchronisation
 
+    @property
+    def first_layout(self) -> Layout:
+        """What a job begins with."""
+        return Layout.even(self.roles, self.table.block_count, self.schedule.block_count)
+
 
 def _ignore(number: int, outcome: Outcome | None) -> None:
     del number, outcome

@@ -82,8 +82,7 @@ class Job:
         self._controller = Controller(self._secret, cluster.host, options.port)
         self._handles: dict[int, ExecutorHandle] = {}
         self._queue = PlanQueue(timetable)
-        plan = self._plan
-        self._layout = Layout.even(plan.roles, plan.table.block_count, plan.schedule.block_count)
+        self._layout = self._plan.first_layout
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""

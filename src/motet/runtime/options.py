@@ -148,9 +148,9 @@ class ReconfigurationReport:
     at_epoch: int
     before: RoleCounts
     after: RoleCounts
-    operations: int
     predicted_gain: float | None
     plan_s: float
+    operations: int
     moved_bytes: int
     stall_s: float
     error: str = ""

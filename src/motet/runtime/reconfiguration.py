@@ -132,6 +132,18 @@ def applied(layout: Layout, operation: Operation, machine_count: int) -> Layout:
     return layout
 
 
+def towards(layout: Layout, workers: int | None, servers: int | None, machine_count: int) -> Plan:
+    """A plan that leads to these numbers of workers and servers (None: as many as now).
+
+    Who has a role keeps it as far as possible, machines without one come before those with one.
+    """
+    kept = _first(layout.workers, workers), _last(layout.servers, servers)
+    free = [machine for machine in range(machine_count) if machine not in {*kept[0], *kept[1]}]
+    more_workers = _filled(kept[0], workers, [*free, *kept[1]])
+    more_servers = _filled(kept[1], servers, [*reversed(free), *reversed(kept[0])], more_workers)
+    return between(layout, more_workers, more_servers)
+
+
 def between(layout: Layout, workers: Sequence[int], servers: Sequence[int]) -> Plan:
     """A plan that leads to these executors, each with its even share of the blocks.
 
@@ -149,6 +161,24 @@ def between(layout: Layout, workers: Sequence[int], servers: Sequence[int]) -> P
     for role, wanted in _by_role(workers, servers):
         operations += [Delete(e, role) for e in sorted(set(layout.holders(role)) - set(wanted))]
     return Plan.of(operations)
+
+
+def _first(present: Sequence[int], count: int | None) -> tuple[int, ...]:
+    return tuple(sorted(present)[:count])
+
+
+def _last(present: Sequence[int], count: int | None) -> tuple[int, ...]:
+    return tuple(sorted(present)[-count:] if count is not None else present)
+
+
+def _filled(
+    kept: Sequence[int], count: int | None, candidates: Sequence[int], taken: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """`kept` and as many candidates as it takes, those that nobody has `taken` first."""
+    ordered = [one for one in candidates if one not in taken and one not in kept]
+    ordered += [one for one in {*candidates, *taken} if one not in ordered and one not in kept]
+    missing = 0 if count is None else count - len(kept)
+    return tuple(sorted([*kept, *ordered[: max(missing, 0)]]))
 
 
 def _by_role(workers: Sequence[int], servers: Sequence[int]) -> list[tuple[Role, Sequence[int]]]:

@@ -114,6 +114,12 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @training_option(
     "--checkpoint-every", type=int, metavar="N", help="Epochs between checkpoints.  [default: 10]"
 )
+@training_option(
+    "--reconfigure",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Change workers, servers and their shares while training, as this YAML file says.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",

@@ -34,7 +34,7 @@ from motet.report.run_record import RunRecord
 from motet.report.train_document import TrainDocument
 from motet.report.train_summary import train_summary
 from motet.runtime.job import Job
-from motet.runtime.options import TrainResult
+from motet.runtime.options import ReconfigurationReport, TrainResult
 
 COLOUR = job_colour(0)
 
@@ -108,7 +108,15 @@ def _train(
     with start_cluster(training.options.machines, flags.address) as cluster:
         spent_s = before_s + time.perf_counter() - began_s
         options = replace(training.options, spent_s=spent_s)
-        return Job(training.app, training.rows, options, cluster, progress).run()
+        job = Job(training.app, training.rows, options, cluster, progress, training.timetable)
+        result = job.run()
+    missed = len(training.timetable) - len(result.reconfigurations)
+    if missed:
+        progress.remark(
+            f"training ended before {count_text(missed, 'reconfiguration')} of "
+            f"{flags.reconfigure} came about"
+        )
+    return result
 
 
 def _document(flags: TrainFlags, training: Training, result: TrainResult) -> TrainDocument:
@@ -137,7 +145,12 @@ def _write(
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
     folder.write_json("run.json", record.joined_to(document))
-    folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR)])
+    marks = [_mark(report) for report in result.reconfigurations if not report.error]
+    folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR, marks=marks)])
+
+
+def _mark(report: ReconfigurationReport) -> tuple[float, str]:
+    return float(report.at_epoch), f"{report.after.workers}w {report.after.servers}s"
 
 
 def _roles(document: TrainDocument) -> str:

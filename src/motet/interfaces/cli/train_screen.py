@@ -17,8 +17,8 @@ from motet.interfaces.cli import drawing
 from motet.interfaces.cli.job_progress import JobProgress
 from motet.interfaces.cli.run_log import RunLog
 from motet.report.palette import QUIET_STYLE
-from motet.report.quantities import bytes_text, duration_text, number_text, rate_text
-from motet.runtime.options import EpochReport, Recovery
+from motet.report.quantities import bytes_text, count_text, duration_text, number_text, rate_text
+from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery
 
 PLAIN_LINES = 10
 REFRESH_PER_S = 8
@@ -66,6 +66,26 @@ class LineProgress(JobProgress):
             f"recovering at epoch {recovery.at_epoch + 1} from the checkpoint after epoch "
             f"{recovery.resumed_from_epoch}: {recovery.cause}"
         )
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """One line; a remark when it failed."""
+        if report.error:
+            self._log.remark(f"a reconfiguration failed: {report.error}; training goes on")
+        else:
+            self._log.line(reconfiguration_line(report))
+
+
+def reconfiguration_line(report: ReconfigurationReport) -> str:
+    """`reconfigured after epoch 3: 1 worker, 2 servers -> 3 workers, 1 server in 0.05 s (...)`."""
+    counts = [
+        f"{count_text(each.workers, 'worker')}, {count_text(each.servers, 'server')}"
+        for each in (report.before, report.after)
+    ]
+    return (
+        f"reconfigured after epoch {report.at_epoch}: {' -> '.join(counts)} in "
+        f"{report.plan_s:.2f} s ({count_text(report.operations, 'operation')}, "
+        f"{bytes_text(report.moved_bytes)} moved, longest stall {1000 * report.stall_s:.0f} ms)"
+    )
 
 
 def epoch_line(progress: JobProgress, report: EpochReport) -> str:

@@ -18,12 +18,14 @@ from motet.domain.errors import BadInput
 from motet.interfaces.cli.address import require_listener
 from motet.interfaces.cli.cluster_shape import ClusterShape
 from motet.interfaces.cli.memory_check import require_memory
+from motet.interfaces.cli.plan_file import PlannedChange, check_changes, read_plan_file
 from motet.interfaces.cli.settings import Settings, read_settings
 from motet.interfaces.cli.train_screen import LineProgress
 from motet.report.run_files import RunFolder
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.job import fingerprint, plan_job
 from motet.runtime.options import StopRule, TrainOptions, TrainResult
+from motet.runtime.plan_queue import Timed
 from motet.runtime.rows import Rows
 
 
@@ -51,6 +53,7 @@ class TrainFlags:
     settings: Sequence[str] = ()
     seed: int = 0
     checkpoint_every: int | None = None
+    reconfigure: Path | None = None
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -63,7 +66,7 @@ class TrainFlags:
 class Training:
     """A checked request: the application with its parameters, its options, its data.
 
-    `resumed`: the checkpoint that training goes on from.
+    `resumed`: the checkpoint that training goes on from; `timetable`: what is reconfigured when.
     """
 
     app: Estimator
@@ -72,6 +75,7 @@ class Training:
     test: Dataset | None
     rows: Rows
     resumed: Checkpoint | None
+    timetable: tuple[Timed, ...] = ()
 
 
 def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
@@ -79,6 +83,7 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     settings = read_settings(load_application(flags.app), flags.settings)
     options = _options(flags, settings, folder)
     progress.epochs = options.epochs
+    changes = _planned_changes(flags, options)
     _require_free_port(flags.port)
     if flags.address is not None:
         require_listener(flags.address)
@@ -90,15 +95,19 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
             progress.remark(f"{data.source}: {note}")
     app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
     rows = app.prepare(dataset, options.seed)
-    require_memory(app.model_table(), options.workers, flags.address is None, options.servers)
     plan = plan_job(app, rows, options)
+    layouts = check_changes(changes, plan.first_layout, options.machines)
+    workers = max(len(layout.workers) for layout in layouts)
+    servers = min(len(layout.servers) for layout in layouts)
+    require_memory(app.model_table(), workers, flags.address is None, servers)
     resumed = _resumed(fingerprint(plan, rows, options.seed), options) if flags.resume else None
     if resumed is not None and resumed.epoch_count == options.epochs:
         progress.remark(
             f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
             "raise --epochs to train on"
         )
-    return Training(app, options, dataset, test, rows, resumed)
+    timetable = tuple(change.timed for change in changes)
+    return Training(app, options, dataset, test, rows, resumed, timetable)
 
 
 def more_metrics(
@@ -137,6 +146,12 @@ def _resumed(wanted: Mapping[str, Any], options: TrainOptions) -> Checkpoint | N
     """Raises BadInput when the checkpoint is of another job, damaged or further than asked for."""
     assert options.checkpoint_dir is not None
     return CheckpointFolder(options.checkpoint_dir, wanted).to_resume(options.epochs)
+
+
+def _planned_changes(flags: TrainFlags, options: TrainOptions) -> tuple[PlannedChange, ...]:
+    if flags.reconfigure is None:
+        return ()
+    return read_plan_file(flags.reconfigure, options.machines, options.epochs)
 
 
 def _seed(seed: int) -> int:
