@@ -191,15 +191,16 @@ class Coordinator:
     def _change(self, together: list[tuple[Edit, Future[Cost]]]) -> Cost:
         self._change_number += 1
         number, before = self._change_number, self._layout
-        clock = self._hold(before.workers, number)
         for edit, future in together:
             try:
                 self._edit(edit)
             except BadInput as error:
                 future.set_exception(error)
         after = self._layout
-        self._generation.set_workers(after.workers, clock)
         everybody = sorted({*before.workers, *after.workers})
+        moved_bytes = self._prepare(everybody, number, before, after)
+        clock = self._hold(before.workers, number)
+        self._generation.set_workers(after.workers, clock)
         self._tell_servers(everybody, clock)
         fields = {"number": number, "clock": clock, "workers": after.workers}
         data = after.data.encode()
@@ -207,7 +208,15 @@ class Coordinator:
         reports = [_answer(call, _CHANGE_TIMEOUT_S) for call in calls]
         self._tell_servers(after.workers, clock)
         stall_s = max(float(report.get("stall_us", 0)) for report in reports) / 1e6
-        return Cost(sum(report.get("bytes", 0) for report in reports), stall_s)
+        return Cost(moved_bytes, stall_s)
+
+    def _prepare(self, everybody: Iterable[int], number: int, before: Layout, after: Layout) -> int:
+        """Have data blocks sent ahead to those who will own them; the bytes."""
+        if before.data is after.data:
+            return 0
+        fields, data = {"number": number}, after.data.encode()
+        calls = [self._generation.ask(one, Kind.PREPARE_WORK, fields, data) for one in everybody]
+        return sum(_answer(call, _MOVE_TIMEOUT_S)["bytes"] for call in calls)
 
     def _hold(self, workers: Iterable[int], number: int) -> int:
         """A mini-batch that no worker begins before it is told what changes there."""

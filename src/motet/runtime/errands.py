@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from motet.runtime.messages import Status, encode_json
@@ -27,6 +28,19 @@ class Errands:
             report = self._done[number]
         request.reply(Status.OK, encode_json(report))
         return False
+
+    def run(self, number: int, request: Request, work: Callable[[], Any]) -> None:
+        """Do the work on a thread of its own, unless it is being done; what it returns is told."""
+        if self.begin(number, request):
+            threading.Thread(target=self._run, args=(number, work), daemon=True).start()
+
+    def _run(self, number: int, work: Callable[[], Any]) -> None:
+        try:
+            report = work()
+        except Exception as error:
+            self.fail(number, error)
+        else:
+            self.finish(number, report)
 
     def finish(self, number: int, report: Any) -> None:
         """The errand is done: tell everybody who asked."""

@@ -94,9 +94,8 @@ class Executor:
     def _train(self, tenure: Tenure) -> None:
         """Compute for as long as this executor is a worker, and whenever it becomes one."""
         clock: int | None = tenure.assignment.first_clock
-        if tenure.is_worker:
-            tenure.data.begin()
-        else:
+        tenure.data.begin()
+        if not tenure.is_worker:
             clock = tenure.turnstile.wait_for_work()
         while clock is not None:
             tenure.is_worker = True
@@ -146,7 +145,7 @@ class Executor:
 
 
 def _load_rows(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.data.put(head["block"], head["clock"], decode_rows(head["arrays"], request.payload))
+    tenure.data.put(head["block"], head["occasion"], decode_rows(head["arrays"], request.payload))
     request.reply(Status.OK)
 
 
@@ -191,6 +190,10 @@ def _release(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     request.reply(Status.OK)
 
 
+def _prepare_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+    tenure.prepare(head["number"], Ownership.decode(request.payload), request)
+
+
 def _change_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     data = Ownership.decode(request.payload)
     change = WorkChange(head["number"], head["clock"], tuple(head["workers"]), data)
@@ -217,6 +220,7 @@ _CONTROLS: dict[int, Control] = {
     Kind.SETTLE: _settle,
     Kind.HOLD: _hold,
     Kind.RELEASE: _release,
+    Kind.PREPARE_WORK: _prepare_work,
     Kind.CHANGE_WORK: _change_work,
     Kind.SET_WORKERS: _set_workers,
     Kind.DISMISS: _dismiss,

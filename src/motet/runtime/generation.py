@@ -244,7 +244,7 @@ class Generation:
         calls = []
         for block, part in deal_blocks(rows, self._plan.schedule).items():
             described, arrays = encode_rows(part)
-            head = {"block": block, "clock": FROM_THE_START, "arrays": described}
+            head = {"block": block, "occasion": FROM_THE_START, "arrays": described}
             meta = encode_json({"generation": self.number, **head})
             connection = self._peers.connection(int(self._layout.data.owners[block]))
             calls.append(connection.submit(Kind.LOAD_ROWS, meta, arrays))

@@ -46,6 +46,7 @@ class Kind(IntEnum):
     SET_WORKERS = 37
     DISMISS = 38
     SETTLE = 39
+    PREPARE_WORK = 40
 
 
 class Status(IntEnum):

@@ -45,6 +45,11 @@ class Ragged:
         starts = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
         return Ragged(offsets, self.values[starts + np.arange(offsets[-1])])
 
+    def put(self, indices: Indices, other: Ragged) -> None:
+        """Overwrite the entries of these instances, which are as many as in `other`, in place."""
+        starts = np.repeat(self.offsets[:-1][indices] - other.offsets[:-1], np.diff(other.offsets))
+        self.values[starts + np.arange(len(other.values))] = other.values
+
     @staticmethod
     def concatenate(parts: Sequence[Ragged]) -> Ragged:
         """The parts one after another."""
@@ -99,6 +104,14 @@ class Rows:
             for name, c in self.columns.items()
         }
         return Rows(self.ids[indices], columns)
+
+    def put(self, indices: Indices, other: Rows) -> None:
+        """Overwrite `other`'s columns at these positions, in place."""
+        for name, column in other.columns.items():
+            if isinstance(column, Ragged):
+                self.ragged(name).put(indices, column)
+            else:
+                self[name][indices] = column
 
     def select(self, names: Iterable[str]) -> Rows:
         """The same instances with only these columns."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from motet.runtime.assignment import Assignment
 from motet.runtime.block_mover import BlockMove, move_blocks
-from motet.runtime.data_blocks import DataBlocks
+from motet.runtime.data_blocks import DataBlocks, Sender
 from motet.runtime.errands import Errands
 from motet.runtime.ownership import Ownership
 from motet.runtime.peers import ExecutorPeers
@@ -31,7 +31,12 @@ class Tenure:
         self.ended = threading.Event()
         self.peers = ExecutorPeers(assignment.endpoints, secret, arena)
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
-        self.data = DataBlocks(assignment.app, assignment.schedule)
+        self.data = DataBlocks(
+            assignment.app,
+            assignment.schedule,
+            executor,
+            Sender(assignment.generation, self.carriers),
+        )
         self.turnstile = Turnstile(assignment.first_clock)
         self.is_worker = executor in assignment.sync.workers
         self.shard = Shard(
@@ -50,6 +55,7 @@ class Tenure:
             client=(assignment.generation << 32) + executor,
         )
         self._moves = Errands()
+        self._preparations = Errands()
         self._changes = Errands()
 
     def learn(self, ownership: Ownership) -> None:
@@ -64,8 +70,11 @@ class Tenure:
 
     def move(self, move: BlockMove, request: Request) -> None:
         """Hand model blocks over, on a thread; the request is answered at the end."""
-        if self._moves.begin(move.ownership.version, request):
-            threading.Thread(target=self._move, args=(move,), daemon=True).start()
+        self._moves.run(move.ownership.version, request, lambda: self._move(move))
+
+    def prepare(self, number: int, data: Ownership, request: Request) -> None:
+        """Get ready for a change of the data, on a thread; answered when all is here."""
+        self._preparations.run(number, request, lambda: {"bytes": self.data.prepare(number, data)})
 
     def change(self, change: WorkChange, request: Request) -> None:
         """Compute something else from a mini-batch on; answered once that has begun."""
@@ -88,12 +97,7 @@ class Tenure:
         self.peers.close()
         self.carriers.close()
 
-    def _move(self, move: BlockMove) -> None:
-        version = move.ownership.version
-        try:
-            report = move_blocks(move, self.shard, self.carriers)
-        except Exception as error:
-            self._moves.fail(version, error)
-        else:
-            self.client.learn(move.ownership)
-            self._moves.finish(version, report)
+    def _move(self, move: BlockMove) -> dict[str, int]:
+        report = move_blocks(move, self.shard, self.carriers)
+        self.client.learn(move.ownership)
+        return report

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from motet.runtime.accumulator import Place
 from motet.runtime.assignment import CONTROLLER
-from motet.runtime.messages import Kind, Status, decode_json, encode_json, encode_rows
+from motet.runtime.messages import Kind, decode_json, encode_json
 from motet.runtime.remote_model import RemoteModel
-from motet.runtime.rows import Rows
 from motet.runtime.subtask import Kind as SubtaskKind
 from motet.runtime.subtask import SubtaskLog, monotonic_us
 from motet.runtime.table_client import StaleGeneration
@@ -23,7 +22,6 @@ from motet.transport import Call
 Array = NDArray[Any]
 
 _PROGRESS_EVERY_US = 200_000
-_PASS_TIMEOUT_S = 120.0
 
 
 class Relieved(Exception):
@@ -74,40 +72,17 @@ class Trainer:
         return self._tenure.data.share
 
     def _carry_out(self, change: WorkChange) -> None:
-        """Pass data on, wait for data, take the new place among the workers."""
+        """Take over the prepared data and the new place among the workers."""
         began_us = monotonic_us()
-        me, data = self._tenure.executor, self._tenure.data
-        mine = set(change.data.blocks_of(me))
-        held = set(data.share.block_numbers)
-        passed_bytes = 0
-        if mine != held:
-            kept = data.share.blocks()
-            leaving = {number: kept.pop(number) for number in held - mine}
-            calls = [self._pass_on(number, rows, change) for number, rows in leaving.items()]
-            data.change(kept, sorted(mine - held), change.clock)
-            for call in calls:
-                _finish(call)
-            passed_bytes = sum(rows.nbytes for rows in leaving.values())
+        tenure = self._tenure
+        if tenure.data.change(change):
             self._model.forget_batches()
-        is_worker = me in change.workers
-        if is_worker:
-            self._model.place = _place(me, change.workers)
-        self._tenure.is_worker = is_worker
-        report = {"stall_us": monotonic_us() - began_us, "bytes": passed_bytes}
-        self._tenure.changed(change.number, report)
-        if not is_worker:
+        tenure.is_worker = tenure.executor in change.workers
+        if tenure.is_worker:
+            self._model.place = _place(tenure.executor, change.workers)
+        tenure.changed(change.number, {"stall_us": monotonic_us() - began_us})
+        if not tenure.is_worker:
             raise Relieved
-
-    def _pass_on(self, number: int, rows: Rows, change: WorkChange) -> Call:
-        described, arrays = encode_rows(rows)
-        head = {
-            "generation": self._tenure.number,
-            "block": number,
-            "clock": change.clock,
-            "arrays": described,
-        }
-        carrier = self._tenure.carriers.connection(int(change.data.owners[number]))
-        return carrier.submit(Kind.LOAD_ROWS, encode_json(head), arrays)
 
 
 class _Reporter:
@@ -155,8 +130,3 @@ class _Reporter:
 
 def _place(executor: int, workers: tuple[int, ...]) -> Place:
     return Place(workers.index(executor), len(workers))
-
-
-def _finish(call: Call) -> None:
-    if call.wait(_PASS_TIMEOUT_S).status != Status.OK:
-        raise StaleGeneration("the job was reset while data moved")

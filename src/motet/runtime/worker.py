@@ -63,10 +63,13 @@ class Share:
         self.block_numbers = sorted(blocks)
         positions = [schedule.block_positions(number) for number in self.block_numbers]
         batches = schedule.batch_of(np.concatenate([_NO_POSITIONS, *positions]))
-        self._ends = np.cumsum([0, *map(len, positions)])
-        self._order = np.argsort(batches, kind="stable")
-        self.rows = _joined([blocks[number] for number in self.block_numbers]).take(self._order)
-        bounds = np.searchsorted(batches[self._order], np.arange(schedule.batch_count + 1))
+        order = np.argsort(batches, kind="stable")
+        self._places = np.empty_like(order)
+        self._places[order] = np.arange(len(order))
+        ends = pairwise(np.cumsum([0, *map(len, positions)]).tolist())
+        self._bounds_of = dict(zip(self.block_numbers, ends, strict=True))
+        self.rows = _joined([blocks[number] for number in self.block_numbers]).take(order)
+        bounds = np.searchsorted(batches[order], np.arange(schedule.batch_count + 1))
         self._bounds = [int(bound) for bound in bounds]
         self._batches: dict[int, Batch] = {}
 
@@ -78,15 +81,22 @@ class Share:
             self._batches[number] = self._app.make_batch(rows) if high > low else _empty(rows)
         return self._batches[number]
 
-    def blocks(self, columns: Iterable[str] | None = None) -> dict[int, Rows]:
-        """The data blocks as they are now, by number (copies); None: all columns."""
-        where = np.empty_like(self._order)
-        where[self._order] = np.arange(len(self._order))
-        rows = self.rows if columns is None else self.rows.select(columns)
-        return {
-            number: rows.take(where[low:high])
-            for number, (low, high) in zip(self.block_numbers, pairwise(self._ends), strict=True)
-        }
+    def blocks(
+        self, numbers: Iterable[int], columns: Iterable[str] | None = None
+    ) -> dict[int, Rows]:
+        """Some of the data blocks as they are now, by number (copies); None: all columns."""
+        wanted = sorted(numbers)
+        rows = self.rows if columns is None or not wanted else self.rows.select(columns)
+        return {number: rows.take(self._where(number)) for number in wanted}
+
+    def overwrite(self, number: int, rows: Rows) -> None:
+        """Replace columns of a data block, its instances in dealt order."""
+        self.rows.put(self._where(number), rows)
+
+    def _where(self, number: int) -> Indices:
+        """Where the instances of a data block stand, in dealt order."""
+        low, high = self._bounds_of[number]
+        return self._places[low:high]
 
 
 class Worker:
