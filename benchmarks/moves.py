@@ -7,7 +7,6 @@ of the same run.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from motet.runtime.options import EpochReport, ReconfigurationReport, TrainObser
 from motet.runtime.ray_cluster import RayCluster
 from motet.runtime.reconfiguration import Move, Plan
 from motet.runtime.rows import Rows
+from support.figures import Figure, parser, report
 
 Array = NDArray[Any]
 MB = 1 << 20
@@ -103,35 +103,46 @@ class Mover(TrainObserver):
         return Plan.of([Move(self._table, tuple(half), source, destination)])
 
 
-def measure(cluster: RayCluster, table: TableName, model_mb: int, data_mb: int) -> None:
+def measure(cluster: RayCluster, table: TableName, model_mb: int, data_mb: int) -> list[Figure]:
+    """Moves of half an executor's blocks, and the mini-batches around them."""
     app, mover = Dense(model_mb, data_mb), Mover(table)
     options = TrainOptions(machines=4, workers=2, servers=2, epochs=31)
     job = Job(app, app.prepare(None, 0), options, cluster, mover)
     mover.job = job
     job.run()
     moved = {move.at_epoch for move in mover.moves}
-    quiet = [s for e in mover.epochs[1:] if e.epoch not in moved for s in e.batch_s]
-    usual_s = statistics.median(quiet)
-    worst = [max(e.batch_s) for e in mover.epochs if e.epoch in moved]
-    quiet_worst = [max(e.batch_s) for e in mover.epochs[1:] if e.epoch not in moved]
+    quiet = [max(e.batch_s) for e in mover.epochs[1:] if e.epoch not in moved]
+    during = [max(e.batch_s) for e in mover.epochs if e.epoch in moved]
+    usual_s = statistics.median(s for e in mover.epochs[1:] for s in e.batch_s)
     size_mb = statistics.median(move.moved_bytes for move in mover.moves) / MB
     plan_s = statistics.median(move.plan_s for move in mover.moves)
     stall_s = statistics.median(move.stall_s for move in mover.moves)
-    print(
-        f"{table:5} model {model_mb} MB, data {data_mb} MB: {len(moved)} moves of {size_mb:.0f} MB in "
-        f"{plan_s * 1000:.0f} ms (stall {stall_s * 1000:.0f} ms = {size_mb / stall_s:.0f} MB/s); mini-batch "
-        f"{usual_s * 1000:.0f} ms, slowest of a quiet epoch {statistics.median(quiet_worst) * 1000:.0f} ms, "
-        f"slowest of one with a move {statistics.median(worst) * 1000:.0f} ms"
-    )
+    name = f"{table}, {size_mb:.0f} MB"
+    return [
+        Figure(f"{name}: move / mini-batch", _ms(plan_s), _ms(usual_s), plan_s / usual_s),
+        Figure(f"{name}: stall / mini-batch", _ms(stall_s), _ms(usual_s), stall_s / usual_s),
+        Figure(
+            f"{name}: slowest mini-batch, moving / quiet",
+            _ms(statistics.median(during)),
+            _ms(statistics.median(quiet)),
+            statistics.median(during) / statistics.median(quiet),
+        ),
+    ]
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
+    """Small and large models and data."""
+    parser(__doc__).parse_args()
+    figures: list[Figure] = []
     with RayCluster.embedded(machines=4) as cluster:
         for model_mb, data_mb in ((8, 32), (64, 256)):
-            measure(cluster, "model", model_mb, data_mb)
-            measure(cluster, "data", model_mb, data_mb)
+            figures += measure(cluster, "model", model_mb, data_mb)
+            figures += measure(cluster, "data", model_mb, data_mb)
+    report("moves", "Moves while a job trains (2 workers, 2 servers)", figures, plot=False)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster
+from motet.domain.errors import Interrupted, JobFailed
+from motet.runtime.application import Application
+from motet.runtime.cluster import ExecutorHandle
 from motet.runtime.job import Job
 from motet.runtime.local import LocalTraining
-from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.plan_queue import Timed
+from motet.runtime.options import EpochReport, RoleCounts, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.plan_queue import Reconfiguration, Timed
 from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
 from random_plans import RandomPlans
 from toy_app import ToyRegression
@@ -133,3 +137,70 @@ def test_under_looser_consistency_every_instance_is_still_computed_once(
     assert result.losses[-1] < 0.1 * result.losses[0]
     assert result.app.visits_.tolist() == [24.0] * 203
     assert [report.error for report in result.reconfigurations if report.error] == []
+
+
+class Canceller(TrainObserver):
+    """Cancels the job, or only its reconfiguration, after a few epochs."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.job: Job | None = None
+        self.wanted: list[Reconfiguration] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        assert self.job is not None
+        self.wanted.append(self.job.reconfigure(RandomPlans(report.epoch, MACHINES, 6)))
+        if report.epoch == 5 and self._what == "job":
+            self.job.cancel()
+        if report.epoch < 10 and self._what == "reconfigurations":
+            self.wanted[-1].cancel()
+
+
+def cancelling(what: str, epochs: int) -> tuple[Job, Canceller]:
+    canceller = Canceller(what)
+    app = ToyRegression()
+    options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=epochs)
+    canceller.job = Job(
+        app, app.prepare(None, seed=1), options, InProcessCluster(MACHINES), canceller
+    )
+    return canceller.job, canceller
+
+
+def test_a_job_that_is_cancelled_while_it_is_reconfigured_ends() -> None:
+    job, canceller = cancelling("job", 10_000)
+    with pytest.raises(Interrupted):
+        job.run()
+    assert all(wanted.wait(timeout_s=0) for wanted in canceller.wanted)
+
+
+def test_a_cancelled_reconfiguration_leaves_training_as_it_is() -> None:
+    job, canceller = cancelling("reconfigurations", 24)
+    assert_same(job.run(), 24)
+    assert {wanted.state for wanted in canceller.wanted[:9]} == {"cancelled"}
+
+
+def test_a_plan_that_cannot_be_done_is_reported_and_training_goes_on() -> None:
+    result = train((at(1, Add(0, "worker")), at(2, Add(2, "worker"))))
+    first, second = result.reconfigurations
+    assert "executor 0 is a worker already" in first.error
+    assert (first.operations, second.operations, second.error) == (0, 1, "")
+    assert result.app.visits_.tolist() == [6.0] * 203
+
+
+class NoRoom(InProcessCluster):
+    """A cluster on which nothing starts after the job's first executors."""
+
+    def launch(
+        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+    ) -> Mapping[int, ExecutorHandle]:
+        if self.launches:
+            raise JobFailed("no machine is free")
+        return super().launch(job, machines, secret, app)
+
+
+def test_an_executor_that_does_not_start_is_reported_and_training_goes_on() -> None:
+    result = train((at(1, Add(2, "worker")),), cluster=NoRoom(MACHINES))
+    (report,) = result.reconfigurations
+    assert report.error == "executor 2 did not start: no machine is free"
+    assert (report.before, report.after) == (RoleCounts(2, 2), RoleCounts(2, 2))
+    assert result.recoveries == ()

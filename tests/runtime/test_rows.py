@@ -70,3 +70,17 @@ def test_asking_for_the_wrong_kind_of_column_says_how_to_ask() -> None:
         rows["z"]
     with pytest.raises(TypeError, match=r"rows\['x'\]"):
         rows.ragged("x")
+
+
+def test_what_is_put_into_rows_is_what_they_hold() -> None:
+    lengths = np.array([2, 0, 3, 1])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = Rows(np.arange(4), {"x": np.zeros(4), "z": Ragged(offsets, np.zeros(6))})
+    some = rows.take(np.array([2, 0]))
+    new = Rows(
+        some.ids,
+        {"x": np.array([7.0, 8.0]), "z": Ragged(some.ragged("z").offsets, np.arange(1.0, 6))},
+    )
+    rows.put(np.array([2, 0]), new)
+    assert rows["x"].tolist() == [8, 0, 7, 0]
+    assert rows.ragged("z").values.tolist() == [4, 5, 1, 2, 3, 0]

@@ -10,15 +10,33 @@ from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost
 from motet.runtime.executor import Executor
-from motet.transport import Endpoint
+from motet.transport import Endpoint, Request
+
+OnRequest = Callable[[int, int], None]
+
+
+def _ignore(executor: int, kind: int) -> None:
+    del executor, kind
+
+
+class _Watched(Executor):
+    """Tells of every request before it is handled."""
+
+    def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
+        self._on_request = on_request
+        super().__init__(number, secret)
+
+    def _handle(self, request: Request) -> None:
+        self._on_request(self.number, request.kind)
+        super()._handle(request)
 
 
 class InProcessExecutor:
     """An executor in this process; `crash` makes it look like a killed process."""
 
-    def __init__(self, number: int, secret: bytes) -> None:
+    def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
         self.number = number
-        self._executor = Executor(number, secret)
+        self._executor = _Watched(number, secret, on_request)
         self._on_end: Callable[[int, Outcome | None], None] | None = None
         self._thread: threading.Thread | None = None
         self._is_dead = False
@@ -66,7 +84,9 @@ class InProcessExecutor:
 class InProcessCluster:
     """Machines 0..n-1, all of them here."""
 
-    def __init__(self, machine_count: int) -> None:
+    def __init__(self, machine_count: int, on_request: OnRequest = _ignore) -> None:
+        """`on_request(executor, kind)` is called on the threads that serve requests."""
+        self._on_request = on_request
         self.machine_count = machine_count
         self.host = "127.0.0.1"
         self.executors: dict[int, InProcessExecutor] = {}
@@ -76,7 +96,7 @@ class InProcessCluster:
         self, job: str, machines: Sequence[int], secret: bytes, app: Application
     ) -> Mapping[int, ExecutorHandle]:
         del job, app
-        new = {number: InProcessExecutor(number, secret) for number in machines}
+        new = {number: InProcessExecutor(number, secret, self._on_request) for number in machines}
         self.launches.append(list(machines))
         self.executors |= new
         return dict(new)
