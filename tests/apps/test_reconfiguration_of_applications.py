@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_twenty_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
     app, load, epochs = CASES[case]

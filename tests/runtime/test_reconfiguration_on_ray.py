@@ -74,14 +74,14 @@ def test_executors_come_and_go_while_the_job_trains(cluster: RayCluster) -> None
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [
         Timed(lambda layout: grow, at_epoch=1),
-        Timed(lambda layout: between(layout, (1, 2), (3,)), at_epoch=30),
-        Timed(lambda layout: Plan.of([Delete(1)]), at_epoch=60),
+        Timed(lambda layout: between(layout, (1, 2), (3,)), at_epoch=20),
+        Timed(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
     ]
     census = Census()
-    expected = job(cluster, TrainObserver(), epochs=300, batch_size=10).run()
-    result = job(cluster, census, *timetable, epochs=300, batch_size=10).run()
+    expected = job(cluster, TrainObserver(), epochs=200, batch_size=10).run()
+    result = job(cluster, census, *timetable, epochs=200, batch_size=10).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
-    assert_right(result, expected, 300)
+    assert_right(result, expected, 200)
     assert max(census.counts) == 4
     assert census.counts[-1] == 2
 
@@ -117,7 +117,7 @@ class Chaos(TrainObserver):
             self._random.choice(executor_processes()).kill()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0])
 def test_kills_during_reconfigurations_do_not_change_the_model(
     cluster: RayCluster, seed: int
 ) -> None:

@@ -157,6 +157,14 @@ def test_plans_come_out_in_their_order_once_their_epoch_is_done() -> None:
     assert second.predicted_gain == 0.5
 
 
+def test_a_timed_plan_waits_for_the_clock_of_training() -> None:
+    queue = PlanQueue((Timed(lambda layout: Plan((), ()), at_s=0.0),))
+    asked = iter([False, True, True])
+    assert queue.take(lambda: next(asked)) is None
+    queue.start_clock()
+    assert queue.take(lambda: False) is not None
+
+
 def test_what_waits_when_training_ends_is_cancelled() -> None:
     queue = PlanQueue()
     wanted = Reconfiguration(lambda layout: Plan((), ()))

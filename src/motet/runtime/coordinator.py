@@ -26,8 +26,8 @@ from motet.transport import Call
 Edit: TypeAlias = Callable[[Layout], Layout]
 
 _HOLD_TIMEOUT_S = 60.0
-# A worker answers when it gets to the mini-batch of the change.
-_CHANGE_TIMEOUT_S = 1800.0
+# A worker answers when it gets to the mini-batch of the change; its loss ends the wait at once.
+_CHANGE_TIMEOUT_S = 4 * 3600.0
 _MOVE_TIMEOUT_S = 600.0
 
 

@@ -24,7 +24,8 @@ from motet.runtime.turnstile import WorkChange
 from motet.runtime.worker import Share
 from motet.transport import Call
 
-ARRIVE_TIMEOUT_S = 600.0
+# Under async a source may be many mini-batches behind; its loss ends the wait at once.
+ARRIVE_TIMEOUT_S = 4 * 3600.0
 _SEND_TIMEOUT_S = 120.0
 
 FROM_THE_START = -1

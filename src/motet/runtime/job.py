@@ -83,6 +83,7 @@ class Job:
         self._handles: dict[int, ExecutorHandle] = {}
         self._queue = PlanQueue(timetable)
         self._layout = self._plan.first_layout
+        self._coordinator: Coordinator | None = None
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
@@ -103,8 +104,8 @@ class Job:
 
     @property
     def layout(self) -> Layout:
-        """Who does what; of a running generation as it was at its start."""
-        return self._layout
+        """Who does what now."""
+        return self._layout if self._coordinator is None else self._coordinator.layout
 
     def run(self) -> TrainResult:
         """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""
@@ -143,6 +144,7 @@ class Job:
             number, self._plan, self._layout, self._handles, listening, self._secret
         )
         coordinator = Coordinator(generation, self._layout, self._launch_one, self._retire)
+        self._coordinator = coordinator
         reconfigurer = Reconfigurer(
             coordinator,
             self._queue,
@@ -175,7 +177,7 @@ class Job:
             reconfigurer.stop_taking()
             generation.close()
             reconfigurer.close()
-            self._layout = coordinator.layout.repaired()
+            self._layout, self._coordinator = coordinator.layout.repaired(), None
 
     def _recover(self, cause: str, progress: Progress) -> None:
         """Go back to the last checkpoint: stop what lives, let go of what is dead."""

@@ -94,6 +94,7 @@ class PlanQueue:
     def start_clock(self) -> None:
         """Training begins now; a second call changes nothing."""
         self._began_s = min(self._began_s, time.monotonic())
+        self.wake()
 
     def epochs_done(self, count: int) -> None:
         """Time for the plans of this epoch."""
@@ -134,4 +135,6 @@ class PlanQueue:
 
     def _next_due_s(self) -> float | None:
         times = [timed.at_s for timed in self._timetable if timed.at_s is not None]
-        return max(min(times) - time.monotonic() + self._began_s, 0.0) if times else None
+        if not times or math.isinf(self._began_s):
+            return None
+        return max(min(times) - time.monotonic() + self._began_s, 0.0)
