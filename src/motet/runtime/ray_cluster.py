@@ -41,6 +41,7 @@ _CALL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 180.0
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
+_NODE_ID = "ray.io/node-id"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -172,15 +173,18 @@ class RayCluster:
 
     def _reserve(self, job: str, machines: Sequence[int], occupied: set[str]) -> PlacementGroup:
         """Places for machines, none of them on a node that is `occupied`."""
+        selector: list[dict[str, str]] | None = None
         if self._is_embedded:
             bundles: list[dict[str, float]] = [{_machine(number): 1.0} for number in machines]
             strategy = "PACK"
         else:
             bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
             if occupied:
-                bundles = [{"CPU": 1.0, node: 0.001} for node in _free_nodes(job, occupied)]
-                del bundles[len(machines) :]
-        group: PlacementGroup = placement_group(bundles, strategy=strategy)
+                free = _free_nodes(job, len(machines), occupied)
+                selector = [{_NODE_ID: node} for node in free]
+        group: PlacementGroup = placement_group(
+            bundles, strategy=strategy, bundle_label_selector=selector
+        )
         if not group.wait(_CALL_TIMEOUT_S):
             remove_placement_group(group)
             raise JobFailed(
@@ -255,10 +259,8 @@ class _Gang:
         return bool(self._present)
 
     def nodes(self) -> list[str]:
-        """The resources that stand for the nodes it is on."""
-        table = placement_group_table(self._group)
-        ids = set(table["bundles_to_node_id"].values())
-        return [_node(node) for node in ray.nodes() if node["NodeID"] in ids]
+        """The nodes it is on."""
+        return list(placement_group_table(self._group)["bundles_to_node_id"].values())
 
     def enter(self, machine: int) -> bool:
         """Come back to a place that was left; False when this reservation has none for it."""
@@ -346,16 +348,16 @@ def _machine(number: int) -> str:
     return f"motet_machine_{number}"
 
 
-def _node(node: Mapping[str, Any]) -> str:
-    return f"node:{node['NodeManagerAddress']}"
-
-
-def _free_nodes(job: str, occupied: set[str]) -> list[str]:
-    """Nodes without an executor of the job. Raises JobFailed: there is none."""
-    free = [_node(node) for node in ray.nodes() if node["Alive"] and _node(node) not in occupied]
-    if not free:
-        raise JobFailed(f"every node has an executor of {job}; add nodes to the Ray cluster")
-    return free
+def _free_nodes(job: str, count: int, occupied: set[str]) -> list[str]:
+    """Nodes without an executor of the job. Raises JobFailed: they are too few."""
+    alive = [str(node["NodeID"]) for node in ray.nodes() if node["Alive"]]
+    free = [node for node in alive if node not in occupied]
+    if len(free) < count:
+        raise JobFailed(
+            f"{len(free)} node(s) have no executor of {job} yet, {count} are needed; "
+            "add nodes to the Ray cluster"
+        )
+    return free[:count]
 
 
 def _brief(error: BaseException) -> str:

@@ -1,0 +1,68 @@
+"""A running Ray cluster of several nodes: who joins a job gets a node of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import motet.runtime.ray_environment  # noqa: F401
+from motet.runtime.job import Job
+from motet.runtime.options import TrainObserver, TrainOptions, TrainResult
+from motet.runtime.plan_queue import Timed
+from motet.runtime.ray_cluster import RayCluster, ray
+from motet.runtime.reconfiguration import Add, Delete, Plan
+from toy_app import ToyRegression
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Three nodes of one CPU each, on this machine."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    yield cluster.address
+    cluster.shutdown()
+
+
+class Nodes(TrainObserver):
+    """On how many nodes the job's executors are, at most."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def reconfigured(self, report: object) -> None:
+        del report
+        groups = ray.util.placement_group_table().values()
+        nodes = [
+            node
+            for group in groups
+            if group["state"] == "CREATED"
+            for node in group["bundles_to_node_id"].values()
+        ]
+        assert len(set(nodes)) == len(nodes)
+        self.most = max(self.most, len(nodes))
+
+
+def train(cluster: RayCluster, observer: TrainObserver, *timetable: Timed) -> TrainResult:
+    app = ToyRegression(batch_size=5)
+    options = TrainOptions(machines=3, workers=1, servers=1, epochs=150)
+    rows = app.prepare(None, seed=1)
+    return Job(app, rows, options, cluster, observer, timetable).run()
+
+
+def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
+    nodes = Nodes()
+    plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
+    with RayCluster.join(address, machines=3) as cluster:
+        expected = train(cluster, TrainObserver())
+        timetable = [Timed(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
+        result = train(cluster, nodes, *timetable)
+    assert [report.error for report in result.reconfigurations] == ["", "", ""]
+    assert nodes.most == 3
+    np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
