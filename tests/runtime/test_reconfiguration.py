@@ -13,6 +13,7 @@ from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.application import Application
 from motet.runtime.cluster import ExecutorHandle
 from motet.runtime.job import Job
+from motet.runtime.layout import Layout
 from motet.runtime.local import LocalTraining
 from motet.runtime.options import EpochReport, RoleCounts, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Reconfiguration, Timed
@@ -204,3 +205,13 @@ def test_an_executor_that_does_not_start_is_reported_and_training_goes_on() -> N
     assert report.error == "executor 2 did not start: no machine is free"
     assert (report.before, report.after) == (RoleCounts(2, 2), RoleCounts(2, 2))
     assert result.recoveries == ()
+
+
+def test_a_planner_that_fails_is_reported_and_training_goes_on() -> None:
+    def broken(layout: Layout) -> Plan:
+        raise KeyError("bandwidth")
+
+    result = train((Timed(broken, at_epoch=1),))
+    (report,) = result.reconfigurations
+    assert report.error == "the planner failed: KeyError: 'bandwidth'"
+    assert (report.operations, result.recoveries) == (0, ())

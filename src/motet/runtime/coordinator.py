@@ -60,6 +60,7 @@ class Coordinator:
         self._retire = retire
         self._lock = threading.Lock()
         self._working = threading.Lock()
+        self._emptying = threading.Lock()
         self._edits: list[tuple[Edit, Future[Cost]]] = []
         self._change_number = 0
 
@@ -112,7 +113,9 @@ class Coordinator:
         if role == "worker":
             cost = self._change_work(lambda now: now.without_role(executor, "worker"))
         else:
-            cost = self._empty_server(executor)
+            # One after another: nobody may hand blocks to a server that is leaving, too.
+            with self._emptying:
+                cost = self._empty_server(executor)
         if not self._layout.roles_of(executor):
             # Once everybody has begun another mini-batch, nobody asks by an older table.
             self._change_work(lambda now: now)

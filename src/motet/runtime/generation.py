@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.errors import Unreachable
+from motet.domain.errors import MotetError, Unreachable
 from motet.runtime.application import Application, Evaluation
 from motet.runtime.assignment import CONTROLLER, Assignment, Outcome
 from motet.runtime.checkpoint import Checkpoint, merged_state
@@ -45,6 +45,7 @@ Array = NDArray[Any]
 # A dead executor is noticed by its process's end, so there is no point in calling it for long.
 _RETRY_FOR_S = 5.0
 _CONTROL_TIMEOUT_S = 60.0
+_DISMISS_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,9 @@ class Generation:
         self._dismissed.add(number)
         with self._reading:
             handle = self._handles.pop(number)
-        self.ask(number, Kind.DISMISS, {}).wait(_CONTROL_TIMEOUT_S)
+        # Its process is ended in any case.
+        with contextlib.suppress(MotetError, TimeoutError):
+            self.ask(number, Kind.DISMISS, {}).wait(_DISMISS_TIMEOUT_S)
         return handle
 
     def is_expected(self, number: int) -> bool:

@@ -8,15 +8,11 @@ evaluates, writes checkpoints and decides whether to go on.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
@@ -26,6 +22,7 @@ from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
 from motet.runtime.coordinator import Coordinator
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
+from motet.runtime.fingerprint import fingerprint, state_digest
 from motet.runtime.generation import Generation, JobPlan
 from motet.runtime.layout import Layout
 from motet.runtime.local import DATA_BLOCKS
@@ -43,11 +40,6 @@ from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
 from motet.runtime.table import MODEL_TABLE, TableSpec
-
-Array = NDArray[Any]
-
-# More epochs are what a job is resumed for; the seed of a job is in its options.
-_NOT_COMPARED = ("epochs", "random_state")
 
 
 class Job:
@@ -198,6 +190,8 @@ class Job:
     # -- start and end ---------------------------------------------------------------------------
 
     def _launch_missing(self) -> None:
+        for number in self._handles.keys() - set(self._layout.executors):
+            self._handles.pop(number).kill()
         missing = [n for n in self._layout.executors if n not in self._handles]
         if missing:
             self._observer.preparing(f"starting {len(missing)} executors")
@@ -240,7 +234,7 @@ class Job:
         return TrainResult(
             self._app,
             tuple(progress.reports),
-            _digest(final),
+            state_digest(final),
             self._options.spent_s + wall_s,
             tuple(progress.recoveries),
             progress.resumed_from_epoch,
@@ -252,22 +246,6 @@ class Job:
         for handle in self._handles.values():
             handle.kill()
         self._controller.close()
-
-
-def fingerprint(plan: JobPlan, rows: Rows, seed: int) -> Mapping[str, Any]:
-    """What must be equal to resume: a command can compare it before it starts a cluster."""
-    model = plan.table.model
-    parameters = plan.app.get_params()
-    return {
-        "app": plan.app.name,
-        "parameters": {k: repr(v) for k, v in parameters.items() if k not in _NOT_COMPARED},
-        "seed": seed,
-        "instances": len(rows),
-        "data": _data_digest(rows, plan.app.state_columns),
-        "batches": plan.schedule.batch_count,
-        "model_shape": list(model.shape),
-        "model_dtype": model.dtype.str,
-    }
 
 
 def _check(app: Application, options: TrainOptions) -> None:
@@ -321,20 +299,3 @@ def _in_a_row(progress: Progress) -> int:
     """Recoveries that went back to the present checkpoint."""
     here = progress.checkpoint.epoch_count
     return sum(recovery.resumed_from_epoch == here for recovery in progress.recoveries)
-
-
-def _digest(final: Checkpoint) -> str:
-    return _sha256_of([("model", final.model), *final.state.arrays()])
-
-
-def _data_digest(rows: Rows, state_columns: tuple[str, ...]) -> str:
-    data = rows.select(name for name in rows.columns if name not in state_columns)
-    return _sha256_of([("ids", rows.ids), *data.arrays()])
-
-
-def _sha256_of(named: Iterable[tuple[str, Array]]) -> str:
-    digest = hashlib.sha256()
-    for name, array in named:
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

@@ -68,19 +68,14 @@ class Reconfigurer:
         began_s = time.perf_counter()
         wanted.enter("running")
         costs: list[Cost] = []
-        error = ""
+        error = self._plan(wanted, layout)
         try:
-            plan = self._planned(wanted, layout)
-            run_plan(wanted, plan, self._operate(costs), lambda: self._is_closing)
+            if wanted.plan is not None:
+                run_plan(wanted, wanted.plan, self._operate(costs), lambda: self._is_closing)
         except (BadInput, CannotLaunch) as failure:
             error = str(failure)
         except Exception as lost:
-            # What was cut off halfway is only made good by going back to the checkpoint.
-            wanted.enter("waiting")
-            self._queue.put_back(wanted)
-            if not self._is_closing:
-                self._is_closing = True
-                self._on_lost(f"a reconfiguration was cut off: {type(lost).__name__}: {lost}")
+            self._cut_off(wanted, lost)
             return
         self._end(wanted, error)
         if wanted.state == "waiting":
@@ -99,12 +94,27 @@ class Reconfigurer:
             )
         )
 
-    def _planned(self, wanted: Reconfiguration, layout: Layout) -> Plan:
-        if wanted.plan is None:
+    def _plan(self, wanted: Reconfiguration, layout: Layout) -> str:
+        """Have the plan made, unless it was; what is wrong with it, if anything."""
+        if wanted.plan is not None:
+            return ""
+        try:
             plan = wanted.make_plan(layout)
             plan.checked(layout, self._machine_count)
-            wanted.plan = plan
-        return wanted.plan
+        except BadInput as error:
+            return str(error)
+        except Exception as error:
+            return f"the planner failed: {type(error).__name__}: {error}"
+        wanted.plan = plan
+        return ""
+
+    def _cut_off(self, wanted: Reconfiguration, cause: Exception) -> None:
+        """What ended halfway is only made good by going back to the checkpoint."""
+        wanted.enter("waiting")
+        self._queue.put_back(wanted)
+        if not self._is_closing:
+            self._is_closing = True
+            self._on_lost(f"a reconfiguration was cut off: {type(cause).__name__}: {cause}")
 
     def _end(self, wanted: Reconfiguration, error: str) -> None:
         done, total = wanted.progress
@@ -131,7 +141,7 @@ def run_plan(
     operate: Callable[[Plan, int], None],
     is_closing: Callable[[], bool],
 ) -> None:
-    """Run operations as soon as those that they wait for are done; the first error is raised.
+    """Run operations as soon as those that they wait for are done; the worst error is raised.
 
     After an error or a cancellation nothing new begins, and what runs comes to its end.
     """
@@ -153,8 +163,8 @@ def run_plan(
                     wanted.finished.add(number)
                 else:
                     failures.append(error)
-    if failures:
-        raise failures[0]
+    for failure in sorted(failures, key=lambda error: isinstance(error, BadInput | CannotLaunch)):
+        raise failure
 
 
 def _counts(layout: Layout) -> RoleCounts:

@@ -8,10 +8,8 @@ more than `staleness` mini-batches behind; under async it never is.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from motet.runtime.holdings import Holdings, Named
 from motet.runtime.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, Target
 from motet.runtime.options import Consistency
 from motet.runtime.ownership import Ownership
+from motet.runtime.payloads import Payloads
 from motet.runtime.subtask import monotonic_us
 from motet.runtime.table import TableSpec
 from motet.transport import Request
@@ -61,12 +60,10 @@ class Shard:
         first_clock: int = 0,
     ) -> None:
         """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
-        self._spec = spec
         self._sync = sync
         self._holdings = Holdings(spec, update, ownership, executor, first_clock)
         self._lock = self._holdings.lock
-        self._revisions = itertools.count(1)
-        self._revision = 0
+        self._payloads = Payloads(spec)
         self._parked: list[_Parked] = []
         self._worker_clocks = dict.fromkeys(sync.workers, first_clock)
         self._block_clocks = np.full(spec.block_count, first_clock, dtype=np.int64)
@@ -88,7 +85,7 @@ class Shard:
         """Answer with the values, at once or when their mini-batch begins."""
         while (named := self._holdings.find(request, target)) is not None:
             if self._is_due(target, named):
-                self._answer(request, named)
+                self._payloads.answer(request, named)
                 return
             if self._park(request, target, named):
                 return
@@ -98,7 +95,7 @@ class Shard:
         named = self._holdings.find(request, target)
         if named is None:
             return
-        deltas = self._split(named.pieces, request.payload, is_delta=True)
+        deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
         statistics = head.step.statistics
         committed, has_moved = False, False
         for block, (number, rows), delta in zip(named.blocks, named.pieces, deltas, strict=True):
@@ -108,7 +105,7 @@ class Shard:
             except Departed:
                 has_moved = True
         if self._sync.consistency != "bsp":
-            self._changed()
+            self._payloads.changed()
         if has_moved:
             self._holdings.redirect(request)
         else:
@@ -123,20 +120,23 @@ class Shard:
         named = self._holdings.find(request, target)
         if named is None:
             return
-        neighbours, whole = named.neighbours, self._values_in(request.payload, is_delta=True)
+        neighbours, whole = (
+            named.neighbours,
+            self._payloads.values_in(request.payload, is_delta=True),
+        )
         try:
             if neighbours is None or not neighbours.update(client, numbers, whole, _NO_STEP):
-                deltas = self._split(named.pieces, request.payload, is_delta=True)
+                deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
                 for block, (_, rows), delta, number in zip(
                     named.blocks, named.pieces, deltas, numbers, strict=True
                 ):
                     if delta is not None:
                         block.update(client, number, rows, delta, _NO_STEP)
         except Departed:
-            self._changed()
+            self._payloads.changed()
             self._holdings.redirect(request)
             return
-        self._changed()
+        self._payloads.changed()
         request.reply(Status.OK)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
@@ -144,7 +144,7 @@ class Shard:
         named = self._holdings.find(request, target)
         if named is None:
             return
-        values = self._split(named.pieces, request.payload, is_delta=False)
+        values = self._payloads.split(named.pieces, request.payload, is_delta=False)
         try:
             for block, (_, rows), new, number in zip(
                 named.blocks, named.pieces, values, numbers, strict=True
@@ -152,10 +152,10 @@ class Shard:
                 if new is not None:
                     block.put(client, number, rows, new)
         except Departed:
-            self._changed()
+            self._payloads.changed()
             self._holdings.redirect(request)
             return
-        self._changed()
+        self._payloads.changed()
         request.reply(Status.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Shard:
         if not block.contribute(head.place, contribution, head.step):
             return False
         # First the revision: who sees the new clock must not be given a copy from before.
-        self._changed()
+        self._payloads.changed()
         with self._lock:
             # The block may have left and come back meanwhile.
             self._block_clocks[number] = max(head.step.clock + 1, self._block_clocks[number])
@@ -210,7 +210,9 @@ class Shard:
         now_us = monotonic_us()
         for entry in due:
             try:
-                self._answer(entry.request, entry.named, WAIT.pack(now_us - entry.since_us))
+                self._payloads.answer(
+                    entry.request, entry.named, WAIT.pack(now_us - entry.since_us)
+                )
             except Exception as error:
                 entry.request.fail(error)
 
@@ -265,7 +267,7 @@ class Shard:
         `version`: of the ownership table of the move; a block that arrives twice changes nothing.
         """
         block = self._holdings.made_of(number, state)
-        self._changed()
+        self._payloads.changed()
         with self._lock:
             if not self._holdings.is_new(number, version):
                 return
@@ -292,78 +294,8 @@ class Shard:
             if not request.is_answered:
                 request.fail(error)
 
-    # -- bytes -------------------------------------------------------------------------------------
-
-    def _answer(self, request: Request, named: Named, meta: bytes = b"") -> None:
-        if named.row_count is not None:
-            request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
-            return
-        if named.is_small:
-            request.reply(Status.OK, meta, [self._joined(named)])
-            return
-        neighbours = named.neighbours
-        stretch = None if neighbours is None else neighbours.pin()
-        if neighbours is not None and stretch is not None:
-            request.reply(Status.OK, meta, [stretch], on_sent=neighbours.unpin)
-            return
-        pinned = [(block, block.pin()) for block in named.blocks]
-        values = [values for _, values in pinned]
-        request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
-
-    def _joined(self, named: Named) -> bytes:
-        """Small values as one copy, made anew after the shard has changed.
-
-        The revision is read before the values and set after they change, each time to a number it
-        never had: a copy that missed a change cannot look current.
-        """
-        now = self._revision
-        revision, data = named.copy
-        if revision != now:
-            data = b"".join([block.to_bytes() for block in named.blocks])
-            named.copy = (now, data)
-        return data
-
-    def _changed(self) -> None:
-        self._revision = next(self._revisions)
-
-    def _gather(self, named: Named, row_count: int) -> Array:
-        model = self._spec.model
-        out = np.empty((row_count, *model.value_shape), model.dtype)
-        offset = 0
-        for block, (_, wanted) in zip(named.blocks, named.pieces, strict=True):
-            if wanted is None or not len(wanted):
-                continue
-            block.gather(wanted, out[offset : offset + len(wanted)])
-            offset += len(wanted)
-        return out
-
-    def _split(
-        self, pieces: list[tuple[int, Any]], payload: memoryview, *, is_delta: bool
-    ) -> list[Array | None]:
-        """The payload as one array per block; None for a block with no rows in it."""
-        values = self._values_in(payload, is_delta=is_delta)
-        parts: list[Array | None] = []
-        offset = 0
-        for number, rows in pieces:
-            count = self._spec.partition.rows_in(number) if rows is None else len(rows)
-            parts.append(values[offset : offset + count] if count else None)
-            offset += count
-        return parts
-
-    def _values_in(self, payload: memoryview, *, is_delta: bool) -> Array:
-        model = self._spec.model
-        dtype = model.delta_value_dtype if is_delta else model.dtype
-        shape = model.delta_value_shape if is_delta else model.value_shape
-        values: Array = np.frombuffer(payload, dtype).reshape(-1, *shape)
-        return values
-
 
 _NO_STEP = Step(0, 0, 1, 0, 1, 1, 0)
-
-
-def _unpin(pinned: list[tuple[Block, Array]]) -> None:
-    for block, values in pinned:
-        block.unpin(values)
 
 
 def _sequence(meta: bytes, offset: int, target: Target) -> tuple[int, list[int]]:

@@ -23,7 +23,8 @@ from motet.interfaces.cli.settings import Settings, read_settings
 from motet.interfaces.cli.train_screen import LineProgress
 from motet.report.run_files import RunFolder
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.job import fingerprint, plan_job
+from motet.runtime.fingerprint import fingerprint
+from motet.runtime.job import plan_job
 from motet.runtime.options import StopRule, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Timed
 from motet.runtime.rows import Rows
