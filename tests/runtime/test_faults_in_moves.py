@@ -16,7 +16,7 @@ from motet.runtime.plan_queue import Timed
 from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan
 from toy_app import ToyRegression
 
-EPOCHS = 12
+EPOCHS = 50
 SOURCE, DESTINATION = 3, 4
 
 
@@ -50,7 +50,7 @@ class Fault:
 
 def train(fault: Fault | None, *operations: Operation) -> TrainResult:
     app = ToyRegression()
-    options = TrainOptions(machines=5, workers=2, servers=2, epochs=EPOCHS, checkpoint_every=3)
+    options = TrainOptions(machines=5, workers=2, servers=2, epochs=EPOCHS, checkpoint_every=10)
     cluster = InProcessCluster(5) if fault is None else fault.cluster
 
     def make_plan(layout: Layout) -> Plan:
