@@ -51,7 +51,7 @@ class Nodes(TrainObserver):
 
 def train(cluster: RayCluster, observer: TrainObserver, *timetable: Timed) -> TrainResult:
     app = ToyRegression(batch_size=5)
-    options = TrainOptions(machines=3, workers=1, servers=1, epochs=150)
+    options = TrainOptions(machines=3, workers=1, servers=1, epochs=600)
     rows = app.prepare(None, seed=1)
     return Job(app, rows, options, cluster, observer, timetable).run()
 
