@@ -117,17 +117,20 @@ class Chaos(TrainObserver):
             self._random.choice(executor_processes()).kill()
 
 
-@pytest.mark.parametrize("seed", [0])
-def test_kills_during_reconfigurations_do_not_change_the_model(
-    cluster: RayCluster, seed: int
-) -> None:
-    chaos = Chaos(seed, kills=2)
+@pytest.mark.timeout(300)
+def test_kills_during_reconfigurations_do_not_change_the_model(cluster: RayCluster) -> None:
     expected = job(cluster, TrainObserver(), epochs=60, batch_size=5).run()
-    disturbed = job(cluster, chaos, epochs=60, batch_size=5)
-    chaos.job = disturbed
-    result = disturbed.run()
-    assert len(result.recoveries) >= 1
-    assert_right(result, expected, 60)
+    recoveries = 0
+    for seed in range(20):
+        chaos = Chaos(seed, kills=2)
+        disturbed = job(cluster, chaos, epochs=60, batch_size=5)
+        chaos.job = disturbed
+        result = disturbed.run()
+        assert_right(result, expected, 60)
+        recoveries += len(result.recoveries)
+        if recoveries:  # A kill may hit an executor that was leaving anyhow.
+            break
+    assert recoveries
 
 
 @pytest.mark.slow
