@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs readme bench check lock clean
+.PHONY: help setup demo test soak lint format docs readme bench check lock clean
 
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,9 @@ demo: $(INSTALLED) ## Train four real models at the same time on a cluster insid
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
+soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random for minutes
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m soak
+
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,7 +49,7 @@ readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-check: lint docs test readme ## All that CI checks
+check: lint docs test readme soak ## All that CI checks
 
 lock: $(INSTALLED) ## Pin the newest versions that fit pyproject.toml
 	$(BIN)/python tools/lock.py

@@ -20,25 +20,33 @@ from motet.datasets.kinds import Corpus
 from motet.runtime.application import Application
 from motet.runtime.job import Job
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.plan_queue import Reconfiguration
 from random_plans import RandomPlans
 
 MACHINES = 5
 PLANS = 20
 
 
+PATIENCE_S = 0.05
+"""Epochs are over in milliseconds here; a plan that needs more than one of them gets that time."""
+
+
 class Restless(TrainObserver):
-    """Asks for a random plan after every epoch."""
+    """Asks for a random plan after every epoch, and lets none come too late."""
 
     def __init__(self, seed: int) -> None:
         self._plans = RandomPlans(seed, MACHINES)
         self._left = PLANS
+        self._asked: list[Reconfiguration] = []
         self.job: Job | None = None
 
     def epoch_done(self, report: EpochReport) -> None:
         assert self.job is not None
         if self._left:
             self._left -= 1
-            self.job.reconfigure(self._plans)
+            self._asked.append(self.job.reconfigure(self._plans))
+        elif unfinished := [asked for asked in self._asked if not asked.wait(0)]:
+            unfinished[0].wait(PATIENCE_S)
 
 
 def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) -> TrainResult:
@@ -66,13 +74,13 @@ def corpus() -> Any:
 
 CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
     "nmf": (NMF(rank=4, batch_size=30), ratings, 120),
-    "mlr": (MLR(l2=1e-3, batch_size=200), load_digits, 30),
-    "lda": (LDA(topics=5), corpus, 40),
+    "mlr": (MLR(l2=1e-3, batch_size=200), load_digits, 60),
+    "lda": (LDA(topics=5), corpus, 60),
     "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 160),
 }
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("case", CASES)
 def test_twenty_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
     app, load, epochs = CASES[case]

@@ -123,7 +123,7 @@ def test_counters_are_exact_while_blocks_move(table: TableOnExecutors) -> None:
     hammer(table, rounds=80, moves=40)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_counters_are_exact_while_blocks_move_for_long(table: TableOnExecutors) -> None:
     hammer(table, rounds=4000, moves=2500)

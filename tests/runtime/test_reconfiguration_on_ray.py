@@ -133,7 +133,7 @@ def test_kills_during_reconfigurations_do_not_change_the_model(cluster: RayClust
     assert recoveries
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_many_kills_during_many_reconfigurations_do_not_change_the_model(
     cluster: RayCluster,
