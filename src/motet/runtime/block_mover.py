@@ -26,7 +26,8 @@ from motet.runtime.table import MODEL_TABLE
 from motet.runtime.table_client import StaleGeneration
 from motet.transport import Call
 
-MOVE_TIMEOUT_S = 60.0
+# However large a block and slow its link: the loss of an executor ends the wait at once.
+MOVE_TIMEOUT_S = 4 * 3600.0
 _BLOCKS_AT_ONCE = 4
 
 

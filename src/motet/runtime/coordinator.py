@@ -26,9 +26,9 @@ from motet.transport import Call
 Edit: TypeAlias = Callable[[Layout], Layout]
 
 _HOLD_TIMEOUT_S = 60.0
-# A worker answers when it gets to the mini-batch of the change; its loss ends the wait at once.
+# Links may be slow and mini-batches long; the loss of an executor ends these waits at once.
 _CHANGE_TIMEOUT_S = 4 * 3600.0
-_MOVE_TIMEOUT_S = 600.0
+_MOVE_TIMEOUT_S = 4 * 3600.0
 
 
 class CannotLaunch(Exception):

@@ -24,9 +24,9 @@ from motet.runtime.turnstile import WorkChange
 from motet.runtime.worker import Share
 from motet.transport import Call
 
-# Under async a source may be many mini-batches behind; its loss ends the wait at once.
+# Under async a source may be many mini-batches behind; its loss ends these waits at once.
 ARRIVE_TIMEOUT_S = 4 * 3600.0
-_SEND_TIMEOUT_S = 120.0
+_SEND_TIMEOUT_S = 4 * 3600.0
 
 FROM_THE_START = -1
 
