@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Three nodes of one CPU each, on this machine."""
+    """Three nodes of one CPU each and a head without, on this machine."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    for _ in range(2):
-        cluster.add_node(num_cpus=1)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for number in (10, 2, 1):
+        cluster.add_node(num_cpus=1, node_name=f"m{number}", labels={"motet-kind": f"k{number}"})
     yield cluster.address
     cluster.shutdown()
 
@@ -54,6 +54,25 @@ def train(cluster: RayCluster, observer: TrainObserver, *timetable: Timed) -> Tr
     options = TrainOptions(machines=3, workers=1, servers=1, epochs=600)
     rows = app.prepare(None, seed=1)
     return Job(app, rows, options, cluster, observer, timetable).run()
+
+
+def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) -> None:
+    with RayCluster.join(address, machines=3) as cluster:
+        machines = cluster.machines()
+        assert [it.name for it in machines] == ["m1", "m2", "m10"]
+        assert [it.kind for it in machines] == ["k1", "k2", "k10"]
+        names = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
+        for number in (2, 0):
+            (executor,) = cluster.launch("a job", [number], bytes(32), ToyRegression()).values()
+            groups = ray.util.placement_group_table().values()
+            (node,) = {
+                node
+                for group in groups
+                if group["state"] == "CREATED"
+                for node in group["bundles_to_node_id"].values()
+            }
+            assert names[node] == machines[number].name
+            executor.kill()
 
 
 def test_who_joins_gets_a_node_of_its_own(address: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, Machine, MachineGone
 from motet.runtime.executor import Executor
 from motet.transport import Endpoint, Request
 
@@ -91,11 +92,35 @@ class InProcessCluster:
         self.host = "127.0.0.1"
         self.executors: dict[int, InProcessExecutor] = {}
         self.launches: list[list[int]] = []
+        self._machines = [Machine(number, f"m{number}") for number in range(machine_count)]
+
+    def machines(self) -> tuple[Machine, ...]:
+        return tuple(self._machines)
+
+    def lose(self, number: int) -> None:
+        """The machine goes, and its executor with it."""
+        self._machines[number] = replace(self._machines[number], condition="gone")
+        if number in self.executors:
+            self.executors[number].crash()
+
+    def give_notice(self, number: int, notice_s: float | None = None) -> None:
+        """The machine will be taken away."""
+        leaving = replace(self._machines[number], condition="leaving", notice_s=notice_s)
+        self._machines[number] = leaving
+
+    def gain(self, kind: str = "machine") -> Machine:
+        """One more machine appears."""
+        number = len(self._machines)
+        self._machines.append(Machine(number, f"m{number}", kind))
+        return self._machines[number]
 
     def launch(
         self, job: str, machines: Sequence[int], secret: bytes, app: Application
     ) -> Mapping[int, ExecutorHandle]:
         del job, app
+        for number in machines:
+            if self._machines[number].condition != "up":
+                raise MachineGone(f"m{number} is {self._machines[number].condition}")
         new = {number: InProcessExecutor(number, secret, self._on_request) for number in machines}
         self.launches.append(list(machines))
         self.executors |= new

@@ -39,3 +39,8 @@ def test_the_front_is_the_head_and_hosts_nobody() -> None:
     assert {"--head", "--num-cpus=0", "--node-ip-address=10.77.0.254"} <= set(head)
     assert {"--address=10.77.0.254:6379", "--node-ip-address=10.77.0.1"} <= set(node)
     assert "--head" not in node
+    assert "--labels=motet-kind=machine" in node
+
+
+def test_a_label_has_no_dash_at_its_end() -> None:
+    assert "--labels=motet-kind=old" in start_ray(LAYOUT, Host(0, "old--0", kind="old-"), 10**8)

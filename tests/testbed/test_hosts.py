@@ -23,7 +23,11 @@ def test_equal_machines_are_numbered() -> None:
 
 def test_machines_of_types_are_numbered_through() -> None:
     machines = machines_of([HostType("fast", 1, FAST), HostType("slow", 2, SLOW)])
-    assert machines == (Host(0, "fast-0", FAST), Host(1, "slow-0", SLOW), Host(2, "slow-1", SLOW))
+    assert machines == (
+        Host(0, "fast-0", FAST, "fast"),
+        Host(1, "slow-0", SLOW, "slow"),
+        Host(2, "slow-1", SLOW, "slow"),
+    )
 
 
 @pytest.mark.parametrize("count", [-1, 0, 201])

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
 from motet.transport import Endpoint
 
+Condition: TypeAlias = Literal["up", "leaving", "gone"]
+
 
 class ExecutorLost(Exception):
     """A call to an executor failed because its process or machine is gone."""
+
+
+class MachineGone(ExecutorLost):
+    """No executor can be started on a machine because it has gone or is about to."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine of a cluster; its number is its own for the cluster's life.
+
+    `name`, `kind`: for people, and to tell unlike machines apart. `condition`: "leaving" is one
+    that will be taken away, after `notice_s` seconds (None: nobody said when); "gone" is for good.
+    """
+
+    number: int
+    name: str
+    kind: str = "machine"
+    condition: Condition = "up"
+    notice_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +88,11 @@ class Cluster(Protocol):
 
     @property
     def machine_count(self) -> int:
-        """How many machines a job may use."""
+        """How many machines a job may use at a time."""
+        ...
+
+    def machines(self) -> Sequence[Machine]:
+        """All machines that a job may use or ever could, by number, as they are now. Cheap."""
         ...
 
     @property
@@ -80,6 +105,6 @@ class Cluster(Protocol):
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine; returns when all of them listen and are warm.
 
-        Raises JobFailed when the cluster cannot host them.
+        Raises JobFailed when the cluster cannot host them, MachineGone, or ExecutorLost.
         """
         ...

@@ -2,8 +2,8 @@
 
 Ray gives processes, gang placement (placement groups) and failure detection; bulk bytes and the
 mini-batch loop never go through it. `embedded` starts Ray inside this process's life: its N
-machines are logical (one custom resource each). `join` uses a running cluster, where every executor
-gets a node of its own (STRICT_SPREAD).
+machines are logical (one custom resource each). `join` uses a running cluster: each of its nodes is
+one machine, and an executor is started on its machine's node and nowhere else.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import contextlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import ray
 from ray._private import ray_constants
+from ray._private import state as ray_state
 from ray._private import worker as ray_worker
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.placement_group import (
     PlacementGroup,
     placement_group,
-    placement_group_table,
     remove_placement_group,
 )
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -33,25 +34,31 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, Machine, MachineGone
 from motet.runtime.executor import Executor
+from motet.runtime.machine_register import MachineRegister, Node
 from motet.transport import Endpoint
 
 _CALL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 180.0
+_LOOK_EVERY_S = 1.0
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
 _NODE_ID = "ray.io/node-id"
+_KIND = "motet-kind"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class RayCluster:
     """A Ray cluster as a `Cluster`; a context manager that ends what it began."""
 
-    def __init__(self, machine_count: int, host: str, *, is_embedded: bool) -> None:
+    def __init__(
+        self, machine_count: int, host: str, register: MachineRegister | None = None
+    ) -> None:
+        """`register`: of a joined cluster's nodes; None: the machines are logical."""
         self._machine_count = machine_count
         self._host = host
-        self._is_embedded = is_embedded
+        self._register = register
         self._gangs: dict[str, list[_Gang]] = {}
 
     @classmethod
@@ -73,11 +80,14 @@ class RayCluster:
             logging_level=logging.ERROR,
             object_store_memory=_OBJECT_STORE_BYTES,
         )
-        return cls(machines, "127.0.0.1", is_embedded=True)
+        return cls(machines, "127.0.0.1")
 
     @classmethod
-    def join(cls, address: str, machines: int) -> Self:
-        """Use a running Ray cluster. Raises Unreachable, or BadInput when it has too few nodes.
+    def join(cls, address: str, machines: int, at_least: int | None = None) -> Self:
+        """Use up to `machines` nodes of a running Ray cluster, those first that are idle.
+
+        `at_least`: how many there must be now, others may come later; None: all. Raises
+        Unreachable, or BadInput when there are too few. A node's label `motet-kind` is its kind.
 
         A token of Ray's (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token) is shown to it.
         """
@@ -90,14 +100,15 @@ class RayCluster:
                 f"--address {address}: the Ray cluster there refuses ({first_line}); its token "
                 "must be in ~/.ray/auth_token or RAY_AUTH_TOKEN, and both must run the same Ray"
             ) from error
-        nodes = _hosting_nodes()
-        if nodes < machines:
+        register = MachineRegister(machines)
+        found, needed = len(register.update(_nodes())), machines if at_least is None else at_least
+        if found < needed:
             ray.shutdown()
             raise BadInput(
-                f"--machines {machines}: the Ray cluster at {address} has {nodes} node(s); "
+                f"--machines {needed}: the Ray cluster at {address} has {found} node(s); "
                 "lower --machines or add nodes"
             )
-        return cls(machines, ray.util.get_node_ip_address(), is_embedded=False)
+        return cls(machines, ray.util.get_node_ip_address(), register)
 
     def __enter__(self) -> Self:
         return self
@@ -107,8 +118,14 @@ class RayCluster:
 
     @property
     def machine_count(self) -> int:
-        """How many machines a job may use."""
+        """How many machines a job may use at a time."""
         return self._machine_count
+
+    def machines(self) -> tuple[Machine, ...]:
+        """All machines that a job may use or ever could, by number."""
+        if self._register is None:
+            return tuple(Machine(number, f"m{number}") for number in range(self._machine_count))
+        return self._register.update(_nodes())
 
     @property
     def host(self) -> str:
@@ -120,22 +137,23 @@ class RayCluster:
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine, all or none; compile the application's kernels."""
         _pickle_by_value(app)
+        self._check_there(machines)
         gangs = self._gangs_for(job, machines)
         actors: list[Any] = []
         try:
             actors += [self._start(number, gangs[number], secret) for number in machines]
-            ray.get([actor.warm_up.remote(app) for actor in actors], timeout=_START_TIMEOUT_S)
+            self._await([actor.warm_up.remote(app) for actor in actors], machines)
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
-        except (RayError, TimeoutError) as error:
+        except (RayError, TimeoutError, MachineGone) as error:
             for actor in actors:
                 _end(actor)
             for number, gang in gangs.items():
                 gang.leave(number)
+            if isinstance(error, MachineGone):
+                raise
             if isinstance(error, RayActorError):
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
-            raise JobFailed(
-                f"executors of {job} did not start: {self._scarcity() or _brief(error)}"
-            ) from error
+            raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
         return {
             number: _RayExecutor(number, actor, endpoint, gangs[number])
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
@@ -145,52 +163,59 @@ class RayCluster:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
 
-    def _scarcity(self) -> str:
-        """What to say if hosts have gone, so that executors have no place to start."""
-        nodes = self._machine_count if self._is_embedded else _hosting_nodes()
-        if nodes >= self._machine_count:
-            return ""
-        return (
-            f"{nodes} of {self._machine_count} machines are left in the Ray cluster; add nodes, or "
-            "lower --machines and go on with --resume"
-        )
+    def _check_there(self, machines: Sequence[int]) -> None:
+        """Raises MachineGone."""
+        now = self.machines()
+        for machine in (now[number] for number in machines):
+            if machine.condition != "up":
+                raise MachineGone(f"machine {machine.name} is {machine.condition}")
+
+    def _await(self, references: list[Any], machines: Sequence[int]) -> None:
+        """Raises RayError, TimeoutError, or MachineGone for machines that are gone meanwhile."""
+        deadline_s = time.monotonic() + _START_TIMEOUT_S
+        while references:
+            ready, references = ray.wait(references, timeout=_LOOK_EVERY_S)
+            ray.get(ready)
+            self._check_there(machines)
+            if references and time.monotonic() > deadline_s:
+                raise TimeoutError(f"not within {_START_TIMEOUT_S:.0f} s")
 
     def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
-        """A place for each machine: one that the job holds already, or a new one.
-
-        An executor that is started anew comes to where the lost one was, so beside no other one.
-        """
+        """A place on each machine: one that the job holds already, or a new one."""
         held = self._gangs.setdefault(job, [])
         held[:] = [gang for gang in held if gang.is_held]
         places = {number: gang for number in machines for gang in held if gang.enter(number)}
         missing = [number for number in machines if number not in places]
         if missing:
-            occupied = {node for gang in held for node in gang.nodes()}
-            gang = _Gang(self._reserve(job, missing, occupied), missing)
+            gang = _Gang(self._reserve(job, missing), missing)
             held.append(gang)
             places |= dict.fromkeys(missing, gang)
         return places
 
-    def _reserve(self, job: str, machines: Sequence[int], occupied: set[str]) -> PlacementGroup:
-        """Places for machines, none of them on a node that is `occupied`."""
-        selector: list[dict[str, str]] | None = None
-        if self._is_embedded:
-            bundles: list[dict[str, float]] = [{_machine(number): 1.0} for number in machines]
-            strategy = "PACK"
-        else:
-            bundles, strategy = [{"CPU": 1.0} for _ in machines], "STRICT_SPREAD"
-            if occupied:
-                free = _free_nodes(job, len(machines), occupied)
-                selector = [{_NODE_ID: node} for node in free]
-        group: PlacementGroup = placement_group(
-            bundles, strategy=strategy, bundle_label_selector=selector
-        )
-        if not group.wait(_CALL_TIMEOUT_S):
+    def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
+        """A place on each of the machines, or none."""
+        group = self._group(machines)
+        deadline_s = time.monotonic() + _CALL_TIMEOUT_S
+        try:
+            while not group.wait(_LOOK_EVERY_S):
+                self._check_there(machines)
+                if time.monotonic() > deadline_s:
+                    raise JobFailed(
+                        f"the cluster could not give {len(machines)} machine(s) to {job} within "
+                        f"{_CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
+                    )
+        except BaseException:
             remove_placement_group(group)
-            raise JobFailed(
-                f"the cluster could not give {len(machines)} machine(s) to {job} within "
-                f"{_CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
-            )
+            raise
+        return group
+
+    def _group(self, machines: Sequence[int]) -> PlacementGroup:
+        if self._register is None:
+            bundles, selector = [{_machine(number): 1.0} for number in machines], None
+        else:
+            bundles = [{"CPU": 1.0} for _ in machines]
+            selector = [{_NODE_ID: self._register.identity_of(number)} for number in machines]
+        group: PlacementGroup = placement_group(bundles, bundle_label_selector=selector)
         return group
 
     def _start(self, number: int, gang: _Gang, secret: bytes) -> Any:
@@ -201,9 +226,10 @@ class RayCluster:
             "scheduling_strategy": gang.place_of(number),
             "runtime_env": {"env_vars": _ONE_THREAD},
         }
-        if self._is_embedded:
+        is_embedded = self._register is None
+        if is_embedded:
             options["resources"] = {_machine(number): 0.001}
-        return ray.remote(**options)(_ExecutorActor).remote(number, secret, self._is_embedded)
+        return ray.remote(**options)(_ExecutorActor).remote(number, secret, is_embedded)
 
 
 class _ExecutorActor:
@@ -257,10 +283,6 @@ class _Gang:
     def is_held(self) -> bool:
         """Whether anybody is there."""
         return bool(self._present)
-
-    def nodes(self) -> list[str]:
-        """The nodes it is on."""
-        return list(placement_group_table(self._group)["bundles_to_node_id"].values())
 
     def enter(self, machine: int) -> bool:
         """Come back to a place that was left; False when this reservation has none for it."""
@@ -330,34 +352,35 @@ def _end(actor: Any) -> None:
         ray.kill(actor)
 
 
-def _hosting_nodes() -> int:
+def _nodes() -> list[Node]:
     """Nodes that take executors; a head that only coordinates has no CPU to give."""
-    return sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in ray.nodes())
+    ends_ms = ray_state.state.get_draining_nodes()
+    free = ray_state.available_resources_per_node()
+    return [
+        Node(
+            identity=node["NodeID"],
+            name=node["NodeName"],
+            kind=node["Labels"].get(_KIND, "machine"),
+            condition="leaving" if node["NodeID"] in ends_ms else "up",
+            is_busy=free.get(node["NodeID"], {}).get("CPU", 0) < 1,
+            notice_s=_notice_s(ends_ms.get(node["NodeID"], 0)),
+        )
+        for node in ray.nodes()
+        if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+    ]
+
+
+def _notice_s(end_ms: int) -> float | None:
+    return max(end_ms / 1000 - time.time(), 0.0) if end_ms else None
 
 
 def _keep_ray_quiet() -> None:
     # Ray prints a paragraph for every dead worker at any log level; the job reports it itself.
-    ray_worker.print_to_stdstream = _print_nothing
-
-
-def _print_nothing(*args: object, **options: object) -> None:
-    del args, options
+    ray_worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _machine(number: int) -> str:
     return f"motet_machine_{number}"
-
-
-def _free_nodes(job: str, count: int, occupied: set[str]) -> list[str]:
-    """Nodes without an executor of the job. Raises JobFailed: they are too few."""
-    alive = [str(node["NodeID"]) for node in ray.nodes() if node["Alive"]]
-    free = [node for node in alive if node not in occupied]
-    if len(free) < count:
-        raise JobFailed(
-            f"{len(free)} node(s) have no executor of {job} yet, {count} are needed; "
-            "add nodes to the Ray cluster"
-        )
-    return free[:count]
 
 
 def _brief(error: BaseException) -> str:

@@ -15,6 +15,8 @@ ADDRESS_VARIABLE = "MOTET_ADDRESS"
 # Jobs share machines: what Ray counts must never be what keeps one out.
 LOGICAL_CPUS = 64
 RAYLET = "raylet"
+KIND_LABEL = "motet-kind"
+"""Tells a job what type of machine a Ray node is."""
 
 
 def entering(
@@ -52,7 +54,11 @@ def start_ray(layout: Layout, host: Host, object_store_bytes: int) -> list[str]:
     role = (
         ("--head", f"--port={HEAD_PORT}", "--num-cpus=0", "--include-dashboard=false")
         if host.is_front
-        else (f"--address={layout.head_address}", f"--num-cpus={LOGICAL_CPUS}")
+        else (
+            f"--address={layout.head_address}",
+            f"--num-cpus={LOGICAL_CPUS}",
+            f"--labels={KIND_LABEL}={host.kind.rstrip('-_')}",
+        )
     )
     return [
         sys.executable, "-m", "ray.scripts.scripts", "start", *role,

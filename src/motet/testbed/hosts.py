@@ -12,6 +12,8 @@ MOST_MACHINES = 200
 DEFAULT_NAME = "default"
 FRONT = "front"
 ALL = "all"
+EQUAL = "machine"
+"""The kind of machines that have no types."""
 # It is part of the path of Ray's sockets, which may have 107 bytes.
 _NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
 _HOST_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
@@ -36,11 +38,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Host:
-    """One machine of the testbed; or its front, whose number is -1."""
+    """One machine of the testbed; or its front, whose number is -1. `kind`: its type's name."""
 
     number: int
     name: str
     limits: Limits = Limits()
+    kind: str = EQUAL
 
     @property
     def is_front(self) -> bool:
@@ -105,7 +108,8 @@ class Blueprint:
 
 def equal_machines(count: int, limits: Limits) -> tuple[Host, ...]:
     """Machines `m0`, `m1`, ... Raises BadInput."""
-    return machines_of([HostType("m", count, limits)], separator="")
+    machines = machines_of([HostType("m", count, limits)], separator="")
+    return tuple(replace(machine, kind=EQUAL) for machine in machines)
 
 
 def machines_of(types: Sequence[HostType], separator: str = "-") -> tuple[Host, ...]:
@@ -113,12 +117,10 @@ def machines_of(types: Sequence[HostType], separator: str = "-") -> tuple[Host, 
     total = sum(it.count for it in types)
     if not 1 <= total <= MOST_MACHINES:
         raise BadInput(f"{total} machines: a testbed has 1 to {MOST_MACHINES}")
-    named = [
-        (f"{it.name}{separator}{place}", it.limits) for it in types for place in range(it.count)
-    ]
+    named = [(f"{it.name}{separator}{place}", it) for it in types for place in range(it.count)]
     for number, (name, _) in enumerate(named):
         _check_host_name(name, [other for other, _ in named[:number]])
-    return tuple(Host(number, name, limits) for number, (name, limits) in enumerate(named))
+    return tuple(Host(number, name, it.limits, it.name) for number, (name, it) in enumerate(named))
 
 
 def check_name(name: str) -> str:

@@ -15,7 +15,7 @@ from motet.domain.errors import MotetError, NotFound
 from motet.testbed.hosts import Blueprint, Host, Limits
 from motet.testbed.layout import HOME, Layout
 
-VERSION = 1
+VERSION = 2
 LOCK_TIMEOUT_S = 180.0
 _PAUSE_S = 0.05
 
@@ -39,7 +39,8 @@ class State:
         if fields["version"] != VERSION:
             raise ValueError(f"version {fields['version']}, this Motet writes {VERSION}")
         machines = tuple(
-            Host(it["number"], it["name"], Limits(**it["limits"])) for it in fields["machines"]
+            Host(it["number"], it["name"], Limits(**it["limits"]), it["kind"])
+            for it in fields["machines"]
         )
         blueprint = Blueprint(
             fields["name"], machines, fields["with_ray"], fields["object_store_bytes"]

@@ -10,8 +10,13 @@ if TYPE_CHECKING:
     from motet.runtime.ray_cluster import RayCluster
 
 
-def start_cluster(machines: int, address: str | None = None) -> RayCluster:
-    """A context manager: an embedded cluster, or the one at `address`. Raises MotetError."""
+def start_cluster(
+    machines: int, address: str | None = None, at_least: int | None = None
+) -> RayCluster:
+    """A context manager: an embedded cluster, or the one at `address`. Raises MotetError.
+
+    `at_least`: machines that must be there now (None: all).
+    """
     try:
         from motet.runtime.ray_cluster import RayCluster
     except ModuleNotFoundError as error:
@@ -22,4 +27,4 @@ def start_cluster(machines: int, address: str | None = None) -> RayCluster:
         ) from None
     if address is None:
         return RayCluster.embedded(machines=machines)
-    return RayCluster.join(address, machines=machines)
+    return RayCluster.join(address, machines=machines, at_least=at_least)
