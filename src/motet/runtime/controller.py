@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from motet.domain.errors import JobFailed
 from motet.runtime.assignment import Outcome
+from motet.runtime.batch_costs import BatchCost
 from motet.runtime.messages import Kind, Status, decode_json, encode_json
 from motet.transport import Endpoint, Request, Server
 
@@ -48,11 +49,14 @@ class WorkerReport:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """Rank 0 finished a mini-batch."""
+    """A worker finished a mini-batch. `leads`: it is the first of them; `costs`: since its last."""
 
     generation: int
+    rank: int
     epoch: int
     batch: int
+    leads: bool
+    costs: tuple[BatchCost, ...]
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,19 @@ class Controller:
     def _handle(self, request: Request) -> None:
         head = decode_json(request.meta)
         if request.kind == Kind.BATCH_DONE:
-            self.events.put(BatchProgress(head["generation"], head["epoch"], head["batch"]))
+            self.events.put(_progress(head, request))
             request.reply(Status.OK)
         elif request.kind == Kind.EPOCH_DONE:
             self.events.put(_worker_report(head, request))
         else:
             raise JobFailed(f"the controller does not know request kind {request.kind}")
+
+
+def _progress(head: dict[str, Any], request: Request) -> BatchProgress:
+    costs = BatchCost.decoded(np.frombuffer(request.payload, np.float64))
+    return BatchProgress(
+        head["generation"], head["rank"], head["epoch"], head["batch"], head["leads"], costs
+    )
 
 
 def _worker_report(head: dict[str, Any], request: Request) -> WorkerReport:

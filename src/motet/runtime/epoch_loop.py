@@ -98,7 +98,10 @@ class EpochLoop:
         if isinstance(event, WorkerReport):
             return self._worker_done(event)
         if isinstance(event, BatchProgress):
-            self._observer.batch_done(event.epoch, event.batch, self._generation.batch_count)
+            self._observer.measured(event.rank, event.costs)
+            if event.leads:
+                batch_count = self._generation.batch_count
+                self._observer.batch_done(event.epoch, event.batch, batch_count)
         elif isinstance(event, ExecutorEnded) and not self._generation.is_expected(event.number):
             _judge(event)
         return None

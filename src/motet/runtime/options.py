@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +11,7 @@ from motet.domain.errors import BadInput
 
 if TYPE_CHECKING:
     from motet.runtime.application import Application
+    from motet.runtime.batch_costs import BatchCost
 
 Consistency = Literal["bsp", "ssp", "async"]
 
@@ -189,6 +190,9 @@ class TrainObserver:
 
     def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
         """A mini-batch ended (called a few times per second at most)."""
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        """A worker's mini-batches since it last told, the oldest first (a few times per second)."""
 
     def epoch_done(self, report: EpochReport) -> None:
         """An epoch ended and was evaluated."""

@@ -46,13 +46,15 @@ class Subtask:
 class SubtaskLog:
     """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
-    `first`: the first mini-batch of the epoch that this worker computed.
+    `first`: the first mini-batch of the epoch that this worker computed; `instances`: how many COMP
+    took in.
     """
 
     first: int = 0
     busy_us: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     payload_bytes: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     wait_us: int = 0
+    instances: int = 0
     batch_us: list[int] = field(default_factory=list)
 
     def add(self, subtask: Subtask) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from motet.runtime.accumulator import Place
 from motet.runtime.assignment import CONTROLLER
+from motet.runtime.batch_costs import CostKeeper
 from motet.runtime.messages import Kind, decode_json, encode_json
 from motet.runtime.remote_model import RemoteModel
 from motet.runtime.subtask import Kind as SubtaskKind
@@ -22,6 +23,8 @@ from motet.transport import Call
 Array = NDArray[Any]
 
 _PROGRESS_EVERY_US = 200_000
+# Many workers report more rarely, so that the controller hears some 80 reports a second at most.
+_USUAL_WORKERS = 16
 
 
 class Relieved(Exception):
@@ -93,15 +96,20 @@ class _Reporter:
         self._tenure = tenure
         self._model = model
         self._last_us = 0
+        self._costs = CostKeeper()
 
-    def batch_done(self, epoch: int, batch: int) -> None:
-        """Report progress a few times per second, from one worker, without waiting."""
+    def batch_done(self, epoch: int, batch: int, log: SubtaskLog) -> None:
+        """Report progress and costs a few times per second, without waiting."""
         if self._tenure.ended.is_set():
             raise StaleGeneration("the generation was ended")
-        now_us = monotonic_us()
-        if self._model.place.position == 0 and now_us - self._last_us > _PROGRESS_EVERY_US:
+        self._costs.add(log)
+        now_us, place = monotonic_us(), self._model.place
+        if now_us - self._last_us > _PROGRESS_EVERY_US * max(
+            1.0, place.worker_count / _USUAL_WORKERS
+        ):
             self._last_us = now_us
-            self._send(Kind.BATCH_DONE, epoch, {"batch": batch}, np.empty(0))
+            fields = {"batch": batch, "leads": place.position == 0}
+            self._send(Kind.BATCH_DONE, epoch, fields, self._costs.take())
 
     def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> str:
         """Report an epoch; returns the controller's directive, "continue" or "stop"."""

@@ -109,9 +109,12 @@ class Worker:
         share_at: Callable[[int], Share],
         model: ModelPort,
         now_us: Clock,
-        on_batch: Callable[[int, int], None] | None = None,
+        on_batch: Callable[[int, int, SubtaskLog], None] | None = None,
     ) -> None:
-        """`share_at`: asked before each mini-batch, by its clock, what there is to compute."""
+        """`share_at`: asked before each mini-batch, by its clock, what there is to compute.
+
+        `on_batch` hears the epoch, the mini-batch that is done, and the epoch's log so far.
+        """
         self._app = app
         self._schedule = schedule
         self._share_at = share_at
@@ -129,7 +132,7 @@ class Worker:
             self._run_batch(share.batch(int(number)), step, log)
             log.batch_us.append(self._now_us() - began)
             if self._on_batch is not None:
-                self._on_batch(epoch, position)
+                self._on_batch(epoch, position, log)
         return log
 
     def evaluate(self, share: Share) -> Array:
@@ -144,6 +147,7 @@ class Worker:
         start_us = self._now_us()
         update = self._app.compute(batch, model, step) if len(batch.rows) else None
         log.add(Subtask(Kind.COMP, step.clock, start_us, self._now_us()))
+        log.instances += len(batch.rows)
         pushed = self._model.push(batch, update, step)
         log.add(pushed.subtask(Kind.PUSH, step.clock))
 
