@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,15 @@ class Average:
         return cls(float(values.mean()), float(error_s))
 
 
+class _Sample(NamedTuple):
+    """What one mini-batch of one worker took; NaN: not known."""
+
+    comp_s_per_instance: float
+    exchange_s: float
+    batch_s: float
+    moved_bytes: float
+
+
 class MovingAverages:
     """Of the last `window` mini-batches of every worker.
 
@@ -43,37 +53,63 @@ class MovingAverages:
     def __init__(self, window: int = 50, skipped: int = 3, least: int = 10) -> None:
         self._window, self._skipped, self._least = window, skipped, least
         self._seen: dict[str, int] = {}
-        self._comp_s: dict[str, deque[float]] = {}
-        self._exchange_s: dict[str, deque[float]] = {}
+        self._samples: dict[str, deque[_Sample]] = {}
 
     def restart(self, workers: Iterable[str]) -> None:
         """Forget everything; from now on these machines work."""
         names = list(workers)
         self._seen = dict.fromkeys(names, 0)
-        self._comp_s = {name: deque(maxlen=self._window) for name in names}
-        self._exchange_s = {name: deque(maxlen=self._window) for name in names}
+        self._samples = {name: deque(maxlen=self._window) for name in names}
 
-    def observe(self, worker: str, comp_s_per_instance: float, exchange_s: float) -> None:
-        """A worker finished a mini-batch. `exchange_s`: PULL and PUSH. Strangers are ignored."""
+    def observe(
+        self,
+        worker: str,
+        comp_s_per_instance: float,
+        exchange_s: float,
+        batch_s: float = math.nan,
+        moved_bytes: float = math.nan,
+    ) -> None:
+        """A worker finished a mini-batch; `exchange_s`: PULL and PUSH, `batch_s`: all of it.
+
+        COMP is NaN where it had no instances. Strangers are ignored.
+        """
         if worker not in self._seen:
             return
         self._seen[worker] += 1
         if self._seen[worker] > self._skipped:
-            self._comp_s[worker].append(comp_s_per_instance)
-            self._exchange_s[worker].append(exchange_s)
+            sample = _Sample(comp_s_per_instance, exchange_s, batch_s, moved_bytes)
+            self._samples[worker].append(sample)
 
     @property
     def is_ready(self) -> bool:
         """Whether every worker has finished its warm-up."""
-        return bool(self._seen) and all(len(v) >= self._least for v in self._comp_s.values())
+        return bool(self._seen) and all(
+            sum(math.isfinite(sample.comp_s_per_instance) for sample in samples) >= self._least
+            for samples in self._samples.values()
+        )
 
     def comp_s(self) -> dict[str, Average]:
         """COMP per instance, by worker."""
-        return {name: Average.of(values) for name, values in self._comp_s.items() if values}
+        return self._of(0)
 
     def exchange_s(self) -> dict[str, Average]:
         """COMM per mini-batch, by worker."""
-        return {name: Average.of(values) for name, values in self._exchange_s.items() if values}
+        return self._of(1)
+
+    def batch_s(self) -> dict[str, Average]:
+        """A whole mini-batch, waiting for others included, by worker."""
+        return self._of(2)
+
+    def moved_bytes(self) -> dict[str, float]:
+        """What a mini-batch pulls and pushes, by worker."""
+        return {name: average.mean_s for name, average in self._of(3).items()}
+
+    def _of(self, quantity: int) -> dict[str, Average]:
+        known = {
+            name: [sample[quantity] for sample in samples if math.isfinite(sample[quantity])]
+            for name, samples in self._samples.items()
+        }
+        return {name: Average.of(values) for name, values in known.items() if values}
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class Reason(Enum):
     WARMING_UP = "warming_up"
     TOO_LITTLE_GAIN = "too_little_gain"
     GAIN = "gain"
+    BACK = "back"
+    """To a configuration that was measured to be better."""
     DRAIN = "drain"
     RECOVER = "recover"
 
@@ -53,7 +55,7 @@ class Verdict:
     @property
     def is_change(self) -> bool:
         """Whether there is something to do."""
-        return self.reason in (Reason.GAIN, Reason.DRAIN, Reason.RECOVER)
+        return self.reason not in (Reason.WARMING_UP, Reason.TOO_LITTLE_GAIN)
 
 
 def review(
@@ -63,8 +65,11 @@ def review(
     change: Change = Change.NONE,
     roles: Roles = Roles.SEPARATE,
     least_gain: float = LEAST_GAIN,
+    overhead_s: float = 0.0,
 ) -> Verdict:
     """Whether to leave `current`.
+
+    `overhead_s`: what an epoch takes beyond the cost model, wherever it runs: it lowers the gain.
 
     `measured`: the machines that may be used from now on, None while workers warm up; those that
     have gone are in neither it nor `current`, and those that came hold nothing in `current`.
@@ -76,8 +81,8 @@ def review(
         return Verdict(Reason.RECOVER, choice)
     if change is Change.RECLAIMED:
         return Verdict(Reason.DRAIN, choice)
-    current_s = epoch_s(profile, measured.fleet, current)
-    gain = 1 - choice.epoch_s / current_s
+    current_s = epoch_s(profile, measured.fleet, current) + overhead_s
+    gain = 1 - (choice.epoch_s + overhead_s) / current_s
     if gain < required_gain(measured.relative_error, least_gain):
         return Verdict(Reason.TOO_LITTLE_GAIN, choice, current_s, gain)
     return Verdict(Reason.GAIN, choice, current_s, gain)

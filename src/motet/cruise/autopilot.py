@@ -1,0 +1,286 @@
+"""The decision maker of a job that configures itself: from measurements to plans. Pure.
+
+Fed with what single mini-batches cost (`observe`), it says whether the job should leave its
+configuration (`decide`), and how. Besides the cost model it remembers what configurations really
+took: it does not return to one that was no better, and goes back to one that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+
+import numpy as np
+
+from motet.cruise.averages import Average, Calibrated, MovingAverages
+from motet.cruise.fleet_view import FleetView, Memory
+from motet.cruise.machine_types import Machine
+from motet.cruise.plan import BlockBytes, Holding, Plan, make_plan
+from motet.cruise.problem import Roles
+from motet.cruise.solver import Choice
+from motet.cruise.trigger import (
+    LEAST_GAIN,
+    Change,
+    Reason,
+    Verdict,
+    required_gain,
+    review,
+)
+from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
+
+_STANDARD_ERRORS = 3.0
+_ANOTHER_WORLD = 1.25
+"""A configuration that takes so many times what it took: what was remembered is no longer true."""
+
+
+@dataclass(frozen=True)
+class BatchMeasurement:
+    """One mini-batch of one machine's worker; `exchange_s`: PULL and PUSH without waiting."""
+
+    machine: str
+    comp_s: float
+    exchange_s: float
+    batch_s: float
+    instances: int
+    moved_bytes: float
+
+
+@dataclass(frozen=True)
+class RoleCount:
+    """Machines that work and machines that serve."""
+
+    workers: int
+    servers: int
+
+    @classmethod
+    def of(cls, holdings: Iterable[Holding]) -> RoleCount:
+        """Of the present holdings."""
+        listed = list(holdings)
+        return cls(
+            sum(bool(each.data_blocks) for each in listed),
+            sum(bool(each.model_blocks) for each in listed),
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now, and why. `plan`: None, or the way to `after`.
+
+    `measured_s`: the epoch at the present pace; `predicted_s`: in the best configuration that was
+    found, whether it is changed to or not; both None where nothing is known. `gain`: the part of
+    the epoch that this saves. `machines`: that may be used.
+    """
+
+    reason: Reason
+    before: RoleCount
+    after: RoleCount
+    machines: int
+    measured_s: float | None = None
+    predicted_s: float | None = None
+    gain: float = 0.0
+    plan: Plan | None = None
+
+
+class Autopilot:
+    """Of one job. `observe`, `decide`, and `restart` after every change of the job's machines."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        block_bytes: BlockBytes,
+        averages: MovingAverages | None = None,
+        least_gain: float = LEAST_GAIN,
+    ) -> None:
+        """`profile.exchange_bytes` is measured: what is given does not matter."""
+        self._profile = profile
+        self._block_bytes = block_bytes
+        self._averages = averages or MovingAverages()
+        self._least_gain = least_gain
+        self._memory = Memory()
+        self._took_s: dict[tuple[object, ...], tuple[float, Configuration]] = {}
+        self._holders: frozenset[str] = frozenset()
+
+    def restart(self, workers: Iterable[str]) -> None:
+        """The job was reconfigured, or began: these machines work from now on."""
+        self._averages.restart(workers)
+
+    def observe(self, measured: BatchMeasurement) -> None:
+        """A mini-batch is done."""
+        per_instance_s = measured.comp_s / measured.instances if measured.instances else np.nan
+        self._averages.observe(
+            measured.machine,
+            per_instance_s if per_instance_s > 0 else np.nan,
+            measured.exchange_s,
+            measured.batch_s,
+            measured.moved_bytes,
+        )
+
+    def decide(self, machines: Sequence[Machine], holdings: Sequence[Holding]) -> Decision:
+        """Whether to change, how, and why.
+
+        `machines`: that are there, also those that leave; `holdings`: of the machines that hold
+        something, `type` does not matter.
+        """
+        usable = [machine for machine in machines if not machine.is_leaving]
+        there = {machine.name for machine in machines}
+        leaving = [h for h in holdings if h.machine in there - {m.name for m in usable}]
+        is_lost = not self._holders <= there
+        self._holders = frozenset(holding.machine for holding in holdings)
+        view = self._memory.view(usable, holdings, self._averages.comp_s())
+        if any(holding.role for holding in leaving):
+            return self._forced(Change.RECLAIMED, view, holdings)
+        if is_lost and not self._memory.is_empty:
+            return self._forced(Change.LOST, view, holdings)
+        if not self._averages.is_ready:
+            count = RoleCount.of(holdings)
+            return Decision(Reason.WARMING_UP, count, count, len(usable))
+        return self._weighed(view, holdings)
+
+    # -- for a gain ------------------------------------------------------------------------------
+
+    def _weighed(self, view: FleetView, holdings: Sequence[Holding]) -> Decision:
+        moved = list(self._averages.moved_bytes().values())
+        profile = replace(self._profile, exchange_bytes=float(np.mean(moved)) if moved else 0.0)
+        self._profile = profile
+        view, found = self._memory.calibrate(view, profile, self._averages)
+        batch = _pooled(self._averages.batch_s().values())
+        measured_s = batch.mean_s * profile.global_batches
+        modelled_s = epoch_s(profile, view.fleet, view.current)
+        overhead_s = max(measured_s - modelled_s, 0.0)
+        self._remember(view, measured_s)
+        verdict = self._review(view, found, overhead_s)
+        verdict = self._with_hindsight(verdict, view, batch, measured_s)
+        return self._decision(verdict, view, holdings, measured_s, overhead_s)
+
+    def _review(self, view: FleetView, found: Calibrated, overhead_s: float) -> Verdict:
+        return review(
+            self._profile,
+            found,
+            view.current,
+            roles=_roles(view),
+            least_gain=self._least_gain,
+            overhead_s=overhead_s,
+        )
+
+    def _remember(self, view: FleetView, measured_s: float) -> None:
+        key = _key(view, view.current)
+        before_s, _ = self._took_s.get(key, (measured_s, view.current))
+        if not 1 / _ANOTHER_WORLD < measured_s / before_s < _ANOTHER_WORLD:
+            self._took_s.clear()
+        self._took_s[key] = measured_s, view.current
+
+    def _with_hindsight(
+        self, verdict: Verdict, view: FleetView, batch: Average, measured_s: float
+    ) -> Verdict:
+        """Measured epochs, where there are, instead of predicted ones."""
+        error = _STANDARD_ERRORS * batch.error_s / batch.mean_s if batch.mean_s > 0 else 0.0
+        needed = required_gain(error, self._least_gain)
+        here = {key: took for key, took in self._took_s.items() if key[0] == _signature(view)}
+        if verdict.choice is not None and verdict.is_change:
+            took_s, _ = here.get(_key(view, verdict.choice.configuration), (0.0, None))
+            if 1 - took_s / measured_s < needed:
+                gain = 1 - took_s / measured_s
+                verdict = Verdict(Reason.TOO_LITTLE_GAIN, verdict.choice, verdict.current_s, gain)
+        best_s, best = min(here.values(), key=lambda took: took[0])
+        if not verdict.is_change and 1 - best_s / measured_s >= needed:
+            choice = Choice(best, best_s)
+            return Verdict(Reason.BACK, choice, measured_s, 1 - best_s / measured_s)
+        return verdict
+
+    # -- for machines that go --------------------------------------------------------------------
+
+    def _forced(self, change: Change, view: FleetView, holdings: Sequence[Holding]) -> Decision:
+        """As well as it is known: without measurements everybody's roles stay."""
+        if self._memory.is_empty:
+            choice = Choice(_evened(self._profile, view), np.nan)
+            verdict = Verdict(Reason.DRAIN, choice)
+        else:
+            known = Calibrated(view.fleet, 0.0)
+            verdict = review(self._profile, known, view.current, change, _roles(view))
+        return self._decision(verdict, view, holdings, None, 0.0)
+
+    def _decision(
+        self,
+        verdict: Verdict,
+        view: FleetView,
+        holdings: Sequence[Holding],
+        measured_s: float | None,
+        overhead_s: float,
+    ) -> Decision:
+        before, choice = RoleCount.of(holdings), verdict.choice
+        assert choice is not None
+        after = RoleCount(choice.configuration.worker_count, choice.configuration.server_count)
+        # What was measured holds all of the overhead.
+        more_s = 0.0 if verdict.reason is Reason.BACK else overhead_s
+        return Decision(
+            verdict.reason,
+            before,
+            after if verdict.is_change else before,
+            view.fleet.size,
+            measured_s,
+            choice.epoch_s + more_s if np.isfinite(choice.epoch_s) else None,
+            verdict.gain,
+            self._plan(view, holdings, choice.configuration) if verdict.is_change else None,
+        )
+
+    def _plan(self, view: FleetView, holdings: Sequence[Holding], wanted: Configuration) -> Plan:
+        type_of = view.type_of
+        typed = [replace(each, type=type_of.get(each.machine)) for each in holdings]
+        idle = type_of.keys() - {each.machine for each in holdings}
+        typed += [Holding(name, type_of[name]) for name in view.names if name in idle]
+        return make_plan(typed, view.fleet, wanted, self._block_bytes)
+
+
+def _roles(view: FleetView) -> Roles:
+    return Roles.BOTH if view.fleet.size == 1 else Roles.SEPARATE
+
+
+def _signature(view: FleetView) -> object:
+    """Which machines there are, by type."""
+    return tuple(alike.machines for alike in view.types)
+
+
+def _key(view: FleetView, configuration: Configuration) -> tuple[object, ...]:
+    """Configurations with the same key take the same time: so much by type."""
+    kinds = view.fleet.type_of
+    by_type = tuple(
+        (int((blocks > 0).sum()), int(blocks.sum()))
+        for table in (configuration.data_blocks, configuration.model_blocks)
+        for blocks in (np.array(table)[kinds == kind] for kind in range(len(view.types)))
+    )
+    return _signature(view), by_type
+
+
+def _pooled(averages: Iterable[Average]) -> Average:
+    """Of all workers; they wait for each other, so their errors are one."""
+    listed = list(averages)
+    return Average(
+        float(np.mean([each.mean_s for each in listed])), max(each.error_s for each in listed)
+    )
+
+
+def _evened(profile: Profile, view: FleetView) -> Configuration:
+    """Everybody who stays keeps the role; one who has none takes a role that nobody has."""
+    places = range(view.fleet.size)
+    workers = [i for i in places if view.current.data_blocks[i]]
+    servers = [i for i in places if view.current.model_blocks[i]]
+    free = [i for i in places if i not in {*workers, *servers}]
+    if not servers:
+        servers = [free.pop() if free else workers[-1]]
+        workers = [i for i in workers if i not in servers] or servers
+    if not workers:
+        workers = [free.pop() if free else servers[0]]
+        servers = [i for i in servers if i not in workers] or workers
+    return Configuration(
+        _dealt(profile.data_blocks, workers, view.fleet.size),
+        _dealt(profile.model_blocks, servers, view.fleet.size),
+    )
+
+
+def _dealt(blocks: int, holders: Sequence[int], machines: int) -> tuple[int, ...]:
+    """Even shares for the holders."""
+    counts = [0] * machines
+    for place in islice(cycle(holders), blocks):
+        counts[place] += 1
+    return tuple(counts)

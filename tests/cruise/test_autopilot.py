@@ -1,0 +1,149 @@
+"""A job that is driven by its autopilot: where it ends, and how often it changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.cruise.autopilot import RoleCount
+from motet.cruise.trigger import Reason
+from motet.estimate.epoch_cost import Profile
+from simulated_job import SimulatedJob, even_holdings
+
+PROFILE = Profile(20_000, 500, 2e6, data_blocks=96, model_blocks=48)
+NAMES = [f"m{number}" for number in range(8)]
+
+
+def job(
+    workers: int = 1, servers: int = 7, profile: Profile = PROFILE, **changes: Any
+) -> SimulatedJob:
+    fields: dict[str, Any] = {"comp_s": dict.fromkeys(NAMES, 2e-4), "bandwidth": 1e8, **changes}
+    holdings = even_holdings(list(fields["comp_s"]), workers, servers, PROFILE)
+    return SimulatedJob(PROFILE, holdings=holdings, **fields)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    noise=st.floats(0, 0.5),
+    workers=st.integers(1, 7),
+    comp_s=st.floats(1e-5, 1e-3),
+    bandwidth=st.floats(1e6, 1e9),
+)
+def test_from_any_start_it_ends_near_the_optimum_and_stays_there(
+    seed: int, noise: float, workers: int, comp_s: float, bandwidth: float
+) -> None:
+    driven = job(
+        workers,
+        8 - workers,
+        comp_s=dict.fromkeys(NAMES, comp_s),
+        bandwidth=bandwidth,
+        noise=noise,
+        seed=seed,
+    )
+    changes = driven.live(looks=30)
+    assert len(changes) <= 3
+    if noise < 0.1:
+        assert driven.epoch_s() <= driven.best_s() / 0.94
+
+
+def test_a_decision_predicts_what_is_measured_afterwards() -> None:
+    driven = job(noise=0.1, overhead_s=lambda workers, servers: 0.01)
+    change = driven.live(looks=3)[-1]
+    assert change.predicted_s == pytest.approx(driven.epoch_s(), rel=0.05)
+    assert change.measured_s is not None
+    assert change.gain == pytest.approx(1 - change.predicted_s / change.measured_s, abs=0.02)
+
+
+def test_without_a_warm_up_nothing_is_decided() -> None:
+    driven = job()
+    driven.run(5)
+    decision = driven.look()
+    assert (decision.reason, decision.plan) == (Reason.WARMING_UP, None)
+    assert decision.before == decision.after == RoleCount(1, 7)
+
+
+def test_a_machine_that_is_slowed_down_gets_less_or_serves() -> None:
+    driven = job(5, 3, noise=0.05)
+    driven.live(looks=5)
+    slowed = driven.workers[0]
+    before = {holding.machine: len(holding.data_blocks) for holding in driven.holdings}
+    driven.comp_s[slowed] *= 4
+    hurt_s = driven.epoch_s()
+    driven.live(looks=8)
+    after = {holding.machine: len(holding.data_blocks) for holding in driven.holdings}
+    assert after.get(slowed, 0) <= before[slowed] / 2
+    assert driven.epoch_s() < 0.7 * hurt_s
+    assert driven.epoch_s() <= driven.best_s() / 0.94
+
+
+def test_a_slow_machine_that_serves_is_not_taken_for_a_normal_one() -> None:
+    driven = job(7, 1, comp_s={**dict.fromkeys(NAMES[:7], 2e-4), "m7": 2e-4}, bandwidth=2e7)
+    driven.comp_s["m0"] = 2e-3
+    driven.live(looks=20)
+    assert driven.epoch_s() <= driven.best_s() / 0.94
+    assert len([decision for decision in driven.decisions if decision.plan]) <= 4
+
+
+def test_machines_that_appear_are_used() -> None:
+    few = dict.fromkeys(NAMES[:4], 0.0002)
+    driven = job(3, 1, comp_s=few)
+    driven.live(looks=5)
+    before_s = driven.epoch_s()
+    driven.comp_s |= dict.fromkeys(NAMES[4:], 2e-4)
+    assert driven.live(looks=4)
+    assert driven.epoch_s() < 0.7 * before_s
+
+
+@pytest.mark.parametrize("batches", [0, 20])
+@pytest.mark.parametrize("leaving", [["m0"], ["m7"], ["m0", "m7"]])
+def test_machines_that_are_reclaimed_are_emptied_at_once(leaving: list[str], batches: int) -> None:
+    driven = job(7, 1)
+    driven.run(batches)
+    driven.look()
+    driven.leaving = set(leaving)
+    decision = driven.look()
+    assert decision.reason is Reason.DRAIN
+    assert not {holding.machine for holding in driven.holdings} & driven.leaving
+    assert driven.configuration.worker_count >= 1
+    assert sum(driven.configuration.model_blocks) == PROFILE.model_blocks
+
+
+def test_with_one_machine_left_it_works_and_serves() -> None:
+    driven = job(1, 1, comp_s={"a": 1e-4, "b": 1e-4})
+    driven.leaving = {"a"}
+    driven.look()
+    assert [(h.machine, bool(h.data_blocks), bool(h.model_blocks)) for h in driven.holdings] == [
+        ("b", True, True)
+    ]
+
+
+def test_after_a_loss_the_rest_is_configured_anew_without_a_warm_up() -> None:
+    driven = job(6, 2, bandwidth=3e7)
+    driven.live(looks=4)
+    lost = driven.workers[:3]
+    for name in lost:
+        del driven.comp_s[name]
+    # The runtime goes on with what is left, somehow.
+    driven.holdings = even_holdings(list(driven.comp_s), 1, 4, PROFILE)
+    driven.pilot.restart(driven.workers)
+    assert driven.look().reason is Reason.RECOVER
+    assert driven.epoch_s() <= driven.best_s() * 1.001
+
+
+def test_where_the_model_is_wrong_it_goes_back_and_stays() -> None:
+    # Many workers cost what no cost model knows.
+    driven = job(2, 6, overhead_s=lambda workers, servers: 1.0 if workers > 2 else 0.0)
+    changes = driven.live(looks=20)
+    assert [change.reason for change in changes] == [Reason.GAIN, Reason.BACK]
+    assert driven.configuration.server_count == 6
+
+
+def test_a_job_that_is_well_configured_is_left_alone() -> None:
+    driven = job(noise=0.1)
+    driven.live(looks=10)
+    assert driven.live(looks=10) == []
+    assert driven.decisions[-1].reason is Reason.TOO_LITTLE_GAIN

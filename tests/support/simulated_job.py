@@ -1,0 +1,160 @@
+"""A job whose mini-batches cost what the cost model says, and some noise: drives an autopilot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
+from motet.cruise.machine_types import Machine
+from motet.cruise.plan import Add, BlockBytes, Holding, Move, Plan
+from motet.cruise.solver import best_configuration
+from motet.estimate.epoch_cost import (
+    Configuration,
+    Fleet,
+    MachineType,
+    Profile,
+    epoch_s,
+    exchange_s,
+    worker_epochs_s,
+)
+
+Extra = Callable[[int, int], float]
+
+
+def even_holdings(
+    names: Sequence[str], workers: int, servers: int, profile: Profile
+) -> list[Holding]:
+    """Workers from the first machine on, servers from the last one back."""
+
+    def dealt(blocks: int, holders: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(range(i, blocks, len(holders))) for i, name in enumerate(holders)}
+
+    data = dealt(profile.data_blocks, names[:workers])
+    model = dealt(profile.model_blocks, names[len(names) - servers :])
+    return [
+        Holding(name, None, data.get(name, ()), model.get(name, ()))
+        for name in names
+        if name in data or name in model
+    ]
+
+
+@dataclass
+class SimulatedJob:
+    """`comp_s`: of every machine that is there, seconds per instance; `bandwidth`: of all links.
+
+    `overhead_s(workers, servers)`: per mini-batch, unknown to the cost model.
+    """
+
+    profile: Profile
+    comp_s: dict[str, float]
+    bandwidth: float
+    holdings: list[Holding]
+    noise: float = 0.0
+    seed: int = 0
+    overhead_s: Extra = lambda workers, servers: 0.0
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    leaving: set[str] = field(default_factory=set)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        # What the autopilot is told about the exchange does not matter: it measures.
+        told = replace(self.profile, exchange_bytes=0.0)
+        self.pilot = Autopilot(told, BlockBytes(1e6, 1e5))
+        self.pilot.restart(self.workers)
+
+    @property
+    def workers(self) -> list[str]:
+        return [holding.machine for holding in self.holdings if holding.data_blocks]
+
+    @property
+    def machines(self) -> list[Machine]:
+        return [
+            Machine(name, self.kinds.get(name, "machine"), name in self.leaving)
+            for name in self.comp_s
+        ]
+
+    @property
+    def fleet(self) -> Fleet:
+        kinds = tuple(MachineType(name, 1, seconds) for name, seconds in self.comp_s.items())
+        return Fleet(kinds, ((self.bandwidth,) * len(kinds),) * len(kinds))
+
+    @property
+    def configuration(self) -> Configuration:
+        held = {holding.machine: holding for holding in self.holdings}
+        return Configuration(
+            tuple(len(held[n].data_blocks) if n in held else 0 for n in self.comp_s),
+            tuple(len(held[n].model_blocks) if n in held else 0 for n in self.comp_s),
+        )
+
+    def epoch_s(self) -> float:
+        """What an epoch really takes now."""
+        now = self.configuration
+        overhead_s = self.overhead_s(now.worker_count, now.server_count)
+        return epoch_s(self.profile, self.fleet, now) + overhead_s * self.profile.global_batches
+
+    def best_s(self) -> float:
+        """By the cost model, of machines grouped by their real speeds."""
+        speeds = sorted(set(self.comp_s.values()))
+        counts = [list(self.comp_s.values()).count(speed) for speed in speeds]
+        kinds = tuple(MachineType(str(s), n, s) for s, n in zip(speeds, counts, strict=True))
+        fleet = Fleet(kinds, ((self.bandwidth,) * len(kinds),) * len(kinds))
+        return best_configuration(self.profile, fleet).epoch_s
+
+    def run(self, batches: int) -> None:
+        """So many mini-batches of every worker."""
+        fleet, now, names = self.fleet, self.configuration, list(self.comp_s)
+        moved_s = exchange_s(self.profile, fleet, now)
+        slowest_s = worker_epochs_s(self.profile, fleet, now).max() / self.profile.global_batches
+        slowest_s += self.overhead_s(now.worker_count, now.server_count)
+        for name in self.workers * batches:
+            place = names.index(name)
+            share = now.data_blocks[place] / self.profile.data_blocks
+            instances = max(round(share * self.profile.batch_size), 1)
+            comp, comm, batch = (1 + self.noise) ** self.rng.uniform(-1, 1, 3)
+            self.pilot.observe(
+                BatchMeasurement(
+                    name,
+                    self.comp_s[name] * instances * comp,
+                    moved_s[place] * comm,
+                    slowest_s * batch,
+                    instances,
+                    self.profile.exchange_bytes,
+                )
+            )
+
+    def look(self) -> Decision:
+        """Let it decide, and do what it says."""
+        decision = self.pilot.decide(self.machines, self.holdings)
+        self.decisions.append(decision)
+        if decision.plan is not None:
+            self.holdings = after(self.holdings, decision.plan)
+            self.pilot.restart(self.workers)
+        return decision
+
+    def live(self, looks: int, batches: int = 20) -> list[Decision]:
+        """Train and look in turn; the decisions that changed something."""
+        made = []
+        for _ in range(looks):
+            self.run(batches)
+            made.append(self.look())
+        return [decision for decision in made if decision.plan is not None]
+
+
+def after(holdings: Sequence[Holding], plan: Plan) -> list[Holding]:
+    """Who holds what when a plan has been carried out."""
+    held = {h.machine: {"data": set(h.data_blocks), "model": set(h.model_blocks)} for h in holdings}
+    for operation in plan.operations:
+        if isinstance(operation, Add):
+            held[operation.machine] = {"data": set(), "model": set()}
+        elif isinstance(operation, Move):
+            held[operation.source][operation.table] -= set(operation.blocks)
+            held[operation.destination][operation.table] |= set(operation.blocks)
+    return [
+        Holding(name, None, tuple(sorted(has["data"])), tuple(sorted(has["model"])))
+        for name, has in held.items()
+        if has["data"] or has["model"]
+    ]
