@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_a_calibrated_model_agrees_with_what_was_measured() -> None:
     predicted_s = exchange_s(PROFILE, found.fleet, configuration)[is_worker]
     assert found.fleet.types[0].comp_s_per_instance == pytest.approx(4e-4)
     assert predicted_s.mean() == pytest.approx(0.25)
-    assert found.relative_error == 0
+    assert found.epoch_error(PROFILE, configuration) == 0
 
 
 def test_a_type_that_only_serves_is_corrected_like_the_others() -> None:
@@ -138,21 +139,29 @@ def test_a_type_that_only_serves_is_corrected_like_the_others() -> None:
 
 def test_less_than_five_percent_is_not_worth_it() -> None:
     best = best_configuration(PROFILE, FLEET).configuration
-    verdict = review(PROFILE, Calibrated(FLEET, 0.0), best)
+    verdict = review(PROFILE, Calibrated(FLEET), best)
     assert (verdict.reason, verdict.is_change) == (Reason.TOO_LITTLE_GAIN, False)
     assert verdict.gain == pytest.approx(0)
 
 
 def test_noise_raises_the_bar() -> None:
-    assert required_gain(0.02) == 0.05
-    assert required_gain(0.2) == pytest.approx(1 - 1 / 1.44)
+    assert required_gain((0.02, 0.02)) == 0.05
+    assert required_gain((0.2, 0.2)) == pytest.approx(1 - 1 / 1.44)
+
+
+def test_the_noise_of_a_cost_counts_by_its_part_of_the_epoch() -> None:
+    cheap = replace(PROFILE, exchange_bytes=0.0)
+    best = best_configuration(PROFILE, FLEET).configuration
+    noisy = Calibrated(FLEET, comp_error=0.1, exchange_error=0.5)
+    assert noisy.epoch_error(cheap, best) == pytest.approx(0.1)
+    assert 0.1 < noisy.epoch_error(PROFILE, best) < 0.5
 
 
 def test_machines_that_appear_are_used_if_that_is_worth_it() -> None:
     few = Fleet((KINDS[0], MachineType("slow", 0, 2e-4)), FLEET.bandwidth_bytes_per_s)
     old = best_configuration(PROFILE, few).configuration
     padded = Configuration(old.data_blocks + (0,) * 5, old.model_blocks + (0,) * 5)
-    verdict = review(PROFILE, Calibrated(FLEET, 0.0), padded, Change.APPEARED)
+    verdict = review(PROFILE, Calibrated(FLEET), padded, Change.APPEARED)
     assert verdict.reason is Reason.GAIN
     assert verdict.gain > 0.2
 
@@ -162,7 +171,7 @@ def test_machines_that_appear_are_used_if_that_is_worth_it() -> None:
 )
 def test_machines_that_go_force_a_new_configuration(change: Change, reason: Reason) -> None:
     left = Fleet((KINDS[0], MachineType("slow", 2, 2e-4)), FLEET.bandwidth_bytes_per_s)
-    verdict = review(PROFILE, Calibrated(left, 0.5), BAD, change)
+    verdict = review(PROFILE, Calibrated(left), BAD, change)
     assert (verdict.reason, verdict.is_change) == (reason, True)
     assert verdict.choice is not None
     assert len(verdict.choice.configuration.data_blocks) == 5

@@ -175,7 +175,7 @@ class Autopilot:
     ) -> Verdict:
         """Measured epochs, where there are, instead of predicted ones."""
         error = _STANDARD_ERRORS * batch.error_s / batch.mean_s if batch.mean_s > 0 else 0.0
-        needed = required_gain(error, self._least_gain)
+        needed = required_gain((error, error), self._least_gain)
         here = {key: took for key, took in self._took_s.items() if key[0] == _signature(view)}
         if verdict.choice is not None and verdict.is_change:
             took_s, _ = here.get(_key(view, verdict.choice.configuration), (0.0, None))
@@ -196,7 +196,7 @@ class Autopilot:
             choice = Choice(_evened(self._profile, view), np.nan)
             verdict = Verdict(Reason.DRAIN, choice)
         else:
-            known = Calibrated(view.fleet, 0.0)
+            known = Calibrated(view.fleet)
             verdict = review(self._profile, known, view.current, change, _roles(view))
         return self._decision(verdict, view, holdings, None, 0.0)
 

@@ -114,10 +114,24 @@ class MovingAverages:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A fleet as measured. `relative_error`: a bound of its costs' error from noise alone."""
+    """A fleet as measured.
+
+    `comp_error`, `exchange_error`: bounds of the relative errors of both costs, from noise alone.
+    """
 
     fleet: Fleet
-    relative_error: float
+    comp_error: float = 0.0
+    exchange_error: float = 0.0
+
+    def epoch_error(self, profile: Profile, configuration: Configuration) -> float:
+        """Bound of the relative error of an epoch's time: of both costs, by their parts of it."""
+        instances = np.array(configuration.data_blocks) * profile.block_instances
+        comp_s = self.fleet.comp_s[self.fleet.type_of] * instances
+        comm_s = np.where(instances > 0, exchange_s(profile, self.fleet, configuration), 0.0)
+        comm_s = comm_s * profile.batches(instances)
+        slowest = int(np.argmax(comp_s + comm_s))
+        wrong_s = comp_s[slowest] * self.comp_error + comm_s[slowest] * self.exchange_error
+        return float(wrong_s / (comp_s[slowest] + comm_s[slowest]))
 
 
 def calibrated(
@@ -146,7 +160,7 @@ def calibrated(
     )
     bandwidths = nominal.bandwidths * faster[:, None]
     fleet = Fleet(types, tuple(map(tuple, bandwidths.tolist())))
-    return Calibrated(fleet, max(comp_error, exchange_error))
+    return Calibrated(fleet, comp_error, exchange_error)
 
 
 def _by_type(

@@ -26,6 +26,7 @@ from motet.runtime.fingerprint import fingerprint, state_digest
 from motet.runtime.generation import Generation, JobPlan
 from motet.runtime.layout import Layout
 from motet.runtime.local import DATA_BLOCKS
+from motet.runtime.observers import Observers
 from motet.runtime.options import (
     ReconfigurationReport,
     Recovery,
@@ -68,7 +69,7 @@ class Job:
         self._rows = rows
         self._options = options
         self._cluster = cluster
-        self._observer = observer or TrainObserver()
+        self._observer = Observers([] if observer is None else [observer])
         self._name = f"{app.name}-{uuid4().hex[:8]}"
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
@@ -93,6 +94,25 @@ class Job:
         wanted = Reconfiguration(make_plan, predicted_gain)
         self._queue.put(wanted)
         return wanted
+
+    def listen(self, observer: TrainObserver) -> None:
+        """Tell one more observer, from now on."""
+        self._observer.add(observer)
+
+    @property
+    def plan(self) -> JobPlan:
+        """What stays the same as long as it trains."""
+        return self._plan
+
+    @property
+    def rows(self) -> Rows:
+        """Its instances as they were given."""
+        return self._rows
+
+    @property
+    def machine_count(self) -> int:
+        """How many machines it may use."""
+        return self._options.machines
 
     @property
     def layout(self) -> Layout:

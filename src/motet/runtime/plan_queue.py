@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from motet.runtime.layout import Layout
+from motet.runtime.options import ReconfigurationReport
 from motet.runtime.reconfiguration import Plan
 
 PlanMaker: TypeAlias = Callable[[Layout], Plan]
@@ -30,13 +31,17 @@ class Timed:
 
 
 class Reconfiguration:
-    """A plan under way; all of it may be used from any thread."""
+    """A plan under way; all of it may be used from any thread.
+
+    `report`: what an observer is told at its end.
+    """
 
     def __init__(self, make_plan: PlanMaker, predicted_gain: float | None = None) -> None:
         self.make_plan = make_plan
         self.predicted_gain = predicted_gain
         self.plan: Plan | None = None
         self.finished: set[int] = set()
+        self.report: ReconfigurationReport | None = None
         self._is_cancelled = False
         self._state: State = "waiting"
         self._over = threading.Event()

@@ -80,19 +80,18 @@ class Reconfigurer:
         self._end(wanted, error)
         if wanted.state == "waiting":
             return
-        self._on_report(
-            ReconfigurationReport(
-                at_epoch=at_epoch,
-                before=_counts(layout),
-                after=_counts(self._coordinator.layout),
-                operations=len(wanted.finished),
-                predicted_gain=wanted.predicted_gain,
-                plan_s=time.perf_counter() - began_s,
-                moved_bytes=sum(cost.moved_bytes for cost in costs),
-                stall_s=max((cost.stall_s for cost in costs), default=0.0),
-                error=error,
-            )
+        wanted.report = ReconfigurationReport(
+            at_epoch=at_epoch,
+            before=_counts(layout),
+            after=_counts(self._coordinator.layout),
+            operations=len(wanted.finished),
+            predicted_gain=wanted.predicted_gain,
+            plan_s=time.perf_counter() - began_s,
+            moved_bytes=sum(cost.moved_bytes for cost in costs),
+            stall_s=max((cost.stall_s for cost in costs), default=0.0),
+            error=error,
         )
+        self._on_report(wanted.report)
 
     def _plan(self, wanted: Reconfiguration, layout: Layout) -> str:
         """Have the plan made, unless it was; what is wrong with it, if anything."""

@@ -1,0 +1,54 @@
+"""Several observers of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from motet.runtime.batch_costs import BatchCost
+from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
+
+
+class Observers(TrainObserver):
+    """Tells each of them, in the order in which they came."""
+
+    def __init__(self, observers: Iterable[TrainObserver]) -> None:
+        self._all = tuple(observers)
+
+    def add(self, observer: TrainObserver) -> None:
+        """One more, told last; from any thread."""
+        self._all = (*self._all, observer)
+
+    def preparing(self, what: str) -> None:
+        """A start-up step has begun."""
+        for each in self._all:
+            each.preparing(what)
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training is about to begin."""
+        for each in self._all:
+            each.started(instance_count, model_bytes)
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        """A mini-batch ended."""
+        for each in self._all:
+            each.batch_done(epoch, batch, batch_count)
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        """What a worker's mini-batches cost."""
+        for each in self._all:
+            each.measured(executor, costs)
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """An epoch ended."""
+        for each in self._all:
+            each.epoch_done(report)
+
+    def recovering(self, recovery: Recovery) -> None:
+        """An executor was lost."""
+        for each in self._all:
+            each.recovering(recovery)
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """A reconfiguration ended."""
+        for each in self._all:
+            each.reconfigured(report)

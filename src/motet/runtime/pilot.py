@@ -1,0 +1,264 @@
+"""Drives a job: what its workers measure goes to Cruise, what Cruise decides is carried out."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
+from motet.cruise.machine_types import Machine
+from motet.cruise.plan import BlockBytes, Holding
+from motet.cruise.solver import best_configuration
+from motet.cruise.trigger import Reason
+from motet.domain.errors import BadInput
+from motet.estimate.epoch_cost import Fleet, Profile
+from motet.runtime.batch_costs import BatchCost
+from motet.runtime.flight import EpochRecord, Flight, Turn
+from motet.runtime.job import Job
+from motet.runtime.layout import Layout
+from motet.runtime.options import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    RoleCounts,
+    TrainObserver,
+)
+from motet.runtime.plan_queue import Reconfiguration
+from motet.runtime.translation import runtime_plan
+
+_LOOK_EVERY_S = 0.5
+# Deciding takes at most this part of the controller's time.
+_DECIDING_SHARE = 0.05
+_AFTER_FAILURE_S = 5.0
+_CLOSE_TIMEOUT_S = 60.0
+
+
+class Pilot(TrainObserver):
+    """Configures a job while it trains: a context manager around `Job.run`.
+
+    Raises BadInput for a job that it cannot drive.
+    """
+
+    def __init__(self, job: Job, on_turn: Callable[[Turn], None] | None = None) -> None:
+        """`on_turn` hears of every decision when it is made, on a thread of the pilot's own."""
+        _check(job)
+        self.flight = Flight()
+        self._job = job
+        self._on_turn = on_turn or (lambda turn: None)
+        self._autopilot = Autopilot(profile_of(job), block_bytes_of(job))
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._began_s = time.monotonic()
+        self._is_training = False
+        self._heard: set[int] = set()
+        self._epochs_done = 0
+        self._pending: tuple[Reconfiguration, Turn] | None = None
+        self._is_disturbed = False
+        self._predicted_s: float | None = None
+        self._failures = 0
+        self._not_before_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="motet-pilot", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._job.listen(self)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join(_CLOSE_TIMEOUT_S)
+
+    # -- what the job tells ------------------------------------------------------------------------
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training begins, or goes on after a recovery."""
+        with self._lock:
+            if not self._is_training and not self.flight.epochs:
+                self._began_s = time.monotonic()
+            self._is_training = True
+            self._restart()
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        """Mini-batches of a worker; its first ones after a change may be older than the change."""
+        self._inbox.put(lambda: self._observe(executor, costs))
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """Note the epoch with its configuration."""
+        with self._lock:
+            self._epochs_done = report.epoch + 1
+            record = EpochRecord(
+                report.epoch,
+                time.monotonic() - self._began_s,
+                _counts(self._job.layout),
+                self._predicted_s,
+                report.wall_s,
+                not self._is_disturbed,
+            )
+            self.flight.epochs.append(record)
+            self._is_disturbed = self._pending is not None
+
+    def recovering(self, recovery: Recovery) -> None:
+        """What was trained since the checkpoint is trained again."""
+        with self._lock:
+            self._is_training, self._is_disturbed, self._predicted_s = False, True, None
+            again = recovery.resumed_from_epoch
+            self.flight.epochs[:] = [each for each in self.flight.epochs if each.epoch < again]
+            self._epochs_done = again
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """Measure anew."""
+        with self._lock:
+            self._is_disturbed = True
+            self._predicted_s = None
+            if self._pending is not None and self._pending[0].report is report:
+                turn = self._pending[1]
+                turn.report, self._pending = report, None
+                self._judge(turn, report)
+            self._restart()
+
+    # -- deciding ----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        # The first search compiles the solver.
+        best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet.uniform(2, 1.0, 1.0))
+        pause_s = _LOOK_EVERY_S
+        while not self._ended.wait(pause_s):
+            began_s = time.monotonic()
+            turn = self._look()
+            if turn is not None:
+                self._on_turn(turn)
+            pause_s = max(_LOOK_EVERY_S, (time.monotonic() - began_s) / _DECIDING_SHARE)
+
+    def _look(self) -> Turn | None:
+        """Decide if it is time to; what is worth telling."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._inbox.get_nowait()()
+        if not self._is_training or self._pending or time.monotonic() < self._not_before_s:
+            return None
+        layout = self._job.layout
+        decision = self._autopilot.decide(self._machines(), holdings_of(layout))
+        if not self._is_news(decision):
+            return None
+        with self._lock:
+            turn = Turn(self._epochs_done, time.monotonic() - self._began_s, decision)
+            self.flight.turns.append(turn)
+            self._carry_out(turn)
+        return turn
+
+    def _observe(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        if executor not in self._heard:
+            self._heard.add(executor)
+            return
+        name = self._name_of(executor)
+        for cost in costs:
+            self._autopilot.observe(
+                BatchMeasurement(
+                    name,
+                    cost.comp_s,
+                    cost.comm_s,
+                    cost.batch_s,
+                    cost.instances,
+                    cost.moved_bytes,
+                )
+            )
+
+    def _is_news(self, decision: Decision) -> bool:
+        """Keeping a configuration is told once."""
+        if decision.plan is not None:
+            return not decision.plan.is_empty
+        if decision.reason is Reason.WARMING_UP:
+            return False
+        last = self.flight.turns[-1].decision if self.flight.turns else None
+        return last is None or (last.reason, last.after) != (decision.reason, decision.after)
+
+    def _carry_out(self, turn: Turn) -> None:
+        plan = turn.decision.plan
+        if plan is None:
+            return
+        number_of = {machine.name: number for number, machine in enumerate(self._machines())}
+        gain = turn.decision.gain if turn.decision.measured_s is not None else None
+        self._is_disturbed = True
+        wanted = self._job.reconfigure(lambda now: runtime_plan(plan, now, number_of), gain)
+        self._pending = wanted, turn
+
+    def _judge(self, turn: Turn, report: ReconfigurationReport) -> None:
+        """After failures the next attempt waits ever longer."""
+        if report.error:
+            self._failures += 1
+            self._not_before_s = time.monotonic() + _AFTER_FAILURE_S * 2.0**self._failures
+        else:
+            self._failures = 0
+            self._predicted_s = turn.decision.predicted_s
+
+    def _restart(self) -> None:
+        """What is in the inbox already is of the time before."""
+        workers = [self._name_of(one) for one in self._job.layout.workers]
+
+        def restart() -> None:
+            self._heard.clear()
+            self._autopilot.restart(workers)
+
+        self._inbox.put(restart)
+
+    def _machines(self) -> list[Machine]:
+        return [Machine(self._name_of(number)) for number in range(self._job.machine_count)]
+
+    def _name_of(self, executor: int) -> str:
+        return f"m{executor}"
+
+
+def profile_of(job: Job) -> Profile:
+    """What is known of a job before it trains. Mini-batches stay the same with any workers."""
+    schedule = job.plan.schedule
+    return Profile(
+        instances=schedule.instance_count,
+        batch_size=-(-schedule.instance_count // schedule.batch_count),
+        exchange_bytes=0.0,
+        data_blocks=schedule.block_count,
+        model_blocks=job.plan.table.block_count,
+    )
+
+
+def block_bytes_of(job: Job) -> BlockBytes:
+    """Of a block of each table, on average."""
+    plan = job.plan
+    model_bytes = plan.table.model.nbytes / plan.table.block_count
+    return BlockBytes(max(job.rows.nbytes / plan.schedule.block_count, 1.0), max(model_bytes, 1.0))
+
+
+def holdings_of(layout: Layout) -> list[Holding]:
+    """Who holds what now."""
+    return [
+        Holding(
+            f"m{executor}",
+            None,
+            tuple(layout.data.blocks_of(executor)),
+            tuple(layout.model.blocks_of(executor)),
+        )
+        for executor in layout.executors
+    ]
+
+
+def _check(job: Job) -> None:
+    consistency = job.plan.sync.consistency
+    if consistency != "bsp":
+        raise BadInput(
+            f"consistency={consistency}: a job can configure itself under bsp only, whose "
+            "mini-batches its cost model describes; leave consistency or --auto out"
+        )
+
+
+def _counts(layout: Layout) -> RoleCounts:
+    return RoleCounts(len(layout.workers), len(layout.servers))
