@@ -10,13 +10,13 @@ from motet.cruise.plan import BlockBytes, Holding, make_plan
 from motet.estimate.epoch_cost import Configuration, Fleet
 from motet.runtime.cluster import Roles
 from motet.runtime.layout import Layout
-from motet.runtime.pilot import holdings_of
+from motet.runtime.pilot import holdings_of, name_of
 from motet.runtime.reconfiguration import Add, Delete, Move, Plan
 from motet.runtime.translation import runtime_plan
 
 MACHINES = 5
 FLEET = Fleet.uniform(MACHINES, 1e-3, 1e8)
-NUMBERS = {f"m{number}": number for number in range(MACHINES)}
+NUMBERS = {name_of(number): number for number in range(MACHINES)}
 DATA, MODEL = 12, 10
 
 
@@ -93,5 +93,5 @@ def test_roles_without_blocks_are_cleared_away() -> None:
 def test_who_holds_a_role_already_is_not_given_it_again() -> None:
     layout = layout_of((0, 1), (4,)).with_role(2, "worker")
     moved = layout.data.blocks_of(0)[0]
-    wanted = cruise.Plan((cruise.Move("data", (moved,), "m0", "m2"),), 0.0)
+    wanted = cruise.Plan((cruise.Move("data", (moved,), "0", "2"),), 0.0)
     assert runtime_plan(wanted, layout, NUMBERS).operations == (Move("data", (moved,), 0, 2),)

@@ -18,7 +18,7 @@ from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Roles
+from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Machine, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
 from motet.runtime.coordinator import Coordinator
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
@@ -109,10 +109,9 @@ class Job:
         """Its instances as they were given."""
         return self._rows
 
-    @property
-    def machine_count(self) -> int:
-        """How many machines it may use."""
-        return self._options.machines
+    def machines(self) -> list[Machine]:
+        """The cluster's that are there, also those that it will have to leave."""
+        return [machine for machine in self._cluster.machines() if machine.condition != "gone"]
 
     @property
     def layout(self) -> Layout:

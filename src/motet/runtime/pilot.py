@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -147,21 +147,24 @@ class Pilot(TrainObserver):
                 self._inbox.get_nowait()()
         if not self._is_training or self._pending or time.monotonic() < self._not_before_s:
             return None
-        layout = self._job.layout
-        decision = self._autopilot.decide(self._machines(), holdings_of(layout))
+        layout, machines = self._job.layout, self._machines()
+        # A machine that is gone takes its executor along: the job is about to recover.
+        if not {name_of(one) for one in layout.executors} <= {each.name for each in machines}:
+            return None
+        decision = self._autopilot.decide(machines, holdings_of(layout))
         if not self._is_news(decision):
             return None
         with self._lock:
             turn = Turn(self._epochs_done, time.monotonic() - self._began_s, decision)
             self.flight.turns.append(turn)
-            self._carry_out(turn)
+            self._carry_out(turn, {each.name: int(each.name) for each in machines})
         return turn
 
     def _observe(self, executor: int, costs: Sequence[BatchCost]) -> None:
         if executor not in self._heard:
             self._heard.add(executor)
             return
-        name = self._name_of(executor)
+        name = name_of(executor)
         for cost in costs:
             self._autopilot.observe(
                 BatchMeasurement(
@@ -183,11 +186,10 @@ class Pilot(TrainObserver):
         last = self.flight.turns[-1].decision if self.flight.turns else None
         return last is None or (last.reason, last.after) != (decision.reason, decision.after)
 
-    def _carry_out(self, turn: Turn) -> None:
+    def _carry_out(self, turn: Turn, number_of: Mapping[str, int]) -> None:
         plan = turn.decision.plan
         if plan is None:
             return
-        number_of = {machine.name: number for number, machine in enumerate(self._machines())}
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
         wanted = self._job.reconfigure(lambda now: runtime_plan(plan, now, number_of), gain)
@@ -204,7 +206,7 @@ class Pilot(TrainObserver):
 
     def _restart(self) -> None:
         """What is in the inbox already is of the time before."""
-        workers = [self._name_of(one) for one in self._job.layout.workers]
+        workers = [name_of(one) for one in self._job.layout.workers]
 
         def restart() -> None:
             self._heard.clear()
@@ -213,10 +215,15 @@ class Pilot(TrainObserver):
         self._inbox.put(restart)
 
     def _machines(self) -> list[Machine]:
-        return [Machine(self._name_of(number)) for number in range(self._job.machine_count)]
+        return [
+            Machine(name_of(each.number), each.kind, each.condition == "leaving")
+            for each in self._job.machines()
+        ]
 
-    def _name_of(self, executor: int) -> str:
-        return f"m{executor}"
+
+def name_of(executor: int) -> str:
+    """What Cruise calls its machine."""
+    return str(executor)
 
 
 def profile_of(job: Job) -> Profile:
@@ -242,7 +249,7 @@ def holdings_of(layout: Layout) -> list[Holding]:
     """Who holds what now."""
     return [
         Holding(
-            f"m{executor}",
+            name_of(executor),
             None,
             tuple(layout.data.blocks_of(executor)),
             tuple(layout.model.blocks_of(executor)),
