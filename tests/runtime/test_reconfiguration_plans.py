@@ -44,18 +44,18 @@ def counts(layout: Layout) -> tuple[dict[int, int], dict[int, int]]:
 )
 def test_what_cannot_be_done_is_refused_in_words(operation: Operation, message: str) -> None:
     with pytest.raises(BadInput, match=rf"operation 1 \(.*\): {message}"):
-        Plan.of([operation]).checked(LAYOUT, 5)
+        Plan.of([operation]).checked(LAYOUT, range(5))
 
 
 def test_the_last_worker_stays() -> None:
     with pytest.raises(BadInput, match=r"operation 2 .*executor 1 is the only worker; add another"):
-        Plan.of([Delete(0), Delete(1)]).checked(LAYOUT, 5)
+        Plan.of([Delete(0), Delete(1)]).checked(LAYOUT, range(5))
 
 
 def test_blocks_of_who_leaves_are_spread_evenly() -> None:
-    after = Plan.of([Add(2, "server"), Delete(3)]).checked(LAYOUT, 5)
+    after = Plan.of([Add(2, "server"), Delete(3)]).checked(LAYOUT, range(5))
     assert counts(after)[0] == {2: 8, 4: 8}
-    after = Plan.of([Delete(0)]).checked(LAYOUT, 5)
+    after = Plan.of([Delete(0)]).checked(LAYOUT, range(5))
     assert (after.workers, counts(after)[1]) == ((1,), {1: 12})
 
 
@@ -69,7 +69,7 @@ def test_a_plan_towards_counts_leads_there_with_even_shares(
     start: tuple[int, int], workers: int, servers: int
 ) -> None:
     layout = Layout.even(Roles.spread(6, *start), model_blocks=16, data_blocks=12)
-    after = towards(layout, workers, servers, 6).checked(layout, 6)
+    after = towards(layout, workers, servers, range(6)).checked(layout, range(6))
     assert (len(after.workers), len(after.servers)) == (workers, servers)
     for held, holders in zip(counts(after), (after.servers, after.workers), strict=True):
         assert sorted(held) == sorted(holders)
@@ -77,17 +77,17 @@ def test_a_plan_towards_counts_leads_there_with_even_shares(
 
 
 def test_a_plan_for_the_present_counts_is_empty() -> None:
-    assert towards(LAYOUT, 2, None, 5).operations == ()
+    assert towards(LAYOUT, 2, None, range(5)).operations == ()
 
 
 def test_growing_moves_only_the_new_share() -> None:
-    moves = [o for o in towards(LAYOUT, 3, 2, 5).operations if isinstance(o, Move)]
+    moves = [o for o in towards(LAYOUT, 3, 2, range(5)).operations if isinstance(o, Move)]
     assert {move.table for move in moves} == {"data"}
     assert sum(len(move.blocks) for move in moves) == 4
 
 
 def test_a_server_that_is_not_needed_becomes_the_worker_that_is() -> None:
-    after = towards(LAYOUT, 4, 1, 4 + 1).checked(LAYOUT, 5)
+    after = towards(LAYOUT, 4, 1, range(4 + 1)).checked(LAYOUT, range(5))
     assert after.workers == (0, 1, 2, 3)
     assert after.servers == (4,)
 
@@ -150,7 +150,7 @@ def test_plans_come_out_in_their_order_once_their_epoch_is_done() -> None:
     queue.epochs_done(3)
     first = queue.take(lambda: False)
     assert first is not None
-    queue.put_back(first)
+    queue.put_first(first)
     assert queue.take(lambda: False) is first
     second = queue.take(lambda: False)
     assert second is not None

@@ -55,7 +55,7 @@ def test_every_plan_can_be_carried_out_in_any_order_that_it_allows(
 ) -> None:
     layout = layout_of(workers, servers)
     plan = translated(layout, data, model)
-    then = plan.checked(layout, MACHINES)
+    then = plan.checked(layout, range(MACHINES))
     assert sorted(len(then.data.blocks_of(m)) for m in range(MACHINES)) == sorted(data)
     assert sorted(len(then.model.blocks_of(m)) for m in range(MACHINES)) == sorted(model)
     assert all(then.data.blocks_of(worker) for worker in then.workers)

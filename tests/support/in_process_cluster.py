@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, Machine, MachineGone
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone
 from motet.runtime.executor import Executor
+from motet.runtime.machine import Machine
 from motet.transport import Endpoint, Request
 
 OnRequest = Callable[[int, int], None]

@@ -22,7 +22,7 @@ class RandomPlans:
         while len(chosen) < self._operations:
             operation = self._operation(layout)
             try:
-                layout = applied(layout, operation, self._machine_count)
+                layout = applied(layout, operation, range(self._machine_count))
             except BadInput:
                 continue
             chosen.append(operation)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
+from motet.runtime.machine import Machine
 from motet.transport import Endpoint
-
-Condition: TypeAlias = Literal["up", "leaving", "gone"]
 
 
 class ExecutorLost(Exception):
@@ -19,21 +18,6 @@ class ExecutorLost(Exception):
 
 class MachineGone(ExecutorLost):
     """No executor can be started on a machine because it has gone or is about to."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """One machine of a cluster; its number is its own for the cluster's life.
-
-    `name`, `kind`: for people, and to tell unlike machines apart. `condition`: "leaving" is one
-    that will be taken away, after `notice_s` seconds (None: nobody said when); "gone" is for good.
-    """
-
-    number: int
-    name: str
-    kind: str = "machine"
-    condition: Condition = "up"
-    notice_s: float | None = None
 
 
 @dataclass(frozen=True)

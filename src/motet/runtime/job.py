@@ -8,8 +8,10 @@ evaluates, writes checkpoints and decides whether to go on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 import numpy as np
@@ -18,7 +20,7 @@ from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, Machine, Roles
+from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, MachineGone, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
 from motet.runtime.coordinator import Coordinator
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
@@ -26,6 +28,8 @@ from motet.runtime.fingerprint import fingerprint, state_digest
 from motet.runtime.generation import Generation, JobPlan
 from motet.runtime.layout import Layout
 from motet.runtime.local import DATA_BLOCKS
+from motet.runtime.machine import Machine
+from motet.runtime.machine_watch import MachineWatch
 from motet.runtime.observers import Observers
 from motet.runtime.options import (
     ReconfigurationReport,
@@ -40,6 +44,7 @@ from motet.runtime.reconfigurer import Reconfigurer
 from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
+from motet.runtime.succession import leavers, resettled, usable, vacating
 from motet.runtime.table import MODEL_TABLE, TableSpec
 
 
@@ -77,22 +82,29 @@ class Job:
         self._queue = PlanQueue(timetable)
         self._layout = self._plan.first_layout
         self._coordinator: Coordinator | None = None
+        self._on_machines: Callable[[Sequence[Machine]], None] = self._vacate
+        self._watch = MachineWatch(cluster.machines, self._machines_changed)
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
         self._controller.events.put(Cancelled())
 
     def reconfigure(
-        self, plan: Plan | PlanMaker, predicted_gain: float | None = None
+        self,
+        plan: Plan | PlanMaker,
+        predicted_gain: float | None = None,
+        *,
+        is_urgent: bool = False,
     ) -> Reconfiguration:
         """Carry out a plan while training goes on; may be called from any thread.
 
         Plans are carried out one after another; a function is asked for its plan when its turn
-        comes. Operations that an executor's loss cuts off are done after the recovery.
+        comes. An urgent one overtakes those that wait. Operations that an executor's loss cuts off
+        are done after the recovery.
         """
         make_plan = (lambda layout: plan) if isinstance(plan, Plan) else plan
         wanted = Reconfiguration(make_plan, predicted_gain)
-        self._queue.put(wanted)
+        (self._queue.put_first if is_urgent else self._queue.put)(wanted)
         return wanted
 
     def listen(self, observer: TrainObserver) -> None:
@@ -113,6 +125,15 @@ class Job:
         """The cluster's that are there, also those that it will have to leave."""
         return [machine for machine in self._cluster.machines() if machine.condition != "gone"]
 
+    def leave_machines_to(self, listener: Callable[[Sequence[Machine]], None]) -> None:
+        """Have somebody else react to machines that appear or will be taken away.
+
+        `listener` hears of all machines, on a thread of its own, whenever something has changed,
+        and moves the job by `reconfigure`. Without it the job itself leaves machines that will be
+        taken away, and makes no use of new ones until it needs a spare.
+        """
+        self._on_machines = listener
+
     @property
     def layout(self) -> Layout:
         """Who does what now."""
@@ -124,6 +145,7 @@ class Job:
         try:
             folder = self._folder()
             progress = self._first_progress(folder)
+            self._watch.start()
             self._train_through_failures(progress, folder)
             return self._finish(progress, time.perf_counter() - began_s)
         finally:
@@ -159,7 +181,7 @@ class Job:
         reconfigurer = Reconfigurer(
             coordinator,
             self._queue,
-            self._cluster.machine_count,
+            lambda: usable(self._cluster.machines()),
             lambda: len(progress.reports),
             lambda report: self._reconfigured(progress, report),
             lambda why: self._controller.events.put(
@@ -209,12 +231,40 @@ class Job:
     # -- start and end ---------------------------------------------------------------------------
 
     def _launch_missing(self) -> None:
-        for number in self._handles.keys() - set(self._layout.executors):
-            self._handles.pop(number).kill()
-        missing = [n for n in self._layout.executors if n not in self._handles]
-        if missing:
+        """Have an executor wherever the layout wants one, on machines that are up."""
+        while True:
+            self._leave_lost_machines()
+            for number in self._handles.keys() - set(self._layout.executors):
+                self._handles.pop(number).kill()
+            missing = [n for n in self._layout.executors if n not in self._handles]
+            if not missing:
+                return
             self._observer.preparing(f"starting {len(missing)} executors")
-            self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
+            with contextlib.suppress(MachineGone):  # in this moment: then on another one
+                self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
+
+    def _leave_lost_machines(self) -> None:
+        machines = self._cluster.machines()
+        lost = leavers(self._layout, machines)
+        if lost:
+            self._layout = resettled(self._layout, machines)
+            names = ", ".join(machines[number].name for number in lost)
+            self._observer.preparing(f"going on without {names}")
+
+    def _machines_changed(self, changed: Sequence[Machine], machines: Sequence[Machine]) -> None:
+        for machine in changed:
+            self._observer.machine_changed(machine)
+        self._on_machines(machines)
+
+    def _vacate(self, machines: Sequence[Machine]) -> None:
+        """Move away from machines that will be taken away, while they are still there."""
+        is_leaving = any(
+            machines[executor].condition == "leaving" for executor in self.layout.executors
+        )
+        if is_leaving and usable(machines):
+            self.reconfigure(
+                lambda layout: vacating(layout, self._cluster.machines()), is_urgent=True
+            )
 
     def _launch_one(self, number: int) -> ExecutorHandle:
         self._handles |= self._cluster.launch(self._name, [number], self._secret, self._app)
@@ -261,6 +311,7 @@ class Job:
         )
 
     def _close(self) -> None:
+        self._watch.close()
         self._queue.cancel_all()
         for handle in self._handles.values():
             handle.kill()

@@ -54,9 +54,31 @@ class Layout:
             return replace(self, workers=others, data=_spread(self.data, executor, others))
         return replace(self, servers=others, model=_spread(self.model, executor, others))
 
+    def handed_over(self, executor: int, successor: int) -> Self:
+        """`successor`, who has no role yet, is what `executor` was and owns what it owned."""
+
+        def numbers(before: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(sorted(successor if one == executor else one for one in before))
+
+        return replace(
+            self,
+            workers=numbers(self.workers),
+            servers=numbers(self.servers),
+            model=self.model.moved(self.model.blocks_of(executor), successor),
+            data=self.data.moved(self.data.blocks_of(executor), successor),
+        )
+
     def retired(self, server: int) -> Self:
         """No server any more, though it still has blocks, which it is about to move away."""
         return replace(self, servers=tuple(one for one in self.servers if one != server))
+
+    def abandoned_by(self, leavers: Sequence[int]) -> Self:
+        """They have no role any more; see `repaired` for what they owned."""
+
+        def others(present: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(one for one in present if one not in leavers)
+
+        return replace(self, workers=others(self.workers), servers=others(self.servers))
 
     def repaired(self) -> Self:
         """Blocks whose owners are gone (a move was cut off) belong to the others."""

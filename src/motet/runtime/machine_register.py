@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from motet.runtime.cluster import Condition, Machine
+from motet.runtime.machine import Condition, Machine
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from motet.runtime.batch_costs import BatchCost
+from motet.runtime.machine import Machine
 from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
 
 
@@ -47,6 +48,11 @@ class Observers(TrainObserver):
         """An executor was lost."""
         for each in self._all:
             each.recovering(recovery)
+
+    def machine_changed(self, machine: Machine) -> None:
+        """A machine appeared, will be taken away or is gone."""
+        for each in self._all:
+            each.machine_changed(machine)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """A reconfiguration ended."""

@@ -12,6 +12,7 @@ from motet.domain.errors import BadInput
 if TYPE_CHECKING:
     from motet.runtime.application import Application
     from motet.runtime.batch_costs import BatchCost
+    from motet.runtime.machine import Machine
 
 Consistency = Literal["bsp", "ssp", "async"]
 
@@ -199,6 +200,9 @@ class TrainObserver:
 
     def recovering(self, recovery: Recovery) -> None:
         """An executor was lost; training continues from the last checkpoint."""
+
+    def machine_changed(self, machine: Machine) -> None:
+        """A machine appeared ("up"), will be taken away or is gone (called from another thread)."""
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """A reconfiguration ended (also called from another thread than the rest)."""

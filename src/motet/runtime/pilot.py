@@ -67,6 +67,8 @@ class Pilot(TrainObserver):
 
     def __enter__(self) -> Self:
         self._job.listen(self)
+        # It looks for itself at which there are, whenever it decides.
+        self._job.leave_machines_to(lambda machines: None)
         self._thread.start()
         return self
 

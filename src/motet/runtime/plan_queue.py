@@ -91,10 +91,11 @@ class PlanQueue:
             self._waiting.append(wanted)
             self._changed.notify_all()
 
-    def put_back(self, wanted: Reconfiguration) -> None:
-        """It was cut off: go on with it first."""
+    def put_first(self, wanted: Reconfiguration) -> None:
+        """Before all others that wait: it is urgent, or it was cut off."""
         with self._changed:
             self._waiting.insert(0, wanted)
+            self._changed.notify_all()
 
     def start_clock(self) -> None:
         """Training begins now; a second call changes nothing."""

@@ -34,8 +34,9 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, Machine, MachineGone
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone
 from motet.runtime.executor import Executor
+from motet.runtime.machine import Machine
 from motet.runtime.machine_register import MachineRegister, Node
 from motet.transport import Endpoint
 

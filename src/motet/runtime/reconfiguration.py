@@ -5,7 +5,7 @@ A plan is a DAG: independent operations run at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -94,26 +94,29 @@ class Plan:
         )
         return cls(listed, after)
 
-    def checked(self, layout: Layout, machine_count: int) -> Layout:
-        """The layout that the plan leads to. Raises BadInput for what cannot be done."""
+    def checked(self, layout: Layout, machines: Collection[int]) -> Layout:
+        """The layout that the plan leads to. Raises BadInput for what cannot be done.
+
+        `machines`: those that may be given a role.
+        """
         for number, operation in enumerate(self.operations, start=1):
             try:
-                layout = applied(layout, operation, machine_count)
+                layout = applied(layout, operation, machines)
             except BadInput as error:
                 raise BadInput(f"operation {number} ({operation}): {error}") from None
         return layout
 
 
-def applied(layout: Layout, operation: Operation, machine_count: int) -> Layout:
+def applied(layout: Layout, operation: Operation, machines: Collection[int]) -> Layout:
     """The layout after one operation. Raises BadInput."""
     if isinstance(operation, Move):
         return _after_move(layout, operation)
-    if not 0 <= operation.executor < machine_count:
+    roles = layout.roles_of(operation.executor)
+    if not roles and operation.executor not in machines:
         raise BadInput(
-            f"there is no machine {operation.executor}; the job may use 0 to {machine_count - 1} "
+            f"there is no machine {operation.executor}; the job may use {_numbers(machines)} "
             "(raise --machines)"
         )
-    roles = layout.roles_of(operation.executor)
     if isinstance(operation, Add):
         if operation.role in roles:
             raise BadInput(f"executor {operation.executor} is a {operation.role} already")
@@ -132,13 +135,15 @@ def applied(layout: Layout, operation: Operation, machine_count: int) -> Layout:
     return layout
 
 
-def towards(layout: Layout, workers: int | None, servers: int | None, machine_count: int) -> Plan:
+def towards(
+    layout: Layout, workers: int | None, servers: int | None, machines: Collection[int]
+) -> Plan:
     """A plan that leads to these numbers of workers and servers (None: as many as now).
 
     Who has a role keeps it as far as possible, machines without one come before those with one.
     """
     kept = _first(layout.workers, workers), _last(layout.servers, servers)
-    free = [machine for machine in range(machine_count) if machine not in {*kept[0], *kept[1]}]
+    free = [machine for machine in sorted(machines) if machine not in {*kept[0], *kept[1]}]
     more_workers = _filled(kept[0], workers, [*free, *kept[1]])
     more_servers = _filled(kept[1], servers, [*reversed(free), *reversed(kept[0])], more_workers)
     return between(layout, more_workers, more_servers)
@@ -161,6 +166,13 @@ def between(layout: Layout, workers: Sequence[int], servers: Sequence[int]) -> P
     for role, wanted in _by_role(workers, servers):
         operations += [Delete(e, role) for e in sorted(set(layout.holders(role)) - set(wanted))]
     return Plan.of(operations)
+
+
+def _numbers(machines: Collection[int]) -> str:
+    listed = sorted(machines)
+    if listed == list(range(len(listed))):
+        return f"0 to {len(listed) - 1}"
+    return ", ".join(map(str, listed))
 
 
 def _first(present: Sequence[int], count: int | None) -> tuple[int, ...]:

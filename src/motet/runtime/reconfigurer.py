@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
@@ -25,19 +25,20 @@ class Reconfigurer:
         self,
         coordinator: Coordinator,
         queue: PlanQueue,
-        machine_count: int,
+        machines: Callable[[], Collection[int]],
         epoch_count: Callable[[], int],
         on_report: Callable[[ReconfigurationReport], None],
         on_lost: Callable[[str], None],
     ) -> None:
-        """`epoch_count`: how many epochs are done; `on_report` is called on this one's thread.
+        """`machines`: those that may be given a role now. `epoch_count`: how many are done.
 
-        `on_lost` is told why the generation cannot go on.
+        `on_report` is called on this one's thread. `on_lost` is told why the generation cannot go
+        on.
         """
         self._on_lost = on_lost
         self._coordinator = coordinator
         self._queue = queue
-        self._machine_count = machine_count
+        self._machines = machines
         self._epoch_count = epoch_count
         self._on_report = on_report
         self._is_closing = False
@@ -99,7 +100,7 @@ class Reconfigurer:
             return ""
         try:
             plan = wanted.make_plan(layout)
-            plan.checked(layout, self._machine_count)
+            plan.checked(layout, self._machines())
         except BadInput as error:
             return str(error)
         except Exception as error:
@@ -110,7 +111,7 @@ class Reconfigurer:
     def _cut_off(self, wanted: Reconfiguration, cause: Exception) -> None:
         """What ended halfway is only made good by going back to the checkpoint."""
         wanted.enter("waiting")
-        self._queue.put_back(wanted)
+        self._queue.put_first(wanted)
         if not self._is_closing:
             self._is_closing = True
             self._on_lost(f"a reconfiguration was cut off: {type(cause).__name__}: {cause}")
@@ -125,7 +126,7 @@ class Reconfigurer:
             wanted.enter("cancelled")
         else:
             wanted.enter("waiting")
-            self._queue.put_back(wanted)
+            self._queue.put_first(wanted)
 
     def _operate(self, costs: list[Cost]) -> Callable[[Plan, int], None]:
         def operate(plan: Plan, number: int) -> None:

@@ -69,7 +69,7 @@ class PlannedChange:
         """The layout it leads to. Raises BadInput."""
         plan = self.timed.make_plan(layout)
         try:
-            return plan.checked(layout, machine_count)
+            return plan.checked(layout, range(machine_count))
         except BadInput as error:
             raise BadInput(f"{self.place}: {error}") from None
 
@@ -154,7 +154,7 @@ def _plan_maker(entry: _Entry, machine_count: int) -> PlanMaker:
                 f"{entry.place}: {name}: {count} need as many machines, the job has "
                 f"{machine_count}; raise --machines"
             )
-    return lambda layout: towards(layout, workers, servers, machine_count)
+    return lambda layout: towards(layout, workers, servers, range(machine_count))
 
 
 def _by_operations(entry: _Entry, machine_count: int) -> PlanMaker:
@@ -170,7 +170,7 @@ def _by_operations(entry: _Entry, machine_count: int) -> PlanMaker:
         for item, read in zip(items, readers, strict=True):
             try:
                 operations.append(read(layout))
-                layout = applied(layout, operations[-1], machine_count)
+                layout = applied(layout, operations[-1], range(machine_count))
             except BadInput as error:
                 raise BadInput(f"{item.place}: {error}") from None
         return Plan.of(operations)

@@ -111,7 +111,7 @@ def _train(
         job = Job(training.app, training.rows, options, cluster, progress, training.timetable)
         result = job.run()
     missed = len(training.timetable) - len(result.reconfigurations)
-    if missed:
+    if missed > 0:
         progress.remark(
             f"training ended before {count_text(missed, 'reconfiguration')} of "
             f"{flags.reconfigure} came about"

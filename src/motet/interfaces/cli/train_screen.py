@@ -18,6 +18,7 @@ from motet.interfaces.cli.job_progress import JobProgress
 from motet.interfaces.cli.run_log import RunLog
 from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import bytes_text, count_text, duration_text, number_text, rate_text
+from motet.runtime.machine import Machine
 from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery
 
 PLAIN_LINES = 10
@@ -67,12 +68,26 @@ class LineProgress(JobProgress):
             f"{recovery.resumed_from_epoch}: {recovery.cause}"
         )
 
+    def machine_changed(self, machine: Machine) -> None:
+        """One line."""
+        self._log.line(machine_line(machine))
+
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """One line; a remark when it failed."""
         if report.error:
             self._log.remark(f"a reconfiguration failed: {report.error}; training goes on")
         else:
             self._log.line(reconfiguration_line(report))
+
+
+def machine_line(machine: Machine) -> str:
+    """`machine m3 will be taken away in 30 s`, or what else has become of it."""
+    if machine.condition == "up":
+        return f"machine {machine.name} has appeared"
+    if machine.condition == "gone":
+        return f"machine {machine.name} is gone"
+    when = "" if machine.notice_s is None else f" in {duration_text(machine.notice_s)}"
+    return f"machine {machine.name} will be taken away{when}"
 
 
 def reconfiguration_line(report: ReconfigurationReport) -> str:

@@ -1,0 +1,52 @@
+"""Tells a job when machines appear, are about to be taken away, or have gone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from motet.runtime.machine import Machine
+
+_EVERY_S = 1.0
+
+
+class MachineWatch:
+    """Looks once a second, on a thread of its own."""
+
+    def __init__(
+        self,
+        look: Callable[[], Sequence[Machine]],
+        on_change: Callable[[Sequence[Machine], Sequence[Machine]], None],
+        every_s: float = _EVERY_S,
+    ) -> None:
+        """`on_change(changed, machines)` is called on the watch's thread.
+
+        Machines that are not up when the watch starts have changed, too.
+        """
+        self._look = look
+        self._on_change = on_change
+        self._every_s = every_s
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="motet-machines", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        machines = self._look()
+        changed = [machine for machine in machines if machine.condition != "up"]
+        while True:
+            if changed:
+                self._on_change(changed, machines)
+            if self._is_over.wait(self._every_s):
+                return
+            before = {machine.number: machine.condition for machine in machines}
+            machines = self._look()
+            changed = [it for it in machines if before.get(it.number) != it.condition]
