@@ -9,11 +9,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from motet.apps.estimator import Estimator
+from motet.report.auto_document import (
+    DECISION_COLUMNS,
+    EPOCH_COLUMNS,
+    decision_rows,
+    epoch_rows,
+)
+from motet.report.auto_figure import save_auto_figure
 from motet.report.folder import Folder
 from motet.report.loss_plot import LossCurve, save_loss_plot
+from motet.runtime.flight import Flight
 from motet.runtime.options import EpochReport
 
 LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
+AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT = "auto-epochs.csv", "auto-decisions.csv", "auto.png"
 CHECKPOINTS = "checkpoints"
 LOSS_COLUMNS = (
     "wall_s",
@@ -41,7 +50,7 @@ class RunFolder(Folder):
 
     def clear(self) -> None:
         """Remove what an earlier run left, and nothing else."""
-        for name in (LOSSES, PLOT, MODEL, RECORD, LOG):
+        for name in (LOSSES, PLOT, MODEL, RECORD, LOG, AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT):
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.checkpoint_folder, ignore_errors=True)
 
@@ -55,6 +64,14 @@ class RunFolder(Folder):
     def write_plot(self, curves: Sequence[LossCurve], name: str = PLOT) -> None:
         """`loss.png`."""
         self.write(name, lambda path: save_loss_plot(curves, path))
+
+    def write_flight(self, flight: Flight, title: str, subtitle: str) -> None:
+        """What a job that configured itself did: two CSV files and `auto.png`."""
+        epochs = [EPOCH_COLUMNS, *epoch_rows(flight)]
+        decisions = [DECISION_COLUMNS, *decision_rows(flight)]
+        self.write(AUTO_EPOCHS, lambda path: _write_csv(path, epochs))
+        self.write(AUTO_DECISIONS, lambda path: _write_csv(path, decisions))
+        self.write(AUTO_PLOT, lambda path: save_auto_figure(flight, title, subtitle, path))
 
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from motet.report.auto_document import auto_document
 from motet.report.json_text import plain
+from motet.runtime.flight import Flight
 from motet.runtime.options import ReconfigurationReport, Recovery, TrainResult
 
 
@@ -33,6 +35,7 @@ class TrainDocument:
     reconfigurations: list[dict[str, Any]]
     recoveries: list[Recovery]
     model_sha256: str
+    auto: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -42,8 +45,12 @@ class TrainDocument:
         workers: int,
         servers: int,
         more_metrics: Mapping[str, float] = MappingProxyType({}),
+        flight: Flight | None = None,
     ) -> TrainDocument:
-        """From a finished run; `more_metrics` stand behind the application's own."""
+        """From a finished run; `more_metrics` stand behind the application's own.
+
+        `flight`: of a job that configured itself.
+        """
         reports = result.epochs
         return cls(
             app=result.app.name,
@@ -60,15 +67,21 @@ class TrainDocument:
             comm_s=sum(report.comm_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
-            reconfigurations=[_reconfiguration(report) for report in result.reconfigurations],
+            reconfigurations=[
+                _reconfiguration(report) | _forecast(report, flight)
+                for report in result.reconfigurations
+            ],
             recoveries=list(result.recoveries),
             model_sha256=result.model_sha256,
+            auto=None if flight is None else auto_document(flight),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: numbers that are not finite become None."""
         document = plain(asdict(self))
         assert isinstance(document, dict)
+        if self.auto is None:
+            del document["auto"]
         return document
 
 
@@ -76,3 +89,13 @@ def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:
     fields = asdict(report)
     before, after = fields.pop("before"), fields.pop("after")
     return {"at_epoch": fields.pop("at_epoch"), "from": before, "to": after, **fields}
+
+
+def _forecast(report: ReconfigurationReport, flight: Flight | None) -> dict[str, Any]:
+    """The epoch as measured before a change of the job's own, and as predicted after it."""
+    for turn in [] if flight is None else flight.turns:
+        if turn.report is report:
+            decision = turn.decision
+            times_s = decision.measured_s, decision.predicted_s
+            return dict(zip(("measured_epoch_s", "predicted_epoch_s"), times_s, strict=True))
+    return {}

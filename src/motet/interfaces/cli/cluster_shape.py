@@ -33,6 +33,17 @@ class ClusterShape:
         workers = workers or max(1, machines - (servers or 0))
         return cls(machines, workers, servers or max(1, machines - workers))
 
+    @classmethod
+    def to_begin_with(cls, present: int, workers: int | None, servers: int | None) -> ClusterShape:
+        """Of a job that configures itself, on the machines that are there.
+
+        Nothing given: one serves, the others work. Raises BadInput.
+        """
+        _require_positive(workers=workers, servers=servers)
+        if servers is None:
+            servers = 1 if workers is None else max(1, present - workers)
+        return cls(present, workers or max(1, present - servers), servers)
+
 
 def _require_positive(**counts: int | None) -> None:
     for name, count in counts.items():

@@ -20,6 +20,7 @@ class JobProgress(TrainObserver):
         self.stage = "waiting"
         self.reports: list[EpochReport] = []
         self.recoveries: list[Recovery] = []
+        self.decisions: list[str] = []
         self.instance_count = 0
         self.model_bytes = 0
         self._now_s = now_s

@@ -120,12 +120,18 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="FILE",
     help="Change workers, servers and their shares while training, as this YAML file says.",
 )
+@training_option(
+    "--auto",
+    is_flag=True,
+    help="Find the best numbers of workers and servers while training, from any start.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write loss.csv, loss.png, model.npz, run.json and log.txt there.",
+    help="Write loss.csv, loss.png, model.npz, run.json and log.txt there; with --auto auto.png "
+    "and two CSV files more.",
 )
 @output_option(
     "--overwrite", is_flag=True, help="Replace the run in --out, which is refused otherwise."
@@ -145,6 +151,7 @@ def train(ctx: click.Context, /, **flags: Any) -> None:
       motet train mlr --data digits
       motet train lasso --data diabetes --set l1=0.1 --json
       motet train lda --data docword.kos.txt.gz --set topics=50 --epochs 100 --out kos
+      motet train mlr --data digits --auto --machines 4
       motet train nmf --data u.data --exclude u1.test --test u1.test --set rank=16 \\
                       --workers 3 --servers 2
     """

@@ -25,6 +25,7 @@ from motet.interfaces.cli.train_screen import (
     live,
 )
 from motet.interfaces.cli.training import TrainFlags, Training, check, more_metrics
+from motet.report.auto_summary import configurations_table
 from motet.report.json_text import to_json
 from motet.report.loss_plot import LossCurve
 from motet.report.palette import QUIET_STYLE, job_colour
@@ -33,6 +34,7 @@ from motet.report.run_files import RunFolder
 from motet.report.run_record import RunRecord
 from motet.report.train_document import TrainDocument
 from motet.report.train_summary import train_summary
+from motet.runtime.flight import Flight
 from motet.runtime.job import Job
 from motet.runtime.options import ReconfigurationReport, TrainResult
 
@@ -50,16 +52,20 @@ def run(flags: TrainFlags, began_s: float) -> None:
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
         training = check(flags, folder, progress)
         _begin(flags, folder, log)
-        result = _train(flags, training, progress, began_s)
+        result, flight = _train(flags, training, progress, began_s)
         progress.preparing("evaluating")
-        document = _document(flags, training, result)
+        document = _document(flags, training, result, flight)
         if folder is not None:
             progress.preparing(f"writing {folder.path}")
             _write(folder, training, result, document, started_at)
+            if flight is not None:
+                folder.write_flight(flight, _title(document), _subtitle(training))
     if flags.as_json:
         sys.stdout.write(to_json(document.as_dict()))
     else:
         print_result(train_summary(document, flags.out, COLOUR, progress.startup_s(began_s)))
+        if flight is not None:
+            print_result(configurations_table(flight))
 
 
 def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
@@ -102,30 +108,46 @@ def _to_stderr(text: str) -> None:
 
 def _train(
     flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
-) -> TrainResult:
+) -> tuple[TrainResult, Flight | None]:
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
-    with start_cluster(training.options.machines, flags.address) as cluster:
-        spent_s = before_s + time.perf_counter() - began_s
-        options = replace(training.options, spent_s=spent_s)
+    options = training.options
+    start = flags.auto_start
+    machines = start.most_machines if flags.auto else options.machines
+    at_least = start.least_machines if flags.auto else None
+    with start_cluster(machines, flags.address, at_least) as cluster:
+        if flags.auto:
+            options = start.on(cluster, options, training.most_workers)
+        options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
         job = Job(training.app, training.rows, options, cluster, progress, training.timetable)
-        result = job.run()
+        result, flight = _drive(job, progress) if flags.auto else (job.run(), None)
     missed = len(training.timetable) - len(result.reconfigurations)
-    if missed > 0:
+    if missed > 0 and not flags.auto:
         progress.remark(
             f"training ended before {count_text(missed, 'reconfiguration')} of "
             f"{flags.reconfigure} came about"
         )
-    return result
+    return result, flight
 
 
-def _document(flags: TrainFlags, training: Training, result: TrainResult) -> TrainDocument:
+def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, Flight]:
+    """Let the job configure itself."""
+    from motet.runtime.pilot import Pilot
+
+    with Pilot(job, progress.decided) as pilot:
+        return job.run(), pilot.flight
+
+
+def _document(
+    flags: TrainFlags, training: Training, result: TrainResult, flight: Flight | None
+) -> TrainDocument:
     return TrainDocument.of(
         result,
         data=flags.data,
         workers=training.options.workers,
         servers=training.options.servers,
         more_metrics=more_metrics(training.app, training.dataset, training.test, result),
+        flight=flight,
     )
 
 
@@ -140,13 +162,20 @@ def _write(
     record = RunRecord.of(
         sys.argv, started_at, training.app, training.options, dataset, result.epochs
     )
-    title = f"{document.app} on {Path(document.data).name}"
-    subtitle = f"{dataset.describe()}; {_roles(document)}"
+    title, subtitle = _title(document), f"{_subtitle(training)}; {_roles(document)}"
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
     folder.write_json("run.json", record.joined_to(document))
     marks = [_mark(report) for report in result.reconfigurations if not report.error]
     folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR, marks=marks)])
+
+
+def _title(document: TrainDocument) -> str:
+    return f"{document.app} on {Path(document.data).name}"
+
+
+def _subtitle(training: Training) -> str:
+    return training.dataset.describe()
 
 
 def _mark(report: ReconfigurationReport) -> tuple[float, str]:

@@ -16,12 +16,15 @@ from rich.text import Text
 from motet.interfaces.cli import drawing
 from motet.interfaces.cli.job_progress import JobProgress
 from motet.interfaces.cli.run_log import RunLog
+from motet.report.auto_summary import turn_line
 from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import bytes_text, count_text, duration_text, number_text, rate_text
+from motet.runtime.flight import Turn
 from motet.runtime.machine import Machine
 from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery
 
 PLAIN_LINES = 10
+SHOWN_DECISIONS = 4
 REFRESH_PER_S = 8
 BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 40, 16, 10
 
@@ -71,6 +74,11 @@ class LineProgress(JobProgress):
     def machine_changed(self, machine: Machine) -> None:
         """One line."""
         self._log.line(machine_line(machine))
+
+    def decided(self, turn: Turn) -> None:
+        """One line: the job configures itself."""
+        self.decisions.append(turn_line(turn))
+        self._log.line(self.decisions[-1])
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """One line; a remark when it failed."""
@@ -123,7 +131,11 @@ class LiveTrain:
         job = self._progress
         if not job.is_training or job.stage.startswith("recovering"):
             return Group(self._heading(), Spinner("dots", Text(job.stage), style=self._colour))
-        return Group(self._heading(), self._position(), self._figures())
+        decisions = [
+            Text(f"  {line}", style=QUIET_STYLE, overflow="ellipsis", no_wrap=True)
+            for line in job.decisions[-SHOWN_DECISIONS:]
+        ]
+        return Group(self._heading(), self._position(), self._figures(), *decisions)
 
     def _heading(self) -> Text:
         job = self._progress

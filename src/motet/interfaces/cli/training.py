@@ -16,6 +16,7 @@ from motet.datasets.builtin.catalogue import is_known
 from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.address import require_listener
+from motet.interfaces.cli.auto_run import AutoStart, require_drivable
 from motet.interfaces.cli.cluster_shape import ClusterShape
 from motet.interfaces.cli.memory_check import require_memory
 from motet.interfaces.cli.plan_file import PlannedChange, check_changes, read_plan_file
@@ -55,6 +56,7 @@ class TrainFlags:
     seed: int = 0
     checkpoint_every: int | None = None
     reconfigure: Path | None = None
+    auto: bool = False
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -62,12 +64,18 @@ class TrainFlags:
     quiet: bool = False
     verbose: bool = False
 
+    @property
+    def auto_start(self) -> AutoStart:
+        """What a job begins with that configures itself."""
+        return AutoStart(self.machines, self.workers, self.servers, self.address is None)
+
 
 @dataclass(frozen=True)
 class Training:
     """A checked request: the application with its parameters, its options, its data.
 
-    `resumed`: the checkpoint that training goes on from; `timetable`: what is reconfigured when.
+    `resumed`: the checkpoint that training goes on from; `timetable`: what is reconfigured when;
+    `most_workers`: more would have nothing to do.
     """
 
     app: Estimator
@@ -77,11 +85,14 @@ class Training:
     rows: Rows
     resumed: Checkpoint | None
     timetable: tuple[Timed, ...] = ()
+    most_workers: int = 1
 
 
 def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
     """Read and check everything; cheap checks come before the data is read. Raises BadInput."""
     settings = read_settings(load_application(flags.app), flags.settings)
+    if flags.auto:
+        require_drivable(flags.reconfigure, settings.consistency)
     options = _options(flags, settings, folder)
     progress.epochs = options.epochs
     changes = _planned_changes(flags, options)
@@ -108,7 +119,8 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
             "raise --epochs to train on"
         )
     timetable = tuple(change.timed for change in changes)
-    return Training(app, options, dataset, test, rows, resumed, timetable)
+    most_workers = plan.schedule.block_count
+    return Training(app, options, dataset, test, rows, resumed, timetable, most_workers)
 
 
 def more_metrics(
@@ -123,7 +135,11 @@ def more_metrics(
 
 
 def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) -> TrainOptions:
-    shape = ClusterShape.of(flags.machines, flags.workers, flags.servers)
+    shape = (
+        flags.auto_start.shape
+        if flags.auto
+        else ClusterShape.of(flags.machines, flags.workers, flags.servers)
+    )
     return TrainOptions(
         machines=shape.machines,
         workers=shape.workers,
