@@ -147,6 +147,7 @@ class Autopilot:
         batch = _pooled(self._averages.batch_s().values())
         measured_s = batch.mean_s * profile.global_batches
         modelled_s = epoch_s(profile, view.fleet, view.current)
+        # Latencies of exchanges, and what is in neither COMP nor COMM.
         overhead_s = max(measured_s - modelled_s, 0.0)
         self._remember(view, measured_s)
         verdict = self._review(view, found, overhead_s)
@@ -168,6 +169,7 @@ class Autopilot:
         before_s, _ = self._took_s.get(key, (measured_s, view.current))
         if not 1 / _ANOTHER_WORLD < measured_s / before_s < _ANOTHER_WORLD:
             self._took_s.clear()
+            self._memory.forget_exchanges()
         self._took_s[key] = measured_s, view.current
 
     def _with_hindsight(

@@ -140,15 +140,18 @@ def calibrated(
     configuration: Configuration,
     type_of: Mapping[str, int],
     averages: MovingAverages,
+    latency_s: float = 0.0,
 ) -> Calibrated:
     """The fleet whose model agrees with what was measured under `configuration`.
 
     A type's COMP is its workers' mean. Its bandwidths keep their proportions and are scaled so that
     the exchange takes what it took. A type without workers is corrected like the others on average.
-    `type_of`: of every worker's machine.
+    `type_of`: of every worker's machine; `latency_s`: the part of an exchange that has nothing to
+    do with bandwidths.
     """
     comp, comp_error = _by_type(averages.comp_s(), type_of, len(nominal.types))
     exchange, exchange_error = _by_type(averages.exchange_s(), type_of, len(nominal.types))
+    exchange = exchange - latency_s
     predicted_s = _mean_exchange_s(profile, nominal, configuration)
     slower = _filled(comp / nominal.comp_s)
     # Where nothing crosses a link, nothing was learned about it.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.cruise.averages import Average, Calibrated, MovingAverages, calibrated
 from motet.cruise.machine_types import Alike, Machine, types_of
 from motet.cruise.plan import Holding
-from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile
+from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
+
+_OTHER_LINK = 1.5
+_DIFFERENT = 1.3
+"""So many times the bytes on the busiest link tell bandwidth and latency apart."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Memory:
     def __init__(self) -> None:
         self._comp_s: dict[str, Average] = {}
         self._bandwidth: dict[str, float] = {}
+        self._exchanges: dict[int, float] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -72,14 +78,68 @@ class Memory:
     def calibrate(
         self, view: FleetView, profile: Profile, averages: MovingAverages
     ) -> tuple[FleetView, Calibrated]:
-        """The view with what its workers measure now, which is remembered."""
-        found = calibrated(profile, view.fleet, view.current, view.type_of, averages)
-        self._comp_s |= averages.comp_s()
-        working = averages.comp_s().keys()
-        for kind, alike in enumerate(view.types):
-            bandwidth = float(found.fleet.bandwidths[kind].mean())
+        """The view with what its workers measure now, which is remembered.
+
+        What exchanges take beside the bytes that they move is in neither.
+        """
+        latency_s = self._latency_s(view, profile, averages)
+        found = calibrated(profile, view.fleet, view.current, view.type_of, averages, latency_s)
+        working = averages.comp_s()
+        bandwidths = _by_kind(view, found.fleet.bandwidths.mean(axis=1), working)
+        rows = tuple((bandwidth,) * len(view.types) for bandwidth in bandwidths)
+        found = replace(found, fleet=Fleet(found.fleet.types, rows))
+        self._comp_s |= working
+        for bandwidth, alike in zip(bandwidths, view.types, strict=True):
             self._bandwidth |= {name: bandwidth for name in alike.machines if name in working}
         return replace(view, fleet=found.fleet), found
+
+    def forget_exchanges(self) -> None:
+        """What they took is no longer true."""
+        self._exchanges.clear()
+
+    def _latency_s(self, view: FleetView, profile: Profile, averages: MovingAverages) -> float:
+        """Where a line through what exchanges took under several configurations begins.
+
+        Over the bytes on the busiest link. Known for machines of one kind that were configured in
+        two ways that differ in it.
+        """
+        if len({alike.kind for alike in view.types}) > 1:
+            return 0.0
+        equal = Fleet(view.fleet.types, ((1.0,) * len(view.types),) * len(view.types))
+        is_worker = np.array(view.current.data_blocks) > 0
+        link_bytes = float(exchange_s(profile, equal, view.current)[is_worker].mean())
+        took_s = float(np.mean(list(means_of(averages.exchange_s()).values())))
+        self._exchanges[round(link_bytes)] = took_s
+        sizes, times_s = np.array([*self._exchanges]), np.array([*self._exchanges.values()])
+        if sizes.max() < _DIFFERENT * sizes.min():
+            return 0.0
+        slope, start_s = np.polyfit(sizes, times_s, 1)
+        # More than half of the shortest exchange would be trusting two points too far.
+        return float(np.clip(start_s, 0.0, times_s.min() / 2)) if slope > 0 else 0.0
+
+
+def _by_kind(
+    view: FleetView, bandwidths: NDArray[np.float64], working: Container[str]
+) -> list[float]:
+    """Machines of a kind have equal links unless they differ a lot: what a worker measures
+    depends also on the order in which workers come.
+    """
+    usual: dict[str, float] = {}
+    for kind in {alike.kind for alike in view.types}:
+        known = [
+            bandwidth
+            for bandwidth, alike in zip(bandwidths.tolist(), view.types, strict=True)
+            for name in alike.machines
+            if alike.kind == kind and name in working
+        ]
+        if known:
+            usual[kind] = float(np.median(known))
+    evened = []
+    for bandwidth, alike in zip(bandwidths.tolist(), view.types, strict=True):
+        normal = usual.get(alike.kind, bandwidth)
+        is_other = not 1 / _OTHER_LINK < bandwidth / normal < _OTHER_LINK
+        evened.append(bandwidth if is_other else normal)
+    return evened
 
 
 def means_of(averages: Mapping[str, Average]) -> dict[str, float]:

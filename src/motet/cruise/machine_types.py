@@ -30,9 +30,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Alike:
-    """Machines of one type, in their order."""
+    """Machines of one type, in their order; `kind`: of all of them."""
 
     name: str
+    kind: str
     machines: tuple[str, ...]
 
 
@@ -51,16 +52,16 @@ def _split(kind: str, names: Sequence[str], comp_s: Mapping[str, Average]) -> li
     known = sorted((name for name in names if name in comp_s), key=lambda n: comp_s[n].mean_s)
     groups = _groups(known, comp_s)
     if len(groups) < 2:
-        return [Alike(kind, tuple(names))]
+        return [Alike(kind, kind, tuple(names))]
     usual = max(groups, key=len)
     usual_s = _mean_s(usual, comp_s)
     split = []
     for group in (group for group in groups if group is not usual):
         speed = usual_s / _mean_s(group, comp_s)
         members = tuple(name for name in names if name in group)
-        split.append(Alike(f"{kind} ×{speed:.2g}", members))
+        split.append(Alike(f"{kind} ×{speed:.2g}", kind, members))
     strange = {name for alike in split for name in alike.machines}
-    return [Alike(kind, tuple(name for name in names if name not in strange)), *split]
+    return [Alike(kind, kind, tuple(n for n in names if n not in strange)), *split]
 
 
 def _groups(known: Sequence[str], comp_s: Mapping[str, Average]) -> list[list[str]]:

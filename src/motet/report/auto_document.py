@@ -36,31 +36,31 @@ DECISION_COLUMNS = (
 
 @dataclass(frozen=True)
 class UsedConfiguration:
-    """Consecutive epochs under one configuration, and the change that led to it.
+    """Epochs under one configuration, and the change that led to it.
 
-    `measured_s`, `sd_s`: mean and standard deviation over the epochs in which nothing changed, None
-    without such epochs; `predicted_s`: None for what the job began or went on with.
+    `epochs`: how many, without those in which something changed. `measured_s`, `sd_s`: their mean
+    and standard deviation (None: of one); `predicted_s`: None for what the job began or went on
+    with.
     """
 
     roles: RoleCounts
     first_epoch: int
     epochs: int
     predicted_s: float | None
-    measured_s: float | None
+    measured_s: float
     sd_s: float | None
     change: ReconfigurationReport | None
 
     @property
     def error(self) -> float | None:
         """Of the prediction, relative to what was measured."""
-        if self.predicted_s is None or not self.measured_s:
-            return None
-        return self.predicted_s / self.measured_s - 1
+        return None if self.predicted_s is None else self.predicted_s / self.measured_s - 1
 
 
 def used_configurations(flight: Flight) -> list[UsedConfiguration]:
-    """In the order of time."""
-    grouped = groupby(flight.epochs, key=lambda each: (each.roles, each.predicted_s))
+    """In the order of time. Epochs in which something changed belong to none."""
+    steady = [each for each in flight.epochs if each.is_steady]
+    grouped = groupby(steady, key=lambda each: (each.roles, each.predicted_s))
     return [_used(list(same), flight.turns) for _, same in grouped]
 
 
@@ -141,14 +141,14 @@ def _configuration(used: UsedConfiguration) -> dict[str, Any]:
 
 def _used(epochs: Sequence[EpochRecord], turns: Sequence[Turn]) -> UsedConfiguration:
     first = epochs[0]
-    steady = [each.measured_s for each in epochs if each.is_steady]
+    measured_s = [each.measured_s for each in epochs]
     return UsedConfiguration(
         roles=first.roles,
         first_epoch=first.epoch,
         epochs=len(epochs),
         predicted_s=first.predicted_s,
-        measured_s=float(np.mean(steady)) if steady else None,
-        sd_s=float(np.std(steady, ddof=1)) if len(steady) > 1 else None,
+        measured_s=float(np.mean(measured_s)),
+        sd_s=float(np.std(measured_s, ddof=1)) if len(measured_s) > 1 else None,
         change=_change_to(first, turns),
     )
 

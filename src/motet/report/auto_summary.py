@@ -78,8 +78,6 @@ def _cells(used: UsedConfiguration) -> list[str]:
 
 
 def _measured(used: UsedConfiguration) -> str:
-    if used.measured_s is None:
-        return "-"
     mean = _seconds(used.measured_s)
     return mean if used.sd_s is None else f"{mean} ± {_seconds(used.sd_s)}"
 
