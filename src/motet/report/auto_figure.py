@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from motet.report.figure_parts import LEGEND, WIDTH_IN, entitle, quieten, save, scale_time
+from motet.report.figure_parts import (
+    LEGEND,
+    WIDTH_IN,
+    entitle,
+    quieten,
+    save,
+    scale_time,
+    shortened,
+)
 from motet.report.palette import QUIET_INK, REFERENCE, job_colour
 from motet.runtime.flight import Flight
 
@@ -30,7 +38,7 @@ def auto_figure(flight: Flight, title: str, subtitle: str) -> Figure:
     for axes in (upper, lower):
         quieten(axes)
         _mark_changes(axes, flight)
-    entitle(upper, title, subtitle)
+    entitle(upper, shortened(title), subtitle)
     _draw_epochs(upper, flight)
     _draw_roles(lower, flight)
     ends_s = [each.end_s for each in flight.epochs]
@@ -82,10 +90,10 @@ def _draw_roles(axes: Axes, flight: Flight) -> None:
             axes.step(
                 times, [counts[0], *counts], where="pre", color=colour, linewidth=2.2, label=role
             )
-    axes.set_ylim(bottom=0)
+    most = max((max(e.roles.workers, e.roles.servers) for e in flight.epochs), default=1)
+    axes.set_ylim(0, 1.45 * most)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("machines", color=QUIET_INK, fontsize=9)
-    axes.margins(y=0.35)
     axes.legend(loc="upper right", ncols=2, **LEGEND)
 
 

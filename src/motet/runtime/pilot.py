@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
+from motet.cruise.averages import MovingAverages
 from motet.cruise.machine_types import Machine
 from motet.cruise.plan import BlockBytes, Holding
 from motet.cruise.solver import best_configuration
@@ -50,10 +51,11 @@ class Pilot(TrainObserver):
         self.flight = Flight()
         self._job = job
         self._on_turn = on_turn or (lambda turn: None)
-        self._autopilot = Autopilot(profile_of(job), block_bytes_of(job))
+        self._autopilot = Autopilot(profile_of(job), block_bytes_of(job), _averages())
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._woken = threading.Event()
         self._began_s = time.monotonic()
         self._is_training = False
         self._heard: set[int] = set()
@@ -67,8 +69,7 @@ class Pilot(TrainObserver):
 
     def __enter__(self) -> Self:
         self._job.listen(self)
-        # It looks for itself at which there are, whenever it decides.
-        self._job.leave_machines_to(lambda machines: None)
+        self._job.leave_machines_to(lambda machines: self._woken.set())
         self._thread.start()
         return self
 
@@ -79,6 +80,7 @@ class Pilot(TrainObserver):
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
+        self._woken.set()
         self._thread.join(_CLOSE_TIMEOUT_S)
 
     # -- what the job tells ------------------------------------------------------------------------
@@ -135,7 +137,9 @@ class Pilot(TrainObserver):
         # The first search compiles the solver.
         best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet.uniform(2, 1.0, 1.0))
         pause_s = _LOOK_EVERY_S
-        while not self._ended.wait(pause_s):
+        while not self._ended.is_set():
+            self._woken.wait(pause_s)
+            self._woken.clear()
             began_s = time.monotonic()
             turn = self._look()
             if turn is not None:
@@ -194,7 +198,11 @@ class Pilot(TrainObserver):
             return
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
-        wanted = self._job.reconfigure(lambda now: runtime_plan(plan, now, number_of), gain)
+        wanted = self._job.reconfigure(
+            lambda now: runtime_plan(plan, now, number_of),
+            gain,
+            is_urgent=turn.decision.reason is Reason.DRAIN,
+        )
         self._pending = wanted, turn
 
     def _judge(self, turn: Turn, report: ReconfigurationReport) -> None:
@@ -258,6 +266,11 @@ def holdings_of(layout: Layout) -> list[Holding]:
         )
         for executor in layout.executors
     ]
+
+
+def _averages() -> MovingAverages:
+    """Few mini-batches are enough to begin with: as long as they vary, the bar is higher."""
+    return MovingAverages(least=5)
 
 
 def _check(job: Job) -> None:
