@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from motet.testbed.commands import entering, environment, start_ray
+from motet.testbed.commands import drain_ray, entering, environment, node_in, start_ray
 from motet.testbed.hosts import FRONT_HOST, Host
 from motet.testbed.layout import Layout
 
@@ -44,3 +44,13 @@ def test_the_front_is_the_head_and_hosts_nobody() -> None:
 
 def test_a_label_has_no_dash_at_its_end() -> None:
     assert "--labels=motet-kind=old" in start_ray(LAYOUT, Host(0, "old--0", kind="old-"), 10**8)
+
+
+def test_a_node_is_known_from_the_command_line_of_its_raylet() -> None:
+    assert node_in(["/ray/raylet", "--node_name=m0", "--node_id=00ff", "--x=--node_id=1"]) == "00ff"
+    assert node_in(["/ray/raylet"]) is None
+
+
+def test_notice_is_given_by_rays_own_command() -> None:
+    command = drain_ray(LAYOUT, "00ff", 30)
+    assert {"drain-node", "--node-id=00ff", "--deadline-remaining-seconds=30"} <= set(command)

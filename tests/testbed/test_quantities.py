@@ -9,6 +9,7 @@ from motet.testbed.quantities import (
     cpus_of,
     memory_of,
     object_store_of,
+    seconds_of,
 )
 
 
@@ -29,6 +30,17 @@ def test_what_is_no_bandwidth_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["50mbit", "1gbit", "2.5mbit", "64kbit", "1.234567gbit"])
 def test_a_bandwidth_is_shown_as_it_is_written(text: str) -> None:
     assert bandwidth_text(bandwidth_of(text, "here")) == text.replace("1.234567", "1.23457")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("2 min", 120), ("0s", 0)])
+def test_a_time_has_a_unit(text: str, seconds: int) -> None:
+    assert seconds_of(text, "here") == seconds
+
+
+@pytest.mark.parametrize("text", ["30", "s", "-1s", "0.5s", "2h", "61min"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=r"^here: .* is no time; write 30s or 2min"):
+        seconds_of(text, "here")
 
 
 def test_memory_has_a_unit() -> None:

@@ -153,6 +153,7 @@ class RayCluster:
             if isinstance(error, MachineGone):
                 raise
             if isinstance(error, RayActorError):
+                self._check_there(machines)
                 raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
             raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
         return {

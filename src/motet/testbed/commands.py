@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,24 @@ def environment(layout: Layout, inherited: Mapping[str, str]) -> dict[str, str]:
     }
     foreign = ("RAY_ADDRESS", "RAY_AUTH_TOKEN")
     return {name: value for name, value in inherited.items() if name not in foreign} | ours
+
+
+def node_in(raylet_arguments: Sequence[str]) -> str | None:
+    """What Ray calls the node that a raylet serves, from its command line."""
+    for argument in raylet_arguments:
+        if found := re.fullmatch(r"--node[_-]id=([0-9a-f]+)", argument):
+            return found[1]
+    return None
+
+
+def drain_ray(layout: Layout, node: str, notice_s: int) -> list[str]:
+    """Tell Ray that a node will be taken away, as clouds' autoscalers do."""
+    return [
+        sys.executable, "-m", "ray.scripts.scripts", "drain-node",
+        f"--address={layout.head_address}", f"--node-id={node}",
+        "--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=motet testbed reclaim",
+        f"--deadline-remaining-seconds={notice_s}",
+    ]  # fmt: skip
 
 
 def start_ray(layout: Layout, host: Host, object_store_bytes: int) -> list[str]:

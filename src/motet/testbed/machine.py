@@ -42,11 +42,16 @@ def require_testbed_machine() -> ControlGroups:
     return find_control_groups((PROCESSES / "mounts").read_text(encoding="utf-8"))
 
 
-def run(command: Sequence[str]) -> str:
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """What the command prints. Raises MotetError with what it complains of."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MotetError(f"'{' '.join(command)}' cannot be run: {error}") from error
@@ -153,6 +158,15 @@ def program_of(process: int) -> str:
         return (PROCESSES / str(process) / "comm").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def arguments_of(process: int) -> list[str]:
+    """The command line of a process; empty if it has ended."""
+    try:
+        line = (PROCESSES / str(process) / "cmdline").read_bytes()
+    except OSError:
+        return []
+    return line.decode(errors="replace").split("\0")
 
 
 def number_in(file: Path) -> int:

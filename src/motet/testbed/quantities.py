@@ -1,4 +1,4 @@
-"""What a user writes for a link, a quota or a memory limit: `50mbit`, `0.2`, `1gb`."""
+"""What a user writes for a link, a quota, a memory limit or a time: `50mbit`, `1gb`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from motet.domain.errors import BadInput
 
 BIT_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 BYTE_UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+TIME_UNITS = {"s": 1, "min": 60}
+LONGEST_S = 3600
 SLOWEST_BPS, FASTEST_BPS = 64 * 10**3, 100 * 10**9
 LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 16 * 10**6, 100 * 10**12
 LEAST_OBJECT_STORE_BYTES = 80 * 10**6
@@ -52,6 +54,14 @@ def cpus_of(text: str, place: str) -> float:
             f"{MOST_CPUS:.0f}"
         )
     return value
+
+
+def seconds_of(text: str, place: str) -> int:
+    """Whole seconds of `30s` or `2min`. Raises BadInput, which begins with `place`."""
+    value = _amount(text, TIME_UNITS)
+    if value is None or value != round(value) or value > LONGEST_S:
+        raise BadInput(f"{place}: {text!r} is no time; write 30s or 2min, up to an hour")
+    return round(value)
 
 
 def bandwidth_text(bits_per_s: int) -> str:

@@ -94,6 +94,20 @@ class Testbed:
             write_state(self.layout, replace(state, blueprint=blueprint))
         return changed
 
+    def give_notice(self, words: Sequence[str], notice_s: int) -> list[Host]:
+        """Tell Ray that hosts will be taken away in so many seconds; nobody does so here.
+
+        Raises BadInput for a host where no Ray runs.
+        """
+        with locked(self.layout):
+            blueprint = read_state(self.layout).blueprint
+            chosen = blueprint.select(words)
+            nodes = [self._ray_node(host) for host in chosen]
+            for node in nodes:
+                command = commands.drain_ray(self.layout, node, notice_s)
+                machine.run(self._entering(FRONT_HOST, command), self._environment())
+        return chosen
+
     def kill(self, words: Sequence[str], *, silently: bool = False) -> list[Host]:
         """Kill all processes of hosts. `silently`: nobody hears of it, as when power fails."""
         with locked(self.layout):
@@ -198,8 +212,20 @@ class Testbed:
             machine.kill(self.groups.members_files(label), [label])
 
     def _runs_ray(self, host: Host) -> bool:
+        return bool(self._raylets(host))
+
+    def _raylets(self, host: Host) -> list[int]:
         numbers = machine.members(self.groups.members_files(self.layout.label_of(host)))
-        return commands.RAYLET in map(machine.program_of, numbers)
+        return [it for it in numbers if machine.program_of(it) == commands.RAYLET]
+
+    def _ray_node(self, host: Host) -> str:
+        for raylet in self._raylets(host):
+            if node := commands.node_in(machine.arguments_of(raylet)):
+                return node
+        raise BadInput(
+            f"{host.name}: no Ray runs there, so nobody can be given notice; "
+            f"start it with 'motet testbed start {host.name}'"
+        )
 
     def _entering(self, host: Host, command: Sequence[str]) -> list[str]:
         files = self.groups.members_files(self.layout.label_of(host))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +138,35 @@ def set_limits(hosts: tuple[str, ...], name: str, **limits: str | None) -> None:
 def kill(hosts: tuple[str, ...], silent: bool, name: str) -> None:
     """Kill all processes of hosts; 'motet testbed start' brings the hosts back."""
     _report("killed", _testbed(name).kill(hosts, silently=silent))
+
+
+@testbed.command(short_help="Take hosts away, with notice.")
+@hosts_argument
+@click.option(
+    "--notice",
+    default="30s",
+    show_default=True,
+    metavar="T",
+    help="How long before, such as 30s or 2min.",
+)
+@name_option
+def reclaim(hosts: tuple[str, ...], notice: str, name: str) -> None:
+    """Tell Ray that hosts will be taken away, wait as long as the notice is, then kill them.
+
+    Clouds do this to spot machines. Jobs move elsewhere meanwhile; 'motet testbed start' brings
+    the hosts back. Ctrl-C while it waits leaves them alive, but Ray starts nothing there any more.
+
+    \b
+    Example:
+      motet testbed reclaim m2 m3 --notice 30s
+    """
+    from motet.testbed.quantities import seconds_of
+
+    notice_s = seconds_of(notice, "--notice")
+    bed = _testbed(name)
+    _report(f"to be killed in {notice_s} s", bed.give_notice(hosts, notice_s))
+    time.sleep(notice_s)
+    _report("killed", bed.kill(hosts))
 
 
 @testbed.command(short_help="Bring killed hosts back.")
