@@ -1,13 +1,21 @@
-"""A running Ray cluster of several nodes: who joins a job gets a node of its own."""
+"""A running Ray cluster of several nodes: which executor is where, and what a death leaves."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import motet.runtime.ray_environment  # noqa: F401
+import ray_driver
 from motet.runtime.job import Job
 from motet.runtime.options import TrainObserver, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Timed
@@ -85,3 +93,26 @@ def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert nodes.most == 3
     np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+
+
+def executor_processes() -> list[psutil.Process]:
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "_ExecutorActor" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(
+    address: str, tmp_path: Path
+) -> None:
+    expected = ray_driver.train(address, None, TrainObserver())
+    path = os.pathsep.join(filter(None, sys.path))
+    arguments = [sys.executable, ray_driver.__file__, address, str(tmp_path), "12"]
+    with subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": path}) as driver:
+        assert driver.wait(timeout=60) == -signal.SIGKILL
+    assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
+    result = ray_driver.train(address, tmp_path, TrainObserver(), resume=True)
+    assert result.resumed_from_epoch == 10
+    assert result.model_sha256 == expected.model_sha256

@@ -1,0 +1,46 @@
+"""Trains on a running Ray cluster with checkpoints until it kills itself: ADDRESS FOLDER EPOCH."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from motet.runtime.job import Job
+from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.ray_cluster import RayCluster
+from toy_app import ToyRegression
+
+
+def train(
+    address: str, folder: Path | None, observer: TrainObserver, *, resume: bool = False
+) -> TrainResult:
+    """Two workers, one server, thirty epochs."""
+    app = ToyRegression(batch_size=10)
+    options = TrainOptions(
+        machines=3,
+        workers=2,
+        servers=1,
+        epochs=30,
+        checkpoint_every=5,
+        checkpoint_dir=folder,
+        resume=resume,
+    )
+    with RayCluster.join(address, machines=3) as cluster:
+        return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+
+
+class Suicide(TrainObserver):
+    """At the end of an epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def epoch_done(self, report: EpochReport) -> None:
+        if report.epoch == self._epoch:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    train(sys.argv[1], Path(sys.argv[2]), Suicide(int(sys.argv[3])))
