@@ -28,6 +28,7 @@ TRAIN = (
     sys.executable, "-m", "motet.interfaces.cli", "train", "mlr", "--data", SIZED,
     "--set", "batch_size=300", "--machines", "2", "--workers", "1", "--servers", "1", "--json",
 )  # fmt: skip
+ALL_HOSTS = ("--machines", "3", "--workers", "2", "--servers", "1", "--epochs", "30")
 
 
 @pytest.fixture(scope="module")
@@ -73,26 +74,79 @@ def test_nothing_of_it_listens_on_the_machine_itself(bed: Bed) -> None:
     assert not [it for it in psutil.net_connections("inet") if it.pid in ours]
 
 
+class Training:
+    """A job on the hosts, followed line by line."""
+
+    def __init__(self, bed: Bed, *more: str) -> None:
+        self._process = on_host(bed, "front", *TRAIN, *more, "-v")
+        self.said: list[str] = []
+
+    def wait_for(self, part: str) -> None:
+        """Until it says so."""
+        for line in self._process.stderr or ():
+            self.said.append(line)
+            if part in line:
+                return
+        raise AssertionError(f"ended before it said {part!r}: {self.said}")
+
+    def result(self) -> dict[str, Any]:
+        """What it prints at its end."""
+        rest = threading.Thread(target=lambda: self.said.extend(self._process.stderr or ()))
+        rest.start()
+        assert self._process.stdout is not None
+        out = self._process.stdout.read()
+        rest.join(timeout=200)
+        assert self._process.wait(timeout=20) == 0, "".join(self.said)
+        document: dict[str, Any] = json.loads(out)
+        return document
+
+
 def test_a_job_goes_on_elsewhere_when_its_host_is_killed_and_the_host_comes_back(bed: Bed) -> None:
-    process = on_host(bed, "front", *TRAIN, "--epochs", "20", "--checkpoint-every", "5", "-v")
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if line.startswith("epoch 2/"):
-            break
+    training = Training(bed, "--epochs", "20", "--checkpoint-every", "5")
+    training.wait_for("epoch 2/")
     victim = executor_host(bed)
-    rest = threading.Thread(target=lambda: said.extend(process.stderr or ()))
-    rest.start()
     bed.kill([victim])
     assert "dead" in conditions(bed)
-    assert process.stdout is not None
-    out = process.stdout.read()
-    rest.join(timeout=200)
-    assert process.wait(timeout=20) == 0, "".join(said)
-    assert len(json.loads(out)["recoveries"]) >= 1
+    assert len(training.result()["recoveries"]) >= 1
+    come_back(bed, victim)
 
-    assert motet("testbed", "start", victim, "--name", bed.layout.name).returncode == 0
+
+def test_a_job_leaves_a_host_that_will_be_taken_away_and_loses_nothing(bed: Bed) -> None:
+    undisturbed = json.loads(motet(*TRAIN[3:], *ALL_HOSTS, "-q").stdout)
+    training = Training(bed, *ALL_HOSTS)
+    training.wait_for("epoch 2/")
+    bed.give_notice(["m2"], 60)
+    training.wait_for("reconfigured after")
+    bed.kill(["m2"])
+    document = training.result()
+    assert document["recoveries"] == []
+    assert document["loss"] == pytest.approx(undisturbed["loss"], rel=1e-6)
+    come_back(bed, "m2")
+
+
+def test_a_job_goes_on_with_fewer_hosts_when_there_is_no_spare(bed: Bed) -> None:
+    training = Training(bed, *ALL_HOSTS)
+    training.wait_for("epoch 2/")
+    bed.kill(["m0"])
+    document = training.result()
+    assert len(document["recoveries"]) >= 1
+    assert "going on without m0\n" in training.said
+    assert len(document["loss"]) == int(ALL_HOSTS[-1])
+    come_back(bed, "m0")
+
+
+def test_reclaim_is_a_notice_and_then_the_end_of_a_host(bed: Bed) -> None:
+    done = motet("testbed", "reclaim", "m1", "--notice", "1s", "--name", bed.layout.name)
+    assert done.stderr == "to be killed in 1 s: m1\nkilled: m1\n"
+    assert conditions(bed) == ["up", "up", "dead", "up"]
+    again = motet("testbed", "reclaim", "m1", "--notice", "1s", "--name", bed.layout.name)
+    assert again.returncode == 2
+    assert "m1: no Ray runs there" in again.stderr
+    come_back(bed, "m1")
+
+
+def come_back(bed: Bed, host: str) -> None:
+    assert motet("testbed", "start", host, "--name", bed.layout.name).returncode == 0
     assert conditions(bed) == ["up"] * 4
 
 
