@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,3 +148,19 @@ def test_a_job_that_is_well_configured_is_left_alone() -> None:
     driven.live(looks=10)
     assert driven.live(looks=10) == []
     assert driven.decisions[-1].reason is Reason.TOO_LITTLE_GAIN
+
+
+SPARSE = replace(PROFILE, touched=tuple((1 / n, n**-0.7) for n in (96, 48, 24, 12, 6, 3, 1)))
+
+
+@pytest.mark.parametrize("workers", [1, 3, 7])
+@pytest.mark.parametrize("slow", [2e-4, 6e-4])
+def test_where_bytes_depend_on_shares_predictions_are_as_good(workers: int, slow: float) -> None:
+    comp_s = {**dict.fromkeys(NAMES[:6], 2e-4), **dict.fromkeys(NAMES[6:], slow)}
+    kinds = {name: "slow" if name in NAMES[6:] else "fast" for name in NAMES}
+    driven = job(workers, 8 - workers, SPARSE, comp_s=comp_s, kinds=kinds, bandwidth=3e7)
+    changes = driven.live(looks=12)
+    assert driven.epoch_s() <= driven.best_s() / 0.94
+    if slow == 2e-4 and changes:
+        assert changes[0].predicted_s is not None
+        assert driven.epoch_s() == pytest.approx(changes[-1].predicted_s, rel=0.01)

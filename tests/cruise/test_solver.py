@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cruise_cases import random_case
 from cruise_oracles import every_placement_s, every_way_s
 from cruise_program import optimal_configuration
+from motet.cruise.homogeneous import homogeneous_epochs
 from motet.cruise.problem import Problem, Roles
 from motet.cruise.search import FEW_WAYS
 from motet.cruise.solver import best_configuration, cost_curve
@@ -168,3 +170,16 @@ def test_a_thousand_machines_of_four_types_take_at_most_a_second() -> None:
     cases = [random_case(seed, 1_000, 4, 8_000, 1_024) for seed in range(4)]
     cpu_s_of_best(*cases[0])
     assert max(cpu_s_of_best(*case) for case in cases) <= 1.0 * SLOWER_MACHINE
+
+
+@pytest.mark.parametrize("roles", list(Roles))
+def test_the_homogeneous_form_knows_bytes_that_depend_on_shares(roles: Roles) -> None:
+    touched = ((1 / 96, 0.05), (1 / 8, 0.3), (1 / 2, 0.8), (1.0, 1.0))
+    profile = Profile(20_000, 500, 2e6, data_blocks=96, model_blocks=64, touched=touched)
+    fleet = Fleet.uniform(8, 1e-4, 5e7)
+    best = best_configuration(profile, fleet, roles)
+    workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
+    assert best.epoch_s == pytest.approx(float(epochs_s.min()), rel=0.01)
+    constant = best_configuration(replace(profile, touched=()), fleet, roles)
+    assert best.epoch_s <= epoch_s(profile, fleet, constant.configuration) < constant.epoch_s
+    assert len(workers) == (8 if roles is Roles.BOTH else 7)

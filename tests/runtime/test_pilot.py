@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.flight import Flight
 from motet.runtime.job import Job
 from motet.runtime.local import LocalTraining
-from motet.runtime.options import TrainOptions, TrainResult
+from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.pilot import Pilot
 from slow_app import SlowRegression
 from toy_app import ToyRegression
@@ -81,3 +82,46 @@ def test_jobs_whose_mini_batches_have_no_common_end_are_refused() -> None:
     asynchronous = Job(app, app.prepare(None, seed=1), options, InProcessCluster(2))
     with pytest.raises(BadInput, match="consistency=async"):
         Pilot(asynchronous)
+
+
+class Script(TrainObserver):
+    """Does something after the second epoch."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self._action = action
+
+    def epoch_done(self, report: EpochReport) -> None:
+        if report.epoch == 1:
+            self._action()
+
+
+def disturbed(
+    action: Callable[[InProcessCluster], object], epochs: int, roles: tuple[int, int]
+) -> tuple[TrainResult, Flight]:
+    cluster = InProcessCluster(sum(roles))
+    training = job(epochs, cluster, machines=sum(roles), workers=roles[0], servers=roles[1])
+    training.listen(Script(lambda: action(cluster)))
+    result, flight = driven(training)
+    np.testing.assert_allclose(result.app.coef_, locally(epochs).coef_, rtol=1e-10, atol=1e-13)
+    assert result.app.visits_.tolist() == [float(epochs)] * 203
+    return result, flight
+
+
+def test_machines_that_appear_are_put_to_work() -> None:
+    result, flight = disturbed(lambda cluster: (cluster.gain(), cluster.gain()), 14, (1, 1))
+    assert flight.turns[-1].decision.machines == 4
+    assert result.reconfigurations[-1].after.workers > 1
+
+
+def test_machines_that_will_be_taken_away_are_left_and_nothing_is_trained_again() -> None:
+    result, flight = disturbed(lambda cluster: cluster.give_notice(0), 12, (3, 1))
+    assert next(t.decision.reason for t in flight.turns if t.report) is Reason.DRAIN
+    assert result.recoveries == ()
+    assert flight.turns[-1].decision.machines == 3
+
+
+def test_after_the_loss_of_a_machine_it_goes_on_deciding_for_the_others() -> None:
+    result, flight = disturbed(lambda cluster: cluster.lose(0), 14, (3, 1))
+    assert len(result.recoveries) == 1
+    assert flight.turns[-1].decision.machines == 3
+    assert [each.epoch for each in flight.epochs] == list(range(14))

@@ -114,6 +114,7 @@ class SimulatedJob:
             place = names.index(name)
             share = now.data_blocks[place] / self.profile.data_blocks
             instances = max(round(share * self.profile.batch_size), 1)
+            part = float(self.profile.exchanged_part(np.array([now.data_blocks[place]]))[0])
             comp, comm, batch = (1 + self.noise) ** self.rng.uniform(-1, 1, 3)
             self.pilot.observe(
                 BatchMeasurement(
@@ -122,7 +123,7 @@ class SimulatedJob:
                     moved_s[place] * comm,
                     slowest_s * batch,
                     instances,
-                    self.profile.exchange_bytes,
+                    self.profile.exchange_bytes * part,
                 )
             )
 

@@ -140,9 +140,7 @@ class Autopilot:
     # -- for a gain ------------------------------------------------------------------------------
 
     def _weighed(self, view: FleetView, holdings: Sequence[Holding]) -> Decision:
-        moved = list(self._averages.moved_bytes().values())
-        profile = replace(self._profile, exchange_bytes=float(np.mean(moved)) if moved else 0.0)
-        self._profile = profile
+        profile = self._profile = self._measured_profile(view)
         view, found = self._memory.calibrate(view, profile, self._averages)
         batch = _pooled(self._averages.batch_s().values())
         measured_s = batch.mean_s * profile.global_batches
@@ -153,6 +151,13 @@ class Autopilot:
         verdict = self._review(view, found, overhead_s)
         verdict = self._with_hindsight(verdict, view, batch, measured_s)
         return self._decision(verdict, view, holdings, measured_s, overhead_s)
+
+    def _measured_profile(self, view: FleetView) -> Profile:
+        """With the bytes that an exchange moves: as measured, for a worker with all of the data."""
+        moved = list(self._averages.moved_bytes().values())
+        blocks = np.array([blocks for blocks in view.current.data_blocks if blocks], dtype=float)
+        part = float(self._profile.exchanged_part(blocks).mean())
+        return replace(self._profile, exchange_bytes=float(np.mean(moved)) / part if moved else 0.0)
 
     def _review(self, view: FleetView, found: Calibrated, overhead_s: float) -> Verdict:
         return review(

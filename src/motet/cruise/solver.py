@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,33 @@ class CostCurve:
 def best_configuration(
     profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE, few_ways: int = FEW_WAYS
 ) -> Choice:
-    """The configuration with the shortest epoch. Raises BadInput if there are too few machines."""
+    """The configuration with the shortest epoch. Raises BadInput if there are too few machines.
+
+    Where exchanged bytes depend on shares and machines differ, the best of a sequence: each is the
+    best for the bytes of as many equal workers as the one before has.
+    """
+    if profile.touched and len(fleet.types) > 1:
+        return _best_by_share(profile, fleet, roles, few_ways)
     problem = Problem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
-        best = int(np.argmin(epochs_s))
-        found_workers = workers[best : best + 1]
-        model_blocks, limit_s = np.array([profile.model_blocks]), float(epochs_s[best])
+        configuration = _even(problem, fleet.size, int(workers[np.argmin(epochs_s)]))
     else:
-        found_workers, model_blocks, limit_s, *_ = search(problem, few_ways)
-    configuration = _spread(problem, fleet, found_workers, model_blocks, limit_s)
+        found = search(problem, few_ways)
+        configuration = _spread(problem, fleet, found.workers, found.model_blocks, found.epoch_s)
     return Choice(configuration, epoch_s(profile, fleet, configuration))
+
+
+def _best_by_share(profile: Profile, fleet: Fleet, roles: Roles, few_ways: int) -> Choice:
+    workers, tried = max(fleet.size // 2, 1), dict[int, Choice]()
+    while workers not in tried:
+        blocks = np.array([profile.data_blocks / workers])
+        own_bytes = profile.exchange_bytes * float(profile.exchanged_part(blocks)[0])
+        alike = replace(profile, exchange_bytes=own_bytes, touched=())
+        found = best_configuration(alike, fleet, roles, few_ways).configuration
+        tried[workers] = Choice(found, epoch_s(profile, fleet, found))
+        workers = found.worker_count
+    return min(tried.values(), key=lambda choice: choice.epoch_s)
 
 
 def cost_curve(
@@ -93,6 +109,14 @@ def _with_best(best_s: dict[int, float], found: Found) -> CostCurve:
     best_s[best] = min(best_s.get(best, np.inf), found.epoch_s)
     workers = np.array(sorted(total for total in best_s if np.isfinite(best_s[total])))
     return CostCurve(workers, np.array([best_s[total] for total in workers.tolist()]))
+
+
+def _even(problem: Problem, machines: int, workers: int) -> Configuration:
+    """Of equal machines the first work and the last serve, or all in use do both."""
+    servers = workers if problem.is_both else machines - workers
+    data = _evenly(problem.data_blocks, workers) + [0] * (machines - workers)
+    model, idle = _evenly(problem.model_blocks, servers), [0] * (machines - servers)
+    return Configuration(tuple(data), tuple(model + idle if problem.is_both else idle + model))
 
 
 def _spread(

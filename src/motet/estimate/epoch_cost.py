@@ -37,7 +37,9 @@ class Profile:
 
     `batch_size`: B, in instances. `exchange_bytes`: what one worker pulls and pushes per
     mini-batch. `data_blocks`, `model_blocks`: equal parts in which instances and model can be
-    placed.
+    placed. `touched`: where workers exchange only the rows of the model that their instances need,
+    pairs of a share of the data, ascending up to 1, and the part of `exchange_bytes` that a worker
+    with this share exchanges; empty: everybody exchanges all of them.
     """
 
     instances: int
@@ -46,6 +48,7 @@ class Profile:
     data_blocks: int
     model_blocks: int
     is_batch_global: bool = True
+    touched: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("instances", "batch_size", "data_blocks", "model_blocks"):
@@ -63,6 +66,16 @@ class Profile:
     def block_bytes(self) -> float:
         """Bytes that a worker exchanges per mini-batch with the server of one model block."""
         return self.exchange_bytes / self.model_blocks
+
+    def exchanged_part(self, data_blocks: Floats) -> Floats:
+        """The part of `exchange_bytes` that workers with so many data blocks exchange."""
+        # Where B is each worker's, a mini-batch is as large with any share.
+        if not self.touched or not self.is_batch_global:
+            return np.ones(len(data_blocks))
+        shares, parts = np.array(self.touched).T
+        least = np.maximum(data_blocks, 1) / self.data_blocks
+        between: Floats = np.interp(np.log(least), np.log(shares), parts)
+        return between
 
     @property
     def global_batches(self) -> int:
@@ -189,13 +202,13 @@ def worker_epochs_s(profile: Profile, fleet: Fleet, configuration: Configuration
 def exchange_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> Floats:
     """P_i: seconds in which the worker on each machine exchanges one mini-batch, `(machines,)`."""
     held_bytes = np.array(configuration.model_blocks) * profile.block_bytes
-    is_worker = np.array(configuration.data_blocks) > 0
+    data_blocks = np.array(configuration.data_blocks, dtype=np.float64)
+    part = np.where(data_blocks > 0, profile.exchanged_part(data_blocks), 0.0)
     crossing_s = held_bytes / fleet.bandwidths[np.ix_(fleet.type_of, fleet.type_of)]
     np.fill_diagonal(crossing_s, 0.0)
     # A server's own worker does not cross its link: the others share it.
-    sharers = is_worker.sum() - is_worker
-    servers_link_s: Floats = (crossing_s * sharers).max(axis=1)
-    workers_link_s: Floats = crossing_s.sum(axis=1)
+    servers_link_s: Floats = (crossing_s * (part.sum() - part)).max(axis=1)
+    workers_link_s: Floats = crossing_s.sum(axis=1) * part
     return np.maximum(servers_link_s, workers_link_s)
 
 

@@ -30,6 +30,7 @@ from motet.runtime.options import (
     TrainObserver,
 )
 from motet.runtime.plan_queue import Reconfiguration
+from motet.runtime.touched_rows import touched_parts
 from motet.runtime.translation import runtime_plan
 
 _LOOK_EVERY_S = 0.5
@@ -245,6 +246,7 @@ def profile_of(job: Job) -> Profile:
         exchange_bytes=0.0,
         data_blocks=schedule.block_count,
         model_blocks=job.plan.table.block_count,
+        touched=touched_parts(job.plan.app, job.rows, schedule),
     )
 
 
