@@ -76,7 +76,8 @@ def _draw_epochs(axes: Axes, flight: Flight) -> None:
             label = "_nolegend_"
     axes.set_ylim(bottom=0)
     axes.set_ylabel("seconds per epoch", color=QUIET_INK, fontsize=9)
-    axes.legend(loc="upper right", ncols=3, **LEGEND)
+    if flight.epochs:
+        axes.legend(loc="upper right", ncols=3, **LEGEND)
 
 
 def _draw_roles(axes: Axes, flight: Flight) -> None:
@@ -94,7 +95,8 @@ def _draw_roles(axes: Axes, flight: Flight) -> None:
     axes.set_ylim(0, 1.45 * most)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("machines", color=QUIET_INK, fontsize=9)
-    axes.legend(loc="upper right", ncols=2, **LEGEND)
+    if flight.epochs:
+        axes.legend(loc="upper right", ncols=2, **LEGEND)
 
 
 def _mark_changes(axes: Axes, flight: Flight) -> None:

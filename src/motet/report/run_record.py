@@ -14,6 +14,7 @@ from motet.datasets import Dataset
 from motet.report.train_document import TrainDocument
 from motet.runtime.application import Application
 from motet.runtime.options import EpochReport, TrainOptions
+from motet.runtime.table import MODEL_TABLE, TableSpec
 
 PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
 
@@ -22,7 +23,7 @@ PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
 class RunRecord:
     """What a run's document leaves open. `started_at`: UTC, ISO 8601.
 
-    `instances`, `mini_batches`: of one epoch.
+    `instances`, `mini_batches`: of one epoch; `model_blocks`: in which the model is placed.
     """
 
     command: Sequence[str]
@@ -32,6 +33,7 @@ class RunRecord:
     seed: int
     instances: int
     mini_batches: int
+    model_blocks: int
     dataset: Mapping[str, Any]
     versions: Mapping[str, str]
     platform: Mapping[str, Any]
@@ -55,6 +57,7 @@ class RunRecord:
             seed=options.seed,
             instances=epochs[-1].instances if epochs else 0,
             mini_batches=len(epochs[-1].batch_s) if epochs else 0,
+            model_blocks=TableSpec.of(MODEL_TABLE, app.model_table()).block_count,
             dataset={
                 "source": dataset.source,
                 "kind": dataset.kind,

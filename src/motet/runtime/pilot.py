@@ -43,6 +43,7 @@ _CLOSE_TIMEOUT_S = 60.0
 class Pilot(TrainObserver):
     """Configures a job while it trains: a context manager around `Job.run`.
 
+    `flight`: what it decided, and what came of it; `failure`: why it gave up, if it did.
     Raises BadInput for a job that it cannot drive.
     """
 
@@ -50,6 +51,7 @@ class Pilot(TrainObserver):
         """`on_turn` hears of every decision when it is made, on a thread of the pilot's own."""
         _check(job)
         self.flight = Flight()
+        self.failure = ""
         self._job = job
         self._on_turn = on_turn or (lambda turn: None)
         self._autopilot = Autopilot(profile_of(job), block_bytes_of(job), _averages())
@@ -135,6 +137,13 @@ class Pilot(TrainObserver):
     # -- deciding ----------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        """Training goes on where this cannot."""
+        try:
+            self._decide_until_the_end()
+        except Exception as error:
+            self.failure = f"{type(error).__name__}: {error}"
+
+    def _decide_until_the_end(self) -> None:
         # The first search compiles the solver.
         best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet.uniform(2, 1.0, 1.0))
         pause_s = _LOOK_EVERY_S

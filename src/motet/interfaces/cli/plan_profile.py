@@ -107,7 +107,8 @@ def _of_run(fields: Fields) -> JobProfile:
         batch_size=batch_size,
         exchange_bytes=moved / (steps * workers),
         data_blocks=max(schedule.block_count, workers),
-        model_blocks=MODEL_BLOCKS,
+        # Runs of earlier versions do not say it.
+        model_blocks=max(fields.whole("model_blocks", MODEL_BLOCKS), servers),
         is_batch_global=not own_batch,
     )
     times_s = fields.values.get("epoch_s")

@@ -135,7 +135,10 @@ def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, Flight]:
     from motet.runtime.pilot import Pilot
 
     with Pilot(job, progress.decided) as pilot:
-        return job.run(), pilot.flight
+        result = job.run()
+    if pilot.failure:
+        progress.remark(f"the configuration was not changed any more: {pilot.failure}")
+    return result, pilot.flight
 
 
 def _document(
