@@ -104,6 +104,19 @@ def test_the_first_mini_batches_and_those_before_the_window_do_not_count() -> No
     assert averages.comp_s()["a"].mean_s == 2.0
 
 
+def test_a_worker_that_is_slowed_down_is_noticed_before_its_window_is_over() -> None:
+    averages = MovingAverages(window=100, skipped=0, least=5)
+    averages.restart(["slowed", "noisy"])
+    rng = np.random.default_rng(0)
+    for batch in range(60):
+        slowed_s = 1.0 if batch < 55 else 4.0
+        averages.observe("slowed", slowed_s * rng.uniform(0.9, 1.1), 1.0)
+        averages.observe("noisy", rng.uniform(0.5, 1.5), 1.0)
+    averages.forget_what_was_otherwise()
+    assert averages.comp_s()["slowed"].mean_s == pytest.approx(4.0, rel=0.1)
+    assert averages.comp_s()["noisy"].mean_s == pytest.approx(1.0, rel=0.1)
+
+
 def test_measurements_of_machines_that_do_not_work_are_ignored() -> None:
     averages = MovingAverages(skipped=0, least=1)
     averages.restart(["a"])

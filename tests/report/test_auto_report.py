@@ -108,6 +108,14 @@ def test_a_decision_is_a_line(reason: Reason, gain: float, changes: bool, line: 
     assert turn_line(Turn(0, 0.0, decision(reason, gain, changes))) == line
 
 
+def test_other_shares_for_as_many_are_called_so() -> None:
+    same = Decision(Reason.GAIN, RoleCount(3, 1), RoleCount(3, 1), 4, 6.0, 4.1, 0.31)
+    line = (
+        "3 workers + 1 server with other shares or machines: predicted 4.1 s per epoch, 31 % less"
+    )
+    assert turn_line(Turn(0, 0.0, same)) == line
+
+
 def test_the_table_compares_predicted_with_measured(flight: Flight) -> None:
     out = io.StringIO()
     Console(file=out, width=100).print(configurations_table(flight))

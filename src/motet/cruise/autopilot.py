@@ -98,7 +98,7 @@ class Autopilot:
         self._averages = averages or MovingAverages()
         self._least_gain = least_gain
         self._memory = Memory()
-        self._took_s: dict[tuple[object, ...], tuple[float, Configuration]] = {}
+        self._took: dict[tuple[object, ...], tuple[Average, Configuration]] = {}
         self._holders: frozenset[str] = frozenset()
 
     def restart(self, workers: Iterable[str]) -> None:
@@ -122,6 +122,7 @@ class Autopilot:
         `machines`: that are there, also those that leave; `holdings`: of the machines that hold
         something, `type` does not matter.
         """
+        self._averages.forget_what_was_otherwise()
         usable = [machine for machine in machines if not machine.is_leaving]
         there = {machine.name for machine in machines}
         leaving = [h for h in holdings if h.machine in there - {m.name for m in usable}]
@@ -147,9 +148,9 @@ class Autopilot:
         modelled_s = epoch_s(profile, view.fleet, view.current)
         # Latencies of exchanges, and what is in neither COMP nor COMM.
         overhead_s = max(measured_s - modelled_s, 0.0)
-        self._remember(view, measured_s)
+        self._remember(view, batch)
         verdict = self._review(view, found, overhead_s)
-        verdict = self._with_hindsight(verdict, view, batch, measured_s)
+        verdict = self._with_hindsight(verdict, view, batch)
         return self._decision(verdict, view, holdings, measured_s, overhead_s)
 
     def _measured_profile(self, view: FleetView) -> Profile:
@@ -169,31 +170,35 @@ class Autopilot:
             overhead_s=overhead_s,
         )
 
-    def _remember(self, view: FleetView, measured_s: float) -> None:
+    def _remember(self, view: FleetView, batch: Average) -> None:
+        """What a mini-batch takes in the present configuration."""
         key = _key(view, view.current)
-        before_s, _ = self._took_s.get(key, (measured_s, view.current))
-        if not 1 / _ANOTHER_WORLD < measured_s / before_s < _ANOTHER_WORLD:
-            self._took_s.clear()
+        before, _ = self._took.get(key, (batch, view.current))
+        if not 1 / _ANOTHER_WORLD < batch.mean_s / before.mean_s < _ANOTHER_WORLD:
+            self._took.clear()
             self._memory.forget_exchanges()
-        self._took_s[key] = measured_s, view.current
+        self._took[key] = batch, view.current
 
-    def _with_hindsight(
-        self, verdict: Verdict, view: FleetView, batch: Average, measured_s: float
-    ) -> Verdict:
-        """Measured epochs, where there are, instead of predicted ones."""
-        error = _STANDARD_ERRORS * batch.error_s / batch.mean_s if batch.mean_s > 0 else 0.0
-        needed = required_gain((error, error), self._least_gain)
-        here = {key: took for key, took in self._took_s.items() if key[0] == _signature(view)}
+    def _with_hindsight(self, verdict: Verdict, view: FleetView, now: Average) -> Verdict:
+        """Measured times, where there are, instead of predicted ones."""
+        here = {key: took for key, took in self._took.items() if key[0] == _signature(view)}
         if verdict.choice is not None and verdict.is_change:
-            took_s, _ = here.get(_key(view, verdict.choice.configuration), (0.0, None))
-            if 1 - took_s / measured_s < needed:
-                gain = 1 - took_s / measured_s
+            took, _ = here.get(_key(view, verdict.choice.configuration), (None, None))
+            if took is not None and not self._is_better(took, now):
+                gain = 1 - took.mean_s / now.mean_s
                 verdict = Verdict(Reason.TOO_LITTLE_GAIN, verdict.choice, verdict.current_s, gain)
-        best_s, best = min(here.values(), key=lambda took: took[0])
-        if not verdict.is_change and 1 - best_s / measured_s >= needed:
-            choice = Choice(best, best_s)
-            return Verdict(Reason.BACK, choice, measured_s, 1 - best_s / measured_s)
+        best, configuration = min(here.values(), key=lambda took: took[0].mean_s)
+        if not verdict.is_change and self._is_better(best, now):
+            batches = self._profile.global_batches
+            choice = Choice(configuration, best.mean_s * batches)
+            gain = 1 - best.mean_s / now.mean_s
+            return Verdict(Reason.BACK, choice, now.mean_s * batches, gain)
         return verdict
+
+    def _is_better(self, took: Average, now: Average) -> bool:
+        """Beyond the noise of both."""
+        errors = [_STANDARD_ERRORS * it.error_s / it.mean_s for it in (took, now) if it.mean_s > 0]
+        return 1 - took.mean_s / now.mean_s >= required_gain(errors, self._least_gain)
 
     # -- for machines that go --------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -16,11 +16,13 @@ from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile
 Floats = NDArray[np.float64]
 
 _STANDARD_ERRORS = 3.0
+_CERTAIN, _CHANGED = 5.0, 0.5
+"""In standard errors, and relative: what is so far from what was before is no noise."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """A mean and its standard error, both in seconds."""
+    """A mean and its standard error, both in seconds; the latter is wider for few values."""
 
     mean_s: float
     error_s: float
@@ -29,7 +31,9 @@ class Average:
     def of(cls, values_s: Iterable[float]) -> Self:
         """Of at least one measurement."""
         values = np.array(list(values_s))
-        error_s = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        # Three of them are about as sure for five values (Student's t) as for many.
+        few = 1 + 6 / len(values)
+        error_s = few * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return cls(float(values.mean()), float(error_s))
 
 
@@ -80,6 +84,16 @@ class MovingAverages:
             sample = _Sample(comp_s_per_instance, exchange_s, batch_s, moved_bytes)
             self._samples[worker].append(sample)
 
+    def forget_what_was_otherwise(self) -> None:
+        """Where a worker's latest mini-batches are certainly unlike those before, only they count.
+
+        A machine that is slowed down is noticed after few mini-batches, not after a window of them.
+        """
+        for name, samples in self._samples.items():
+            if len(samples) >= 2 * self._least and _has_changed(list(samples), self._least):
+                latest = list(samples)[-self._least :]
+                self._samples[name] = deque(latest, maxlen=self._window)
+
     @property
     def is_ready(self) -> bool:
         """Whether every worker has finished its warm-up."""
@@ -105,11 +119,27 @@ class MovingAverages:
         return {name: average.mean_s for name, average in self._of(3).items()}
 
     def _of(self, quantity: int) -> dict[str, Average]:
-        known = {
-            name: [sample[quantity] for sample in samples if math.isfinite(sample[quantity])]
-            for name, samples in self._samples.items()
-        }
+        known = {name: _known(samples, quantity) for name, samples in self._samples.items()}
         return {name: Average.of(values) for name, values in known.items() if values}
+
+
+def _has_changed(samples: Sequence[_Sample], latest: int) -> bool:
+    """In COMP or in COMM."""
+    for quantity in (0, 1):
+        now = _known(samples[-latest:], quantity)
+        before = _known(samples[:-latest], quantity)
+        if len(now) < latest or len(before) < latest:
+            continue
+        old_s, new_s = float(np.mean(before)), float(np.mean(now))
+        noise_s = max(np.std(before), np.std(now)) / np.sqrt(latest)
+        # It is asked again and again, so chance alone must not say yes.
+        if abs(new_s - old_s) > max(_CERTAIN * noise_s, _CHANGED * min(old_s, new_s)):
+            return True
+    return False
+
+
+def _known(samples: Iterable[_Sample], quantity: int) -> list[float]:
+    return [sample[quantity] for sample in samples if math.isfinite(sample[quantity])]
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,10 @@ def turn_line(turn: Turn) -> str:
     if decision.reason not in _WHY:
         noise = ", less than the noise" if decision.gain >= LEAST_GAIN else ""
         return f"{roles} stay: the best configuration would save {_percent(decision)}{noise}"
-    after = f"{decision.after.workers} + {decision.after.servers}"
-    return f"{roles} -> {after}: {_WHY[decision.reason]}{_outlook(decision)}"
+    after = f"-> {decision.after.workers} + {decision.after.servers}"
+    if decision.after == before:
+        after = "with other shares or machines"
+    return f"{roles} {after}: {_WHY[decision.reason]}{_outlook(decision)}"
 
 
 def _outlook(decision: Decision) -> str:
