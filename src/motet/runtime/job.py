@@ -8,7 +8,6 @@ evaluates, writes checkpoints and decides whether to go on.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -20,9 +19,10 @@ from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, MachineGone, Roles
+from motet.runtime.cluster import Cluster, ExecutorLost, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
 from motet.runtime.coordinator import Coordinator
+from motet.runtime.crew import Crew
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.fingerprint import fingerprint, state_digest
 from motet.runtime.generation import Generation, JobPlan
@@ -44,7 +44,7 @@ from motet.runtime.reconfigurer import Reconfigurer
 from motet.runtime.rows import Rows
 from motet.runtime.schedule import Schedule
 from motet.runtime.shard import Synchronisation
-from motet.runtime.succession import leavers, resettled, usable, vacating
+from motet.runtime.succession import usable, vacating
 from motet.runtime.table import MODEL_TABLE, TableSpec
 
 
@@ -78,7 +78,7 @@ class Job:
         self._name = f"{app.name}-{uuid4().hex[:8]}"
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
-        self._handles: dict[int, ExecutorHandle] = {}
+        self._crew = Crew(cluster, self._name, self._secret, app, self._observer.preparing)
         self._queue = PlanQueue(timetable)
         self._layout = self._plan.first_layout
         self._coordinator: Coordinator | None = None
@@ -157,7 +157,7 @@ class Job:
         number = 0
         while not self._is_over(progress):
             try:
-                self._launch_missing()
+                self._layout = self._crew.muster(self._layout)
                 self._train_generation(number, progress, folder)
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 self._recover(str(lost), progress)
@@ -174,9 +174,11 @@ class Job:
     ) -> None:
         listening = self._controller.endpoint
         generation = Generation(
-            number, self._plan, self._layout, self._handles, listening, self._secret
+            number, self._plan, self._layout, self._crew.handles, listening, self._secret
         )
-        coordinator = Coordinator(generation, self._layout, self._launch_one, self._retire)
+        coordinator = Coordinator(
+            generation, self._layout, self._crew.launch_one, self._crew.retire
+        )
         self._coordinator = coordinator
         reconfigurer = Reconfigurer(
             coordinator,
@@ -224,32 +226,9 @@ class Job:
         progress.reports[:] = progress.checkpoint.reports
         progress.recoveries.append(recovery)
         self._observer.recovering(recovery)
-        for number, handle in list(self._handles.items()):
-            if not _answers(handle):
-                self._handles.pop(number).kill()
+        self._crew.retire_the_dead()
 
     # -- start and end ---------------------------------------------------------------------------
-
-    def _launch_missing(self) -> None:
-        """Have an executor wherever the layout wants one, on machines that are up."""
-        while True:
-            self._leave_lost_machines()
-            for number in self._handles.keys() - set(self._layout.executors):
-                self._handles.pop(number).kill()
-            missing = [n for n in self._layout.executors if n not in self._handles]
-            if not missing:
-                return
-            self._observer.preparing(f"starting {len(missing)} executors")
-            with contextlib.suppress(MachineGone):  # in this moment: then on another one
-                self._handles |= self._cluster.launch(self._name, missing, self._secret, self._app)
-
-    def _leave_lost_machines(self) -> None:
-        machines = self._cluster.machines()
-        lost = leavers(self._layout, machines)
-        if lost:
-            self._layout = resettled(self._layout, machines)
-            names = ", ".join(machines[number].name for number in lost)
-            self._observer.preparing(f"going on without {names}")
 
     def _machines_changed(self, changed: Sequence[Machine], machines: Sequence[Machine]) -> None:
         for machine in changed:
@@ -265,13 +244,6 @@ class Job:
             self.reconfigure(
                 lambda layout: vacating(layout, self._cluster.machines()), is_urgent=True
             )
-
-    def _launch_one(self, number: int) -> ExecutorHandle:
-        self._handles |= self._cluster.launch(self._name, [number], self._secret, self._app)
-        return self._handles[number]
-
-    def _retire(self, handle: ExecutorHandle) -> None:
-        self._handles.pop(handle.number).kill()
 
     def _reconfigured(self, progress: Progress, report: ReconfigurationReport) -> None:
         progress.reconfigurations.append(report)
@@ -313,8 +285,7 @@ class Job:
     def _close(self) -> None:
         self._watch.close()
         self._queue.cancel_all()
-        for handle in self._handles.values():
-            handle.kill()
+        self._crew.close()
         self._controller.close()
 
 
@@ -355,14 +326,6 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
         sync=Synchronisation(options.consistency, options.staleness, roles.workers),
     )
-
-
-def _answers(handle: ExecutorHandle) -> bool:
-    try:
-        handle.abort()
-    except (ExecutorLost, Unreachable):
-        return False
-    return True
 
 
 def _in_a_row(progress: Progress) -> int:
