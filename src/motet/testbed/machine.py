@@ -42,16 +42,11 @@ def require_testbed_machine() -> ControlGroups:
     return find_control_groups((PROCESSES / "mounts").read_text(encoding="utf-8"))
 
 
-def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def run(command: Sequence[str]) -> str:
     """What the command prints. Raises MotetError with what it complains of."""
     try:
         done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=COMMAND_TIMEOUT_S,
+            command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MotetError(f"'{' '.join(command)}' cannot be run: {error}") from error

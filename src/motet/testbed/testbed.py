@@ -103,9 +103,14 @@ class Testbed:
             blueprint = read_state(self.layout).blueprint
             chosen = blueprint.select(words)
             nodes = [self._ray_node(host) for host in chosen]
-            for node in nodes:
+            started = []
+            for host, node in zip(chosen, nodes, strict=True):
                 command = commands.drain_ray(self.layout, node, notice_s)
-                machine.run(self._entering(FRONT_HOST, command), self._environment())
+                log = self.layout.log_file_of(host)
+                entering = self._entering(FRONT_HOST, command)
+                started.append((log, machine.start(entering, self._environment(), log)))
+            for log, process in started:
+                _await_success(log, process, "Ray did not take the notice")
         return chosen
 
     def kill(self, words: Sequence[str], *, silently: bool = False) -> list[Host]:
@@ -246,15 +251,15 @@ class Testbed:
                 (log, machine.start(self._entering(host, command), self._environment(), log))
             )
         for log, process in started:
-            _await_start(log, process)
+            _await_success(log, process, "Ray did not start")
 
 
-def _await_start(log: Path, process: subprocess.Popen[bytes]) -> None:
+def _await_success(log: Path, process: subprocess.Popen[bytes], complaint: str) -> None:
     try:
         code = process.wait(RAY_START_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise JobFailed(
-            f"Ray did not start within {RAY_START_TIMEOUT_S:.0f} s: {_last_words(log)}"
+            f"{complaint} within {RAY_START_TIMEOUT_S:.0f} s: {_last_words(log)}"
         ) from None
     if code == -signal.SIGKILL:
         raise JobFailed(
@@ -262,7 +267,7 @@ def _await_start(log: Path, process: subprocess.Popen[bytes]) -> None:
             "--memory 512mb or more, and the machine enough for all of them"
         )
     if code:
-        raise JobFailed(f"Ray did not start (exit status {code}): {_last_words(log)}")
+        raise JobFailed(f"{complaint} (exit status {code}): {_last_words(log)}")
 
 
 def _last_words(log: Path) -> str:
