@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from motet.runtime.machine import Machine
 
 _EVERY_S = 1.0
+# A cluster that does not answer any more must not keep a job from ending.
+_CLOSE_TIMEOUT_S = 5.0
 
 
 class MachineWatch:
@@ -37,7 +39,7 @@ class MachineWatch:
         """Look no more."""
         self._is_over.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         machines = self._look()
