@@ -13,7 +13,7 @@ from marked_process import run_motet
 
 pytestmark = pytest.mark.cluster
 
-DATA = "synthetic-classification:rows=40000,features=50,classes=20"
+DATA = "synthetic-classification:rows=25000,features=50,classes=20"
 KMEANS = ("kmeans", "--data", DATA, "--set", "n_clusters=100", "--epochs", "100")
 BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
 

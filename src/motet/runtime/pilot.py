@@ -37,7 +37,8 @@ _LOOK_EVERY_S = 0.5
 # Deciding takes at most this part of the controller's time.
 _DECIDING_SHARE = 0.05
 _AFTER_FAILURE_S = 5.0
-_CLOSE_TIMEOUT_S = 60.0
+# It may be compiling the solver, which nobody needs any more.
+_CLOSE_TIMEOUT_S = 2.0
 
 
 class Pilot(TrainObserver):
