@@ -1,0 +1,115 @@
+"""A testbed for the length of a measurement, and commands on its front. Needs root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MOTET = (sys.executable, "-m", "motet.interfaces.cli")
+UP_TIMEOUT_S = 240.0
+
+
+class CommandFailed(Exception):
+    """A command of a measurement ended badly; the message has its last words."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that a command said on stderr. `at_s`: when, Unix time."""
+
+    at_s: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """A testbed that is up."""
+
+    name: str
+
+    def run(
+        self,
+        command: Sequence[str],
+        timeout_s: float,
+        heard: Callable[[Line], None] = lambda line: None,
+    ) -> str:
+        """What a command on the front prints. `heard`: told every line of stderr as it comes.
+
+        Raises CommandFailed, also when it takes too long.
+        """
+        process = subprocess.Popen(
+            [*MOTET, "testbed", "run", "--name", self.name, "--", *command],
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        lines: list[Line] = []
+        listener = threading.Thread(target=_listen, args=(process, lines, heard), daemon=True)
+        listener.start()
+        alarm = threading.Timer(timeout_s, process.terminate)
+        alarm.start()
+        assert process.stdout is not None
+        out = process.stdout.read()
+        code = process.wait()
+        is_late = not alarm.is_alive()
+        alarm.cancel()
+        listener.join(5)
+        if code or is_late:
+            words = " | ".join(line.text for line in lines[-3:])
+            reason = f"took more than {timeout_s:.0f} s" if is_late else f"exit status {code}"
+            raise CommandFailed(f"{reason}: {words}")
+        return out
+
+    def tell(self, command: str, *words: str) -> None:
+        """Carry out `motet testbed COMMAND` on this testbed. Raises CommandFailed."""
+        _testbed(command, *words, "--name", self.name)
+
+
+@contextmanager
+def hosts_up(name: str, *shape: str) -> Iterator[Hosts]:
+    """A testbed made by `motet testbed up SHAPE`, removed at the end. Raises CommandFailed."""
+    _testbed("down", "--name", name)
+    _testbed("up", "--name", name, *shape)
+    try:
+        yield Hosts(name)
+    finally:
+        _testbed("down", "--name", name)
+
+
+def _testbed(command: str, *words: str) -> None:
+    done = subprocess.run(
+        [*MOTET, "testbed", command, *words],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=UP_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise CommandFailed(f"motet testbed {command}: {done.stderr.strip()}")
+
+
+def _listen(
+    process: subprocess.Popen[str], lines: list[Line], heard: Callable[[Line], None]
+) -> None:
+    assert process.stderr is not None
+    for text in process.stderr:
+        line = Line(time.time(), text.rstrip())
+        lines.append(line)
+        heard(line)
+
+
+def _environment() -> dict[str, str]:
+    """This process's, with the package of this working copy first."""
+    path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}

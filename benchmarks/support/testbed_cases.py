@@ -1,0 +1,59 @@
+"""What is trained on the testbed, and on which hosts.
+
+Hosts are slow in COMP and fast on the link (0.1 CPUs, 100 Mbit/s): then little data is enough for
+COMP to be ten to twenty times COMM on one worker, which puts the best configuration into the middle
+of the grid; little data move quickly; and eight hosts take 0.8 CPUs together, so neither they nor
+the driver ever wait for a core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+CPUS, BANDWIDTH = "0.1", "100mbit"
+LINK_BYTES_PER_S = 12.5e6
+
+
+@dataclass(frozen=True)
+class Case:
+    """An application on generated data; `settings` as for `--set`."""
+
+    app: str
+    data: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def flags(self) -> list[str]:
+        """Of `motet train`."""
+        sets = [f"--set={name}={value}" for name, value in self.settings.items()]
+        return [self.app, "--data", self.data, *sets]
+
+
+CASES: Mapping[str, Case] = MappingProxyType(
+    {
+        "nmf": Case(
+            "nmf",
+            "synthetic-ratings:users=36000,items=200,rank=16,density=0.8,seed=1",
+            {"rank": 120, "batch_size": 9000},
+        ),
+        "mlr": Case(
+            "mlr",
+            "synthetic-classification:rows=40000,features=150,classes=100,density=0.9,seed=1",
+            {"batch_size": 10000},
+        ),
+        # Flat priors: with few topics per document COMP would become faster from sweep to sweep.
+        "lda": Case(
+            "lda",
+            "synthetic-corpus:documents=6000,words=800,topics=50,length=400,seed=1",
+            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 1500},
+        ),
+        # A mini-batch is all the data: one per epoch.
+        "lasso": Case(
+            "lasso",
+            "synthetic-classification:rows=1400,features=20000,classes=2,density=0.5,seed=1",
+            {"solver": "fista"},
+        ),
+    }
+)
