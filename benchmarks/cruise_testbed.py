@@ -1,7 +1,7 @@
 """Evidence for Cruise on a testbed of eight hosts: what it finds against all that there is.
 
     python benchmarks/cruise_testbed.py [--only grid|cruise|types|opportunistic|link]
-                                        [--apps nmf,mlr,...] [--again]
+                                        [--apps nmf,mlr,...] [--name BED] [--again]
     python benchmarks/cruise_testbed.py --report
 
 Needs Linux and root. Every job leaves a file in results/cruise; what has one is not run again
@@ -17,69 +17,107 @@ link            blocks move while a job trains: bytes per second, mini-batches m
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from support.cruise_report import write_report
 from support.figures import RESULTS
-from support.hosts import CommandFailed, hosts_up
+from support.hosts import CommandFailed, Hosts, hosts_up
 from support.testbed_cases import BANDWIDTH, CASES, CPUS
-from support.testbed_runs import run_train, run_walk
+from support.testbed_runs import run_link, run_train, run_walk
 
 FOLDER = RESULTS / "cruise"
-BED = "cruise"
+LINK_CPUS = "0.45"
 AUTO_EPOCHS = {"nmf": 24, "mlr": 24, "lda": 24, "lasso": 120}
 
 
-def grid(apps: Sequence[str], machines: int, again: bool) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for. `bed`: the testbed's name; `again`: also what has its file already."""
+
+    apps: Sequence[str]
+    machines: int
+    bed: str
+    again: bool
+
+    def equal_hosts(self) -> AbstractContextManager[Hosts]:
+        """All of them like the cases want them."""
+        shape = ("--machines", str(self.machines), "--cpus", CPUS, "--bandwidth", BANDWIDTH)
+        return hosts_up(self.bed, *shape)
+
+    def missing(self, names: Iterable[str]) -> list[Path]:
+        """The files that are to be made."""
+        found = []
+        for path in (FOLDER / name for name in names):
+            if path.exists() and not self.again:
+                print(f"{path.name}: there already", flush=True)
+            else:
+                found.append(path)
+        return found
+
+
+def grid(wanted: Wanted) -> None:
     """Epoch time of every (w, s) with w + s = machines, up and down."""
+    machines = wanted.machines
     up = [(workers, machines - workers) for workers in range(1, machines)]
-    stops = [*up, *up[-2::-1]]
-    with hosts_up(BED, *_equal(machines)) as hosts:
-        for app in apps:
-            _once(
-                FOLDER / f"grid-{app}.jsonl",
-                again,
-                lambda out, app=app: run_walk(hosts, CASES[app], stops, machines, out),
-            )
+    missing = wanted.missing(f"grid-{app}.jsonl" for app in wanted.apps)
+    with wanted.equal_hosts() if missing else nullcontext() as hosts:
+        for out in missing:
+            case = CASES[out.stem.split("-")[1]]
+            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], machines))
 
 
-def cruise(apps: Sequence[str], machines: int, again: bool) -> None:
+def cruise(wanted: Wanted) -> None:
     """--auto from both ends of the grid."""
-    with hosts_up(BED, *_equal(machines)) as hosts:
-        for app in apps:
-            for workers in (1, machines - 1):
-                flags = [
-                    *("--machines", str(machines), "--auto", "--checkpoint-every", "1000"),
-                    *("--workers", str(workers), "--servers", str(machines - workers)),
-                    *("--epochs", str(AUTO_EPOCHS[app])),
-                ]
-                _once(
-                    FOLDER / f"cruise-{app}-{workers}.json",
-                    again,
-                    lambda out, app=app, flags=flags: run_train(hosts, CASES[app], flags, out),
-                )
+    ends = (1, wanted.machines - 1)
+    missing = wanted.missing(f"cruise-{app}-{w}.json" for app in wanted.apps for w in ends)
+    with wanted.equal_hosts() if missing else nullcontext() as hosts:
+        for out in missing:
+            _, app, workers = out.stem.split("-")
+            flags = auto_flags(wanted.machines, int(workers), AUTO_EPOCHS[app])
+            _measure(out, partial(run_train, hosts, CASES[app], flags))
 
 
-PARTS: dict[str, Callable[[Sequence[str], int, bool], None]] = {"grid": grid, "cruise": cruise}
+def link(wanted: Wanted) -> None:
+    """Half of an executor's data blocks, then of its model blocks, back and forth."""
+    for out in wanted.missing(["link.jsonl"]):
+        shape = ("--machines", "4", "--cpus", LINK_CPUS, "--bandwidth", BANDWIDTH)
+        with hosts_up(wanted.bed, *shape) as hosts:
+            _measure(out, partial(run_link, hosts))
+
+
+def auto_flags(machines: int, workers: int, epochs: int) -> list[str]:
+    """Of `motet train --auto` on machines of which so many work at first."""
+    return [
+        *("--machines", str(machines), "--auto", "--checkpoint-every", "1000"),
+        *("--workers", str(workers), "--servers", str(machines - workers)),
+        *("--epochs", str(epochs)),
+    ]
+
+
+PARTS: dict[str, Callable[[Wanted], None]] = {"grid": grid, "cruise": cruise, "link": link}
 
 
 def main() -> None:
     """The parts that were asked for, one after another."""
     chosen = _arguments()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    failed = []
+    if chosen.report:
+        write_report(FOLDER)
+        return
+    wanted = Wanted(chosen.apps, chosen.hosts, chosen.name, chosen.again)
     for name in chosen.only or PARTS:
         began_s = time.monotonic()
         print(f"== {name}", flush=True)
         try:
-            PARTS[name](chosen.apps, chosen.hosts, chosen.again)
+            PARTS[name](wanted)
         except CommandFailed as failure:
-            failed.append(f"{name}: {failure}")
-            print(f"FAILED {failed[-1]}", flush=True)
+            print(f"FAILED {name}: {failure}", flush=True)
         print(f"== {name}: {time.monotonic() - began_s:.0f} s", flush=True)
-    sys.exit(1 if failed else 0)
 
 
 def _arguments() -> argparse.Namespace:
@@ -89,7 +127,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=list(PARTS), help="repeatable")
     parser.add_argument("--apps", type=_names, default=list(CASES), metavar="A,B")
     parser.add_argument("--hosts", type=int, default=8)
+    parser.add_argument("--name", default="cruise", help="of the testbed")
     parser.add_argument("--again", action="store_true", help="also what has its file already")
+    parser.add_argument("--report", action="store_true", help="tables and figures, nothing else")
     return parser.parse_args()
 
 
@@ -100,15 +140,8 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _equal(machines: int) -> list[str]:
-    return ["--machines", str(machines), "--cpus", CPUS, "--bandwidth", BANDWIDTH]
-
-
-def _once(out: Path, again: bool, measure: Callable[[Path], None]) -> None:
-    """Measure unless there is a result; a failure does not keep the next measurement away."""
-    if out.exists() and not again:
-        print(f"{out.name}: there already", flush=True)
-        return
+def _measure(out: Path, measure: Callable[[Path], None]) -> None:
+    """A failure does not keep the next measurement away."""
     began_s = time.monotonic()
     try:
         measure(out)

@@ -15,6 +15,7 @@ from support.testbed_cases import Case
 from support.walk import WalkPlan
 
 WALK = str(Path(__file__).with_name("walk.py"))
+LINK = str(Path(__file__).with_name("link_moves.py"))
 Heard = Callable[[Line], None]
 
 
@@ -34,6 +35,14 @@ def run_walk(
     part.unlink(missing_ok=True)
     plan = WalkPlan(case.app, case.data, dict(case.settings), machines, list(stops), **more)
     hosts.run([sys.executable, WALK, json.dumps(asdict(plan)), str(part)], timeout_s=600)
+    part.rename(out)
+
+
+def run_link(hosts: Hosts, out: Path) -> None:
+    """Moves over a link while a job trains; events as of a walk. Raises CommandFailed."""
+    part = out.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    hosts.run([sys.executable, LINK, str(part)], timeout_s=400)
     part.rename(out)
 
 

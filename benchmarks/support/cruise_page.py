@@ -1,0 +1,167 @@
+"""The section "Evidence" of the page about Cruise, from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from motet.report.quantities import bytes_text
+from support.auto_run import AutoRun
+from support.evidence import ErrorStatistics, Grid, Shape, predictions
+from support.link_evidence import LinkEvidence
+
+BEGIN = "<!-- evidence: begins (benchmarks/cruise_testbed.py --report) -->"
+END = "<!-- evidence: ends -->"
+NEXT_HEADING = "## Where it departs from its source"
+CLOSE = 0.02
+"""Spec: the chosen configuration's epoch is at most so much longer than the best one's."""
+PAPER = {"nmf": "94-99 %", "mlr": "97.8 %", "lda": "100 %", "lasso": "100 %"}
+
+Row = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A target and whether it was reached."""
+
+    what: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        return f"{'ok  ' if self.is_met else 'MISS'} {self.what}"
+
+
+def table(head: Row, rows: Iterable[Row]) -> str:
+    """In Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def grid_table(grids: Mapping[str, Grid]) -> str:
+    """Seconds per epoch of every configuration, the best one in bold, and the noise."""
+    shapes = sorted({shape for grid in grids.values() for shape in grid.visits})
+    head = ["epoch, s", *(f"{w}+{s}" for w, s in shapes), "noise"]
+    rows = [
+        [app, *(_cell(grid, shape) for shape in shapes), f"{grid.noise:.1%}"]
+        for app, grid in grids.items()
+    ]
+    return table(head, rows)
+
+
+def _cell(grid: Grid, shape: Shape) -> str:
+    if shape not in grid.visits:
+        return ""
+    text = f"{grid.epoch_s(shape):.2f}"
+    return f"**{text}**" if shape == grid.best else text
+
+
+def choice_table(grids: Mapping[str, Grid], runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
+    """Where --auto went from each start, and how good that is."""
+    head = ["", "start", "chosen", "best", "above the best", "saved", "the paper reached"]
+    rows = []
+    for app, by_start in runs.items():
+        for start, run in by_start.items():
+            grid = grids[app]
+            above = f"{grid.excess(run.final):.1%}" if run.final in grid.visits else "not in grid"
+            rows.append(
+                [
+                    *(app, _shape(start), _shape(run.final), _shape(grid.best), above),
+                    *(f"{run.saved:.0%}", PAPER.get(app, "")),
+                ]
+            )
+    return table(head, rows)
+
+
+def choice_verdicts(
+    grids: Mapping[str, Grid], runs: Mapping[str, Mapping[Shape, AutoRun]]
+) -> list[Verdict]:
+    """Within 2 % of the grid's best, and the noise of the difference of two epochs."""
+    made = []
+    for app, by_start in runs.items():
+        grid = grids[app]
+        limit = CLOSE + grid.noise
+        for start, run in by_start.items():
+            is_met = run.final in grid.visits and grid.excess(run.final) <= limit
+            excess = grid.excess(run.final) if run.final in grid.visits else float("nan")
+            what = f"{app} from {_shape(start)}: {excess:.1%} above the best, limit {limit:.1%}"
+            made.append(Verdict(what, is_met))
+    return made
+
+
+def error_table(grids: Mapping[str, Grid]) -> str:
+    """How far the cost model is from what was measured, fitted in one configuration."""
+    head = ["error of the prediction", "measured in", "predicted", "median", "95th percentile"]
+    rows, everything = [], []
+    for app, grid in grids.items():
+        ends = [min(grid.visits), max(grid.visits)]
+        for start in ends:
+            made = predictions(grid, [start])
+            everything += made
+            errors = ErrorStatistics.of(made)
+            rows.append([app, _shape(start), *_errors(errors)])
+    rows.append(["all", "both ends", *_errors(ErrorStatistics.of(everything))])
+    return table(head, rows)
+
+
+def _errors(errors: ErrorStatistics) -> Row:
+    return [f"{errors.count} others", f"{errors.median:.0%}", f"{errors.p95:.0%}"]
+
+
+def change_table(runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
+    """Every reconfiguration."""
+    head = ["", "from", "to", "took", "moved", "longest stall", "gain predicted", "gain measured"]
+    rows = []
+    for app, by_start in runs.items():
+        for run in by_start.values():
+            for number, change in enumerate(run.changes):
+                gain = change.predicted_gain
+                rows.append(
+                    [
+                        *(app, _shape(change.before), _shape(change.after)),
+                        *(f"{change.plan_s:.1f} s", bytes_text(change.moved_bytes)),
+                        f"{change.stall_s:.2f} s",
+                        *("" if gain is None else f"{gain:.0%}", f"{run.gain_of(number):.0%}"),
+                    ]
+                )
+    return table(head, rows)
+
+
+def link_table(found: Sequence[LinkEvidence], link_bytes_per_s: float) -> str:
+    """Moves over a link, and the mini-batches around them."""
+    head = ["moved", "took", "of the link", "mini-batch before", "during", "after", "longest stall"]
+    rows = [
+        [
+            *(f"{it.table}, {bytes_text(it.moved_bytes)}", f"{it.plan_s:.1f} s"),
+            f"{it.bytes_per_s / link_bytes_per_s:.2f}",
+            *(f"{it.before_s:.2f} s", f"{it.during_s:.2f} s", f"{it.after_s:.2f} s"),
+            f"{it.stall_s:.2f} s",
+        ]
+        for it in found
+    ]
+    return table(head, rows)
+
+
+def link_verdicts(found: Sequence[LinkEvidence], link_bytes_per_s: float) -> list[Verdict]:
+    """At least half of the link."""
+    shares = {it.table: it.bytes_per_s / link_bytes_per_s for it in found}
+    return [
+        Verdict(f"moving {name}: {share:.2f} of the link, at least 0.5", share >= 0.5)
+        for name, share in shares.items()
+    ]
+
+
+def put_into(page: Path, section: str) -> None:
+    """Replace the page's evidence, or put it before its last section."""
+    text, marked = page.read_text(encoding="utf-8"), f"{BEGIN}\n{section.strip()}\n{END}"
+    if BEGIN in text:
+        head, _, rest = text.partition(BEGIN)
+        text = head + marked + rest.partition(END)[2]
+    else:
+        head, heading, rest = text.partition(NEXT_HEADING)
+        text = f"{head}{marked}\n\n{heading}{rest}"
+    page.write_text(text, encoding="utf-8")
+
+
+def _shape(shape: Shape) -> str:
+    return f"{shape[0]}+{shape[1]}"

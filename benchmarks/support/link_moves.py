@@ -1,0 +1,149 @@
+"""Moves half of an executor's blocks back and forth over a link while a job trains.
+
+Runs on the front of a testbed of four hosts: two workers, two servers. The job computes for about
+as long as it exchanges, and pulls little of its model: without moves the link is not full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import Interrupted
+from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.job import Job
+from motet.runtime.layout import Layout, TableName
+from motet.runtime.options import EpochReport, ReconfigurationReport, TrainObserver, TrainOptions
+from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.reconfiguration import Move, Plan
+from motet.runtime.rows import Rows
+
+Array = NDArray[Any]
+MB = 1_000_000
+ROWS = 4096
+BATCHES = 8
+PULLED_PART = 128
+QUIET_EPOCHS = 3
+MOVES = 4
+
+
+class LightTraffic(Application):
+    """Reads its data several times per mini-batch, exchanges little of its model."""
+
+    name: ClassVar[str] = "light-traffic"
+    dataset_kind: ClassVar[str] = "labelled"
+    state_columns: ClassVar[tuple[str, ...]] = ("visits",)
+    batch_size = ROWS // BATCHES
+
+    def __init__(self, model_mb: int, data_mb: int, passes: int = 150) -> None:
+        self.model_mb = model_mb
+        self.data_mb = data_mb
+        self.passes = passes
+
+    def prepare(self, dataset: Any, seed: int) -> Rows:
+        del dataset, seed
+        x = np.ones((ROWS, self.data_mb * MB // 8 // ROWS))
+        return Rows(np.arange(ROWS), {"x": x, "visits": np.zeros(ROWS)})
+
+    def model_table(self) -> ModelTable:
+        return ModelTable(self.model_mb * MB // 1000, (250,), np.dtype(np.float32))
+
+    def initial_model(self, rows: Rows, seed: int) -> Array:
+        del rows, seed
+        return np.zeros(self.model_table().shape, np.float32)
+
+    def make_batch(self, rows: Rows) -> Batch:
+        return Batch(rows, np.arange(0, self.model_table().key_count, PULLED_PART))
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        del step
+        batch.rows["visits"][:] += 1
+        for _ in range(self.passes):
+            batch.rows["x"].sum()
+        return Update(np.ones_like(model))
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        del step
+        values += delta
+
+    def evaluate(self, rows: Rows, model: Array) -> Array:
+        del model
+        return np.array([float(len(rows))])
+
+    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
+        del model
+        return Evaluation(float(sums[0]) / rows_count)
+
+    def adopt(self, model: Array, rows: Rows) -> None:
+        del model
+        assert len(set(rows["visits"].tolist())) == 1
+
+
+class BackAndForth(TrainObserver):
+    """A move, some quiet epochs, the next move; everything is written down."""
+
+    def __init__(self, table: TableName, out: Path) -> None:
+        self._table = table
+        self._out = out
+        self._is_moving = False
+        self._quiet = 0
+        self._moves = 0
+        self.job: Job | None = None
+
+    def epoch_done(self, report: EpochReport) -> None:
+        assert self.job is not None
+        self._write("epoch", is_moving=self._is_moving, after_moves=self._moves, **asdict(report))
+        if self._is_moving:
+            return
+        self._quiet += 1
+        if self._quiet <= QUIET_EPOCHS:
+            return
+        if self._moves == MOVES:
+            self.job.cancel()
+            return
+        self._is_moving = True
+        self.job.reconfigure(self._plan)
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        self._write("reconfigured", **asdict(report))
+        self._moves += 1
+        self._quiet = 0
+        self._is_moving = False
+
+    def _plan(self, layout: Layout) -> Plan:
+        """Half of what the one with more has goes to the other."""
+        owned = layout.owners(self._table)
+        holders = layout.workers if self._table == "data" else layout.servers
+        few, many = sorted(holders, key=lambda one: len(owned.blocks_of(one)))
+        return Plan.of([Move(self._table, tuple(owned.blocks_of(many)[::2]), many, few)])
+
+    def _write(self, kind: str, **fields: Any) -> None:
+        event = {"kind": kind, "table": self._table, "at_s": time.time(), **fields}
+        with self._out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+
+
+def measure(cluster: RayCluster, table: TableName, out: Path) -> None:
+    """Train until all moves are done. Raises MotetError."""
+    app = LightTraffic(model_mb=64, data_mb=64)
+    options = TrainOptions(4, 2, 2, epochs=1_000_000, checkpoint_every=1_000_000)
+    observer = BackAndForth(table, out)
+    observer.job = Job(app, app.prepare(None, 0), options, cluster, observer)
+    try:
+        observer.job.run()
+    except Interrupted:
+        return
+
+
+if __name__ == "__main__":
+    with RayCluster.join(os.environ["MOTET_ADDRESS"], 4) as joined:
+        measure(joined, "data", Path(sys.argv[1]))
+        measure(joined, "model", Path(sys.argv[1]))
