@@ -8,7 +8,7 @@ Needs Linux and root. Every job leaves a file in results/cruise; what has one is
 without --again. `--report` makes tables and figures of what is there.
 
 grid            one job per application walks through all numbers of workers and servers and back
-cruise          `motet train --auto` from one worker and from one server
+cruise          as `motet train --auto`, from one worker and from one server
 types           two of eight hosts are three times as fast: --auto against the best even split
 opportunistic   four hosts, then eight, then four again
 link            blocks move while a job trains: bytes per second, mini-batches meanwhile
@@ -23,16 +23,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from support.cruise_report import write_report
 from support.figures import RESULTS
 from support.hosts import CommandFailed, Hosts, hosts_up
-from support.testbed_cases import BANDWIDTH, CASES, CPUS
-from support.testbed_runs import run_link, run_train, run_walk
+from support.piloted import PilotedPlan
+from support.testbed_cases import BANDWIDTH, CASES, CPUS, Case
+from support.testbed_runs import run_link, run_piloted, run_walk, slow
 
 FOLDER = RESULTS / "cruise"
 LINK_CPUS = "0.45"
-AUTO_EPOCHS = {"nmf": 24, "mlr": 24, "lda": 24, "lasso": 120}
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,18 @@ def grid(wanted: Wanted) -> None:
     with wanted.equal_hosts() if missing else nullcontext() as hosts:
         for out in missing:
             case = CASES[out.stem.split("-")[1]]
-            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], machines))
+            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], slow()))
 
 
 def cruise(wanted: Wanted) -> None:
     """--auto from both ends of the grid."""
     ends = (1, wanted.machines - 1)
-    missing = wanted.missing(f"cruise-{app}-{w}.json" for app in wanted.apps for w in ends)
+    missing = wanted.missing(f"cruise-{app}-{w}.jsonl" for app in wanted.apps for w in ends)
     with wanted.equal_hosts() if missing else nullcontext() as hosts:
         for out in missing:
             _, app, workers = out.stem.split("-")
-            flags = auto_flags(wanted.machines, int(workers), AUTO_EPOCHS[app])
-            _measure(out, partial(run_train, hosts, CASES[app], flags))
+            plan = _piloted(CASES[app], wanted.machines, int(workers))
+            _measure(out, partial(run_piloted, hosts, plan, slow()))
 
 
 def link(wanted: Wanted) -> None:
@@ -90,13 +91,11 @@ def link(wanted: Wanted) -> None:
             _measure(out, partial(run_link, hosts))
 
 
-def auto_flags(machines: int, workers: int, epochs: int) -> list[str]:
-    """Of `motet train --auto` on machines of which so many work at first."""
-    return [
-        *("--machines", str(machines), "--auto", "--checkpoint-every", "1000"),
-        *("--workers", str(workers), "--servers", str(machines - workers)),
-        *("--epochs", str(epochs)),
-    ]
+def _piloted(case: Case, machines: int, workers: int, **more: Any) -> PilotedPlan:
+    settings, servers = dict(case.settings), machines - workers
+    return PilotedPlan(
+        case.app, case.data, settings, machines, workers, servers, case.quiet_epochs, **more
+    )
 
 
 PARTS: dict[str, Callable[[Wanted], None]] = {"grid": grid, "cruise": cruise, "link": link}

@@ -63,34 +63,32 @@ def draw_paths(runs: Mapping[str, Mapping[Shape, AutoRun]], path: Path) -> None:
     _save(figure, path)
 
 
-def draw_machines(run: AutoRun, marks: Sequence[tuple[float, str]], path: Path) -> None:
-    """Epoch time over time while machines come and go. `marks`: when, and what happened."""
+def draw_machines(run: AutoRun, path: Path) -> None:
+    """Epoch time over time while machines come and go."""
     figure, (axes,) = _panels(1, columns=1, height_in=3.2)
     _draw_path(axes, run, JOB_COLOURS[0], "")
-    began_s = run.epochs[0].at_s
-    for at_s, text in marks:
-        axes.axvline(at_s - began_s, color=CHOSEN, lw=1.2)
+    for at_s, text in run.marks:
+        axes.axvline(at_s, color=CHOSEN, lw=1.2)
         axes.annotate(
-            text, (at_s - began_s, 1), xytext=(3, -2), xycoords=("data", "axes fraction"),
+            text, (at_s, 1), xytext=(3, -2), xycoords=("data", "axes fraction"),
             textcoords="offset points", fontsize=8, color=CHOSEN, va="top",
         )  # fmt: skip
     _save(figure, path)
 
 
 def _draw_path(axes: Axes, run: AutoRun, colour: str, label: str) -> None:
-    began_s = run.epochs[0].at_s
-    times = [epoch.at_s - began_s for epoch in run.epochs]
+    times = [epoch.at_s for epoch in run.epochs]
     walls = [epoch.wall_s for epoch in run.epochs]
     axes.plot(times, walls, ".-", color=colour, ms=4, lw=1, label=label)
     for change in run.changes:
-        end_s = change.at_s - began_s
+        end_s = change.at_s
         axes.axvspan(end_s - change.plan_s, end_s, color=colour, alpha=0.15, lw=0)
         axes.annotate(
             f"{change.after[0]}+{change.after[1]}", (end_s, 0), xytext=(2, 3),
             textcoords="offset points", fontsize=8, color=colour,
         )  # fmt: skip
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("seconds since the first epoch", fontsize=8, color=QUIET_INK)
+    axes.set_xlabel("seconds of training", fontsize=8, color=QUIET_INK)
     axes.set_ylabel("epoch, s", fontsize=8, color=QUIET_INK)
 
 

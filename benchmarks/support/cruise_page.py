@@ -110,18 +110,19 @@ def _errors(errors: ErrorStatistics) -> Row:
 
 def change_table(runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
     """Every reconfiguration."""
-    head = ["", "from", "to", "took", "moved", "longest stall", "gain predicted", "gain measured"]
+    head = ["", "from", "to", "took", "moved", "longest stall", "epoch predicted", "measured"]
     rows = []
     for app, by_start in runs.items():
         for run in by_start.values():
             for number, change in enumerate(run.changes):
-                gain = change.predicted_gain
+                predicted_s = change.predicted_s
                 rows.append(
                     [
                         *(app, _shape(change.before), _shape(change.after)),
                         *(f"{change.plan_s:.1f} s", bytes_text(change.moved_bytes)),
                         f"{change.stall_s:.2f} s",
-                        *("" if gain is None else f"{gain:.0%}", f"{run.gain_of(number):.0%}"),
+                        "" if predicted_s is None else f"{predicted_s:.2f} s",
+                        f"{run.after(number):.2f} s",
                     ]
                 )
     return table(head, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +22,8 @@ from support.cruise_page import (
 from support.evidence import Grid, Shape, visits_of
 from support.hosts import ROOT
 from support.link_evidence import LinkEvidence
+from support.recorder import read_events
 from support.testbed_cases import BANDWIDTH, CASES, CPUS, LINK_BYTES_PER_S
-from support.walk import read_events
 
 STATIC = ROOT / "docs" / "_static"
 PAGE = ROOT / "docs" / "systems" / "cruise.md"
@@ -46,7 +45,7 @@ class Evidence:
             walked = folder / f"grid-{app}.jsonl"
             if walked.exists():
                 found.grids[app] = Grid.of(visits_of(read_events(walked)))
-            runs = [_run(path) for path in sorted(folder.glob(f"cruise-{app}-*.json"))]
+            runs = [_run(path) for path in sorted(folder.glob(f"cruise-{app}-*.jsonl"))]
             if runs:
                 found.runs[app] = {run.start: run for run in runs}
         moved = folder / "link.jsonl"
@@ -71,7 +70,7 @@ def write_report(folder: Path) -> None:
 
 
 def _run(path: Path) -> AutoRun:
-    return AutoRun.of(json.loads(path.read_text(encoding="utf-8")))
+    return AutoRun.of(read_events(path))
 
 
 def _verdicts(evidence: Evidence) -> Sequence[Verdict]:

@@ -7,10 +7,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from motet.testbed.hosts import Limits
+from motet.testbed.layout import Layout
+from motet.testbed.machine import require_testbed_machine
+from motet.testbed.testbed import Testbed
 
 ROOT = Path(__file__).resolve().parents[2]
 MOTET = (sys.executable, "-m", "motet.interfaces.cli")
@@ -74,6 +79,12 @@ class Hosts:
         """Carry out `motet testbed COMMAND` on this testbed. Raises CommandFailed."""
         _testbed(command, *words, "--name", self.name)
 
+    def give_cpus(self, cpus_of: Mapping[str, str]) -> None:
+        """Change quotas at once, without a command's start. `cpus_of`: by host, or `all`."""
+        bed = Testbed(Layout(self.name), require_testbed_machine())
+        for host, cpus in cpus_of.items():
+            bed.change([host], Limits(cpus=float(cpus)))
+
 
 @contextmanager
 def hosts_up(name: str, *shape: str) -> Iterator[Hosts]:
@@ -110,6 +121,7 @@ def _listen(
 
 
 def _environment() -> dict[str, str]:
-    """This process's, with the package of this working copy first."""
-    path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """This process's, with the packages of this working copy first."""
+    ours = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+    path = os.pathsep.join([*ours, *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}

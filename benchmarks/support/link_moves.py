@@ -6,10 +6,8 @@ as long as it exchanges, and pulls little of its model: without moves the link i
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,13 +19,15 @@ from motet.domain.errors import Interrupted
 from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.job import Job
 from motet.runtime.layout import Layout, TableName
-from motet.runtime.options import EpochReport, ReconfigurationReport, TrainObserver, TrainOptions
+from motet.runtime.options import EpochReport, ReconfigurationReport, TrainOptions
 from motet.runtime.ray_cluster import RayCluster
 from motet.runtime.reconfiguration import Move, Plan
 from motet.runtime.rows import Rows
+from support.recorder import Recorder
 
 Array = NDArray[Any]
 MB = 1_000_000
+MACHINES = 4
 ROWS = 4096
 BATCHES = 8
 PULLED_PART = 128
@@ -87,20 +87,19 @@ class LightTraffic(Application):
         assert len(set(rows["visits"].tolist())) == 1
 
 
-class BackAndForth(TrainObserver):
-    """A move, some quiet epochs, the next move; everything is written down."""
+class BackAndForth(Recorder):
+    """A move, some quiet epochs, the next move."""
 
     def __init__(self, table: TableName, out: Path) -> None:
+        super().__init__(out, MACHINES)
         self._table = table
-        self._out = out
         self._is_moving = False
         self._quiet = 0
         self._moves = 0
-        self.job: Job | None = None
 
     def epoch_done(self, report: EpochReport) -> None:
-        assert self.job is not None
-        self._write("epoch", is_moving=self._is_moving, after_moves=self._moves, **asdict(report))
+        """Begin a move after enough quiet epochs."""
+        self.write("epoch", is_moving=self._is_moving, after_moves=self._moves, **asdict(report))
         if self._is_moving:
             return
         self._quiet += 1
@@ -113,10 +112,15 @@ class BackAndForth(TrainObserver):
         self.job.reconfigure(self._plan)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
-        self._write("reconfigured", **asdict(report))
+        """The blocks are there."""
+        super().reconfigured(report)
         self._moves += 1
         self._quiet = 0
         self._is_moving = False
+
+    def write(self, kind: str, **fields: Any) -> None:
+        """With the table that is moved."""
+        super().write(kind, table=self._table, **fields)
 
     def _plan(self, layout: Layout) -> Plan:
         """Half of what the one with more has goes to the other."""
@@ -125,25 +129,20 @@ class BackAndForth(TrainObserver):
         few, many = sorted(holders, key=lambda one: len(owned.blocks_of(one)))
         return Plan.of([Move(self._table, tuple(owned.blocks_of(many)[::2]), many, few)])
 
-    def _write(self, kind: str, **fields: Any) -> None:
-        event = {"kind": kind, "table": self._table, "at_s": time.time(), **fields}
-        with self._out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(event) + "\n")
-
 
 def measure(cluster: RayCluster, table: TableName, out: Path) -> None:
     """Train until all moves are done. Raises MotetError."""
     app = LightTraffic(model_mb=64, data_mb=64)
-    options = TrainOptions(4, 2, 2, epochs=1_000_000, checkpoint_every=1_000_000)
-    observer = BackAndForth(table, out)
-    observer.job = Job(app, app.prepare(None, 0), options, cluster, observer)
+    options = TrainOptions(MACHINES, 2, 2, epochs=1_000_000, checkpoint_every=1_000_000)
+    job = Job(app, app.prepare(None, 0), options, cluster)
+    BackAndForth(table, out).drive(job)
     try:
-        observer.job.run()
+        job.run()
     except Interrupted:
         return
 
 
 if __name__ == "__main__":
-    with RayCluster.join(os.environ["MOTET_ADDRESS"], 4) as joined:
+    with RayCluster.join(os.environ["MOTET_ADDRESS"], MACHINES) as joined:
         measure(joined, "data", Path(sys.argv[1]))
         measure(joined, "model", Path(sys.argv[1]))

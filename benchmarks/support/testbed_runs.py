@@ -1,71 +1,90 @@
-"""Jobs on a testbed, each with a file of what it said and what came out."""
+"""Jobs on a testbed, each with a file of what happened."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from support.hosts import MOTET, Hosts, Line
-from support.testbed_cases import Case
-from support.walk import WalkPlan
+from support.evidence import Shape
+from support.hosts import Hosts, Line
+from support.piloted import QUIET, PilotedPlan
+from support.recorder import append_event
+from support.testbed_cases import CPUS, HURRIED_CPUS, Case
+from support.walk import MOVING, TRAINING, WalkPlan
 
-WALK = str(Path(__file__).with_name("walk.py"))
-LINK = str(Path(__file__).with_name("link_moves.py"))
-Heard = Callable[[Line], None]
+Act = Callable[[], str]
+"""Does something to the hosts, says what."""
 
 
 def run_walk(
     hosts: Hosts,
     case: Case,
-    stops: Sequence[tuple[int, int]],
-    machines: int,
+    stops: Sequence[Shape],
+    cpus_of: Mapping[str, str],
     out: Path,
-    **more: Any,
 ) -> None:
-    """Take a job through configurations; its events, a JSON object a line. Raises CommandFailed.
+    """Take a job through configurations; see `walk.py`. Raises CommandFailed.
 
-    What is there when it fails stays beside `out`, as NAME.part.
+    Starts and moves are hurried with more CPUs: only what comes after them counts.
     """
-    part = out.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    plan = WalkPlan(case.app, case.data, dict(case.settings), machines, list(stops), **more)
-    hosts.run([sys.executable, WALK, json.dumps(asdict(plan)), str(part)], timeout_s=600)
-    part.rename(out)
+    machines = sum(stops[0])
+    plan = WalkPlan(case.app, case.data, dict(case.settings), machines, list(stops))
+
+    def heard(line: Line) -> None:
+        if line.text == MOVING:
+            hosts.give_cpus(HURRIED_CPUS)
+        elif line.text == TRAINING:
+            hosts.give_cpus(cpus_of)
+
+    hosts.give_cpus(HURRIED_CPUS)
+    _run(hosts, "support.walk", [json.dumps(asdict(plan))], out, heard)
+
+
+def run_piloted(
+    hosts: Hosts,
+    plan: PilotedPlan,
+    cpus_of: Mapping[str, str],
+    out: Path,
+    acts: Sequence[Act] = (),
+) -> None:
+    """Train a job that configures itself; see `piloted.py`. Raises CommandFailed.
+
+    Only the start is hurried. `acts`: what is done to the hosts whenever the job is quiet.
+    """
+    left = list(acts)
+
+    def heard(line: Line) -> None:
+        if line.text == TRAINING:
+            hosts.give_cpus(cpus_of)
+        elif line.text == QUIET:
+            append_event(part_of(out), "mark", text=left.pop(0)())
+
+    hosts.give_cpus(HURRIED_CPUS)
+    _run(hosts, "support.piloted", [json.dumps(asdict(plan))], out, heard)
 
 
 def run_link(hosts: Hosts, out: Path) -> None:
-    """Moves over a link while a job trains; events as of a walk. Raises CommandFailed."""
-    part = out.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    hosts.run([sys.executable, LINK, str(part)], timeout_s=400)
-    part.rename(out)
+    """Moves over a link while a job trains; see `link_moves.py`. Raises CommandFailed."""
+    _run(hosts, "support.link_moves", [], out, lambda line: None)
 
 
-def run_train(
-    hosts: Hosts,
-    case: Case,
-    flags: Sequence[str],
-    out: Path,
-    heard: Heard = lambda line: None,
-    timeout_s: float = 400,
+def part_of(out: Path) -> Path:
+    """Where events go until all of them are there; what is left of a run that failed."""
+    return out.with_suffix(".part")
+
+
+def _run(
+    hosts: Hosts, module: str, words: Sequence[str], out: Path, heard: Callable[[Line], None]
 ) -> None:
-    """`motet train`: its document, and when it said what. Raises CommandFailed."""
-    began_s, lines = time.time(), []
+    part_of(out).unlink(missing_ok=True)
+    command = [sys.executable, "-m", module, *words, str(part_of(out))]
+    hosts.run(command, timeout_s=900, heard=heard)
+    part_of(out).rename(out)
 
-    def listen(line: Line) -> None:
-        lines.append([line.at_s - began_s, line.text])
-        heard(line)
 
-    command = [*MOTET, "train", *case.flags(), *flags, "--json", "-v"]
-    try:
-        document = json.loads(hosts.run(command, timeout_s, listen))
-    except BaseException:
-        out.with_suffix(".part").write_text("\n".join(f"{at:.1f} {text}" for at, text in lines))
-        raise
-    run = {"command": command[3:], "began_s": began_s, "lines": lines, "document": document}
-    out.write_text(json.dumps(run, indent=1))
+def slow(cpus: str = CPUS) -> dict[str, str]:
+    """The same quota for all hosts."""
+    return {"all": cpus}

@@ -1,0 +1,147 @@
+"""Trains a job on a testbed that configures itself, until it has been quiet for long enough.
+
+Runs on the testbed's front, does what `motet train --auto` does, and writes down every epoch with
+its configuration. With several phases, "quiet" is said at the end of each, and the next one must
+begin with a change: machines come or go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from motet.apps import load_application
+from motet.datasets import open_dataset
+from motet.domain.errors import Interrupted
+from motet.runtime.flight import Turn
+from motet.runtime.job import Job
+from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, TrainOptions
+from motet.runtime.pilot import Pilot
+from motet.runtime.ray_cluster import RayCluster
+from support.recorder import Recorder
+from support.walk import TRAINING, say
+
+QUIET = "quiet"
+
+
+@dataclass(frozen=True)
+class PilotedPlan:
+    """What to train from which numbers of workers and servers.
+
+    A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change; `limit_s` after
+    its beginning at the latest.
+    """
+
+    app: str
+    data: str
+    settings: Mapping[str, Any]
+    machines: int
+    workers: int
+    servers: int
+    quiet_epochs: int
+    quiet_s: float = 12.0
+    limit_s: float = 150.0
+    phases: int = 1
+    checkpoint_every: int = 1_000_000
+
+
+class Watch(Recorder):
+    """Notices when nothing changes any more."""
+
+    def __init__(self, plan: PilotedPlan, out: Path) -> None:
+        super().__init__(out, plan.machines)
+        self._plan = plan
+        self._phase = 1
+        self._begin_phase(is_changed=True)
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training begins, or goes on after a recovery."""
+        say(TRAINING)
+        super().started(instance_count, model_bytes)
+        if not self._is_running:
+            self._begin_phase(is_changed=True)
+        self._is_running = True
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """End the phase if it is over."""
+        super().epoch_done(report)
+        self._epochs += 1
+        if self._is_over(time.monotonic()):
+            self._end_phase()
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """Quiet begins anew."""
+        super().reconfigured(report)
+        self._changed()
+
+    def recovering(self, recovery: Recovery) -> None:
+        """The same."""
+        super().recovering(recovery)
+        self._changed()
+
+    def turned(self, turn: Turn) -> None:
+        """A decision was made."""
+        decision = turn.decision
+        self.write(
+            "decision",
+            reason=str(decision.reason),
+            before=asdict(decision.before),
+            after=asdict(decision.after),
+            measured_s=decision.measured_s,
+            predicted_s=decision.predicted_s,
+            gain=decision.gain,
+        )
+
+    _is_running = False
+
+    def _changed(self) -> None:
+        self._is_changed, self._epochs, self._since_s = True, 0, time.monotonic()
+
+    def _begin_phase(self, *, is_changed: bool) -> None:
+        self._changed()
+        self._is_changed = is_changed
+        self._began_s = time.monotonic()
+
+    def _is_over(self, now_s: float) -> bool:
+        plan = self._plan
+        is_quiet = self._epochs >= plan.quiet_epochs and now_s - self._since_s >= plan.quiet_s
+        return (is_quiet and self._is_changed) or now_s - self._began_s > plan.limit_s
+
+    def _end_phase(self) -> None:
+        if self._phase == self._plan.phases:
+            self.job.cancel()
+            return
+        self._phase += 1
+        self._begin_phase(is_changed=False)
+        say(QUIET)
+
+
+def train(plan: PilotedPlan, out: Path) -> None:
+    """Train until the last phase is over. Raises MotetError."""
+    app = load_application(plan.app)(**plan.settings)
+    rows = app.prepare(open_dataset(plan.data), 0)
+    options = TrainOptions(
+        plan.machines,
+        plan.workers,
+        plan.servers,
+        epochs=1_000_000,
+        checkpoint_every=plan.checkpoint_every,
+    )
+    with RayCluster.join(os.environ["MOTET_ADDRESS"], plan.machines) as cluster:
+        job, watch = Job(app, rows, options, cluster), Watch(plan, out)
+        watch.drive(job)
+        try:
+            with Pilot(job, watch.turned):
+                job.run()
+        except Interrupted:
+            return
+
+
+if __name__ == "__main__":
+    train(PilotedPlan(**json.loads(sys.argv[1])), Path(sys.argv[2]))
