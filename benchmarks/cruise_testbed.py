@@ -18,21 +18,26 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from support.cruise_report import write_report
+from support.evidence import Grid, visits_of
 from support.figures import RESULTS
 from support.hosts import CommandFailed, Hosts, hosts_up
 from support.piloted import PilotedPlan
+from support.recorder import read_events
 from support.testbed_cases import BANDWIDTH, CASES, CPUS, Case
-from support.testbed_runs import run_link, run_piloted, run_walk, slow
+from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
 
 FOLDER = RESULTS / "cruise"
+TYPES_CASE = OPPORTUNISTIC_CASE = CASES["lda"]
+FAST_HOSTS, FAST_CPUS = 2, "0.3"
 LINK_CPUS = "0.45"
 
 
@@ -49,6 +54,23 @@ class Wanted:
         """All of them like the cases want them."""
         shape = ("--machines", str(self.machines), "--cpus", CPUS, "--bandwidth", BANDWIDTH)
         return hosts_up(self.bed, *shape)
+
+    @contextmanager
+    def unequal_hosts(self) -> Iterator[Hosts]:
+        """Some of them fast."""
+        lines = ["name,count,cpus,bandwidth", f"fast,{FAST_HOSTS},{FAST_CPUS},{BANDWIDTH}"]
+        lines.append(f"slow,{self.machines - FAST_HOSTS},{CPUS},{BANDWIDTH}")
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "types.csv"
+            file.write_text("\n".join(lines))
+            with hosts_up(self.bed, "--types", str(file)) as hosts:
+                yield hosts
+
+    def unequal_quotas(self) -> Quotas:
+        """What `unequal_hosts` have when nothing is hurried."""
+        fast = [f"fast-{number}" for number in range(FAST_HOSTS)]
+        slow = [f"slow-{number}" for number in range(self.machines - FAST_HOSTS)]
+        return {FAST_CPUS: fast, CPUS: slow}
 
     def missing(self, names: Iterable[str]) -> list[Path]:
         """The files that are to be made."""
@@ -69,7 +91,7 @@ def grid(wanted: Wanted) -> None:
     with wanted.equal_hosts() if missing else nullcontext() as hosts:
         for out in missing:
             case = CASES[out.stem.split("-")[1]]
-            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], slow()))
+            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], SLOW))
 
 
 def cruise(wanted: Wanted) -> None:
@@ -80,7 +102,46 @@ def cruise(wanted: Wanted) -> None:
         for out in missing:
             _, app, workers = out.stem.split("-")
             plan = _piloted(CASES[app], wanted.machines, int(workers))
-            _measure(out, partial(run_piloted, hosts, plan, slow()))
+            _measure(out, partial(run_piloted, hosts, plan, SLOW))
+
+
+def types(wanted: Wanted) -> None:
+    """Even shares in all configurations, then --auto from the best of them."""
+    even, best = FOLDER / "types-even.jsonl", FOLDER / "types-auto.jsonl"
+    missing = wanted.missing([even.name, best.name])
+    with wanted.unequal_hosts() if missing else nullcontext() as hosts:
+        for out in missing:
+            stops = [(w, wanted.machines - w) for w in range(1, wanted.machines)]
+            quotas = wanted.unequal_quotas()
+            if out == even:
+                _measure(out, partial(run_walk, hosts, TYPES_CASE, stops, quotas))
+            elif even.exists():
+                workers, _ = Grid.of(visits_of(read_events(even))).best
+                plan = _piloted(TYPES_CASE, wanted.machines, workers)
+                _measure(out, partial(run_piloted, hosts, plan, quotas))
+
+
+def opportunistic(wanted: Wanted) -> None:
+    """Half of the hosts come when the job is quiet, and go when it is quiet again."""
+    half = wanted.machines // 2
+    late = [f"m{number}" for number in range(half, wanted.machines)]
+    for out in wanted.missing(["opportunistic.jsonl"]):
+        with wanted.equal_hosts() as hosts:
+            hosts.tell("kill", *late)
+            acts = [
+                Act(f"{half} more hosts", partial(hosts.tell, "start", *late)),
+                Act(f"{half} hosts go", partial(hosts.tell, "kill", *late)),
+            ]
+            plan = _piloted(
+                OPPORTUNISTIC_CASE,
+                wanted.machines,
+                half // 2,
+                servers=half // 2,
+                phases=len(acts) + 1,
+                machines_at_first=half,
+                checkpoint_every=5,
+            )
+            _measure(out, partial(run_piloted, hosts, plan, SLOW, acts=acts))
 
 
 def link(wanted: Wanted) -> None:
@@ -92,13 +153,18 @@ def link(wanted: Wanted) -> None:
 
 
 def _piloted(case: Case, machines: int, workers: int, **more: Any) -> PilotedPlan:
-    settings, servers = dict(case.settings), machines - workers
-    return PilotedPlan(
-        case.app, case.data, settings, machines, workers, servers, case.quiet_epochs, **more
-    )
+    roles = {"workers": workers, "servers": machines - workers, **more}
+    settings, quiet = dict(case.settings), case.quiet_epochs
+    return PilotedPlan(case.app, case.data, settings, machines, quiet_epochs=quiet, **roles)
 
 
-PARTS: dict[str, Callable[[Wanted], None]] = {"grid": grid, "cruise": cruise, "link": link}
+PARTS: dict[str, Callable[[Wanted], None]] = {
+    "grid": grid,
+    "cruise": cruise,
+    "types": types,
+    "opportunistic": opportunistic,
+    "link": link,
+}
 
 
 def main() -> None:

@@ -79,11 +79,11 @@ class Hosts:
         """Carry out `motet testbed COMMAND` on this testbed. Raises CommandFailed."""
         _testbed(command, *words, "--name", self.name)
 
-    def give_cpus(self, cpus_of: Mapping[str, str]) -> None:
-        """Change quotas at once, without a command's start. `cpus_of`: by host, or `all`."""
+    def give_cpus(self, hosts_by_cpus: Mapping[str, Sequence[str]]) -> None:
+        """Change quotas at once, without a command's start. `hosts_by_cpus`: names, or `all`."""
         bed = Testbed(Layout(self.name), require_testbed_machine())
-        for host, cpus in cpus_of.items():
-            bed.change([host], Limits(cpus=float(cpus)))
+        for cpus, hosts in hosts_by_cpus.items():
+            bed.change(hosts, Limits(cpus=float(cpus)))
 
 
 @contextmanager
@@ -117,7 +117,11 @@ def _listen(
     for text in process.stderr:
         line = Line(time.time(), text.rstrip())
         lines.append(line)
-        heard(line)
+        try:
+            heard(line)
+        except Exception as error:
+            lines.append(Line(time.time(), f"{type(error).__name__}: {error}"))
+            process.terminate()
 
 
 def _environment() -> dict[str, str]:

@@ -35,7 +35,7 @@ class PilotedPlan:
     """What to train from which numbers of workers and servers.
 
     A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change; `limit_s` after
-    its beginning at the latest.
+    its beginning at the latest. `machines_at_first`: None: all of them.
     """
 
     app: str
@@ -46,8 +46,9 @@ class PilotedPlan:
     servers: int
     quiet_epochs: int
     quiet_s: float = 12.0
-    limit_s: float = 150.0
+    limit_s: float = 240.0
     phases: int = 1
+    machines_at_first: int | None = None
     checkpoint_every: int = 1_000_000
 
 
@@ -58,6 +59,7 @@ class Watch(Recorder):
         super().__init__(out, plan.machines)
         self._plan = plan
         self._phase = 1
+        self._is_running = False
         self._begin_phase(is_changed=True)
 
     def started(self, instance_count: int, model_bytes: int) -> None:
@@ -88,6 +90,7 @@ class Watch(Recorder):
     def turned(self, turn: Turn) -> None:
         """A decision was made."""
         decision = turn.decision
+        self._is_pending = decision.plan is not None
         self.write(
             "decision",
             reason=str(decision.reason),
@@ -98,9 +101,8 @@ class Watch(Recorder):
             gain=decision.gain,
         )
 
-    _is_running = False
-
     def _changed(self) -> None:
+        self._is_pending = False
         self._is_changed, self._epochs, self._since_s = True, 0, time.monotonic()
 
     def _begin_phase(self, *, is_changed: bool) -> None:
@@ -111,7 +113,9 @@ class Watch(Recorder):
     def _is_over(self, now_s: float) -> bool:
         plan = self._plan
         is_quiet = self._epochs >= plan.quiet_epochs and now_s - self._since_s >= plan.quiet_s
-        return (is_quiet and self._is_changed) or now_s - self._began_s > plan.limit_s
+        return (
+            is_quiet and self._is_changed and not self._is_pending
+        ) or now_s - self._began_s > plan.limit_s
 
     def _end_phase(self) -> None:
         if self._phase == self._plan.phases:
@@ -127,13 +131,14 @@ def train(plan: PilotedPlan, out: Path) -> None:
     app = load_application(plan.app)(**plan.settings)
     rows = app.prepare(open_dataset(plan.data), 0)
     options = TrainOptions(
-        plan.machines,
+        plan.machines_at_first or plan.machines,
         plan.workers,
         plan.servers,
         epochs=1_000_000,
         checkpoint_every=plan.checkpoint_every,
     )
-    with RayCluster.join(os.environ["MOTET_ADDRESS"], plan.machines) as cluster:
+    address, at_least = os.environ["MOTET_ADDRESS"], plan.machines_at_first
+    with RayCluster.join(address, plan.machines, at_least) as cluster:
         job, watch = Job(app, rows, options, cluster), Watch(plan, out)
         watch.drive(job)
         try:

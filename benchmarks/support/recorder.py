@@ -51,7 +51,8 @@ class Recorder(TrainObserver):
 
     def state(self) -> dict[str, Any]:
         """Who does what now; blocks by machine."""
-        layout, machines = self.job.layout, range(self._machines)
+        layout = self.job.layout
+        machines = range(max(self._machines, *(one + 1 for one in layout.executors)))
         return {
             "workers": len(layout.workers),
             "servers": len(layout.servers),

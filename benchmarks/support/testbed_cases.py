@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 CPUS, BANDWIDTH = "0.1", "100mbit"
-HURRIED_CPUS = {"all": "0.6"}
+HURRIED_CPUS = {"0.6": ["all"]}
 """While executors start, and while blocks move and nothing is measured."""
 LINK_BYTES_PER_S = 12.5e6
 
@@ -36,24 +36,24 @@ CASES: Mapping[str, Case] = MappingProxyType(
     {
         "nmf": Case(
             "nmf",
-            "synthetic-ratings:users=36000,items=300,rank=16,density=0.8,seed=1",
-            {"rank": 160, "batch_size": 9000},
+            "synthetic-ratings:users=30000,items=150,rank=16,density=0.8,seed=1",
+            {"rank": 160, "batch_size": 7500},
         ),
         "mlr": Case(
             "mlr",
-            "synthetic-classification:rows=40000,features=300,classes=100,density=0.9,seed=1",
+            "synthetic-classification:rows=40000,features=150,classes=100,density=0.9,seed=1",
             {"batch_size": 10000},
         ),
         # Flat priors: with few topics per document COMP would become faster from sweep to sweep.
         "lda": Case(
             "lda",
-            "synthetic-corpus:documents=9000,words=1200,topics=50,length=400,seed=1",
-            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 2250},
+            "synthetic-corpus:documents=5000,words=1000,topics=50,length=400,seed=1",
+            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 1250},
         ),
         # A mini-batch is all the data: one per epoch.
         "lasso": Case(
             "lasso",
-            "synthetic-classification:rows=2000,features=20000,classes=2,density=0.5,seed=1",
+            "synthetic-classification:rows=1000,features=20000,classes=2,density=0.5,seed=1",
             {"solver": "fista"},
             quiet_epochs=40,
         ),

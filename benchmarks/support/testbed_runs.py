@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from support.evidence import Shape
@@ -15,15 +15,23 @@ from support.recorder import append_event
 from support.testbed_cases import CPUS, HURRIED_CPUS, Case
 from support.walk import MOVING, TRAINING, WalkPlan
 
-Act = Callable[[], str]
-"""Does something to the hosts, says what."""
+Quotas = Mapping[str, Sequence[str]]
+"""Hosts by CPUs."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What is done to the hosts while a job trains. `name`: for people."""
+
+    name: str
+    do: Callable[[], None]
 
 
 def run_walk(
     hosts: Hosts,
     case: Case,
     stops: Sequence[Shape],
-    cpus_of: Mapping[str, str],
+    cpus: Quotas,
     out: Path,
 ) -> None:
     """Take a job through configurations; see `walk.py`. Raises CommandFailed.
@@ -37,7 +45,7 @@ def run_walk(
         if line.text == MOVING:
             hosts.give_cpus(HURRIED_CPUS)
         elif line.text == TRAINING:
-            hosts.give_cpus(cpus_of)
+            hosts.give_cpus(cpus)
 
     hosts.give_cpus(HURRIED_CPUS)
     _run(hosts, "support.walk", [json.dumps(asdict(plan))], out, heard)
@@ -46,23 +54,27 @@ def run_walk(
 def run_piloted(
     hosts: Hosts,
     plan: PilotedPlan,
-    cpus_of: Mapping[str, str],
+    cpus: Quotas,
     out: Path,
     acts: Sequence[Act] = (),
 ) -> None:
     """Train a job that configures itself; see `piloted.py`. Raises CommandFailed.
 
-    Only the start is hurried. `acts`: what is done to the hosts whenever the job is quiet.
+    Only the start is hurried. `acts`: what is done to the hosts whenever the job is quiet; then
+    they keep their quotas.
     """
     left = list(acts)
 
     def heard(line: Line) -> None:
-        if line.text == TRAINING:
-            hosts.give_cpus(cpus_of)
+        if line.text == TRAINING and not acts:
+            hosts.give_cpus(cpus)
         elif line.text == QUIET:
-            append_event(part_of(out), "mark", text=left.pop(0)())
+            act = left.pop(0)
+            append_event(part_of(out), "mark", text=act.name)
+            act.do()
 
-    hosts.give_cpus(HURRIED_CPUS)
+    if not acts:
+        hosts.give_cpus(HURRIED_CPUS)
     _run(hosts, "support.piloted", [json.dumps(asdict(plan))], out, heard)
 
 
@@ -85,6 +97,5 @@ def _run(
     part_of(out).rename(out)
 
 
-def slow(cpus: str = CPUS) -> dict[str, str]:
-    """The same quota for all hosts."""
-    return {"all": cpus}
+SLOW: Quotas = {CPUS: ["all"]}
+"""As the cases want it."""

@@ -100,7 +100,7 @@ class Walk(Recorder):
         self._is_changing = True
         say(MOVING)
         workers, servers = self._plan.stops[self._stop]
-        machines = self._plan.machines
+        machines = range(self._plan.machines)
         self.job.reconfigure(lambda layout: towards(layout, workers, servers, machines))
 
 
