@@ -32,12 +32,11 @@ from support.figures import RESULTS
 from support.hosts import CommandFailed, Hosts, hosts_up
 from support.piloted import PilotedPlan
 from support.recorder import read_events
-from support.testbed_cases import BANDWIDTH, CASES, CPUS, Case
+from support.testbed_cases import BANDWIDTH, CASES, CPUS, FAST_CPUS, FAST_HOSTS, Case
 from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
 
 FOLDER = RESULTS / "cruise"
 TYPES_CASE = OPPORTUNISTIC_CASE = CASES["lda"]
-FAST_HOSTS, FAST_CPUS = 2, "0.3"
 LINK_CPUS = "0.45"
 
 

@@ -11,6 +11,7 @@ from support.evidence import Shape
 
 SETTLING_EPOCHS = 2
 """After a change: the one that it ended in, and the first with new mini-batches."""
+RECOVERY = "recovery"
 
 
 @dataclass(frozen=True)
@@ -139,4 +140,4 @@ def _marks(listed: Sequence[Mapping[str, Any]], began_s: float) -> Iterable[tupl
         if event["kind"] == "mark":
             yield event["at_s"] - began_s, event["text"]
         elif event["kind"] == "recovering":
-            yield event["at_s"] - began_s, "recovery"
+            yield event["at_s"] - began_s, RECOVERY

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from motet.report.quantities import bytes_text
-from support.auto_run import AutoRun
+from support.auto_run import RECOVERY, AutoRun
 from support.evidence import ErrorStatistics, Grid, Shape, predictions
 from support.link_evidence import LinkEvidence
 
@@ -126,6 +126,60 @@ def change_table(runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
                     ]
                 )
     return table(head, rows)
+
+
+def types_table(even: Grid, run: AutoRun, fast_hosts: int) -> str:
+    """The best even split beside what --auto made of it."""
+    best_s, last = even.epoch_s(even.best), run.epochs[-1]
+    head = ["", "configuration", "epoch", "data blocks, fast", "slow", "model blocks, fast", "slow"]
+    blocks = even.visits[even.best][0]
+    rows = [
+        [
+            *("best even split", _shape(even.best), f"{best_s:.2f} s"),
+            *_blocks(blocks.data_blocks, fast_hosts),
+            *_blocks(blocks.model_blocks, fast_hosts),
+        ],
+        [
+            *("--auto", _shape(run.final), f"{run.final_s:.2f} s"),
+            *_blocks(last.data_blocks, fast_hosts),
+            *_blocks(last.model_blocks, fast_hosts),
+        ],
+    ]
+    return table(head, rows)
+
+
+def _blocks(blocks: Sequence[int], fast_hosts: int) -> Row:
+    return [", ".join(map(str, part)) for part in (blocks[:fast_hosts], blocks[fast_hosts:])]
+
+
+def types_verdict(even: Grid, run: AutoRun) -> Verdict:
+    """At least a quarter shorter epochs than those of the best even split."""
+    shorter = 1 - run.final_s / even.epoch_s(even.best)
+    return Verdict(f"unlike hosts: epochs {shorter:.0%} shorter, at least 25 %", shorter >= 0.25)
+
+
+def phases_s(run: AutoRun) -> list[float]:
+    """The epoch at the end of every phase: before each mark, and at the end."""
+    acts = [at_s for at_s, text in run.marks if text != RECOVERY]
+    return [*(run.before(at_s) for at_s in acts), run.before(run.epochs[-1].at_s)]
+
+
+def machines_table(run: AutoRun, names: Sequence[str]) -> str:
+    """The epoch with few machines, with many, with few again."""
+    times_s = phases_s(run)
+    rows = [
+        [name, f"{time_s:.2f} s", f"{time_s / times_s[0]:.2f}"]
+        for name, time_s in zip(names, times_s, strict=False)
+    ]
+    return table(["hosts", "epoch", "of the first"], rows)
+
+
+def machines_verdict(run: AutoRun) -> Verdict:
+    """Twice the hosts halve the epoch, about; with half of them it is what it was."""
+    few_s, many_s, again_s = phases_s(run)
+    what = f"twice the hosts: {many_s / few_s:.2f} of the epoch, then {again_s / few_s:.2f}"
+    is_met = many_s / few_s <= 0.65 and abs(again_s / few_s - 1) <= 0.15
+    return Verdict(f"{what}; about 0.5 (at most 0.65), then 1 (within 0.15)", is_met)
 
 
 def link_table(found: Sequence[LinkEvidence], link_bytes_per_s: float) -> str:

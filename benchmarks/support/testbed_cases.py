@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 CPUS, BANDWIDTH = "0.1", "100mbit"
+FAST_HOSTS, FAST_CPUS = 2, "0.3"
 HURRIED_CPUS = {"0.6": ["all"]}
 """While executors start, and while blocks move and nothing is measured."""
 LINK_BYTES_PER_S = 12.5e6
@@ -47,8 +48,8 @@ CASES: Mapping[str, Case] = MappingProxyType(
         # Flat priors: with few topics per document COMP would become faster from sweep to sweep.
         "lda": Case(
             "lda",
-            "synthetic-corpus:documents=5000,words=1000,topics=50,length=400,seed=1",
-            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 1250},
+            "synthetic-corpus:documents=9000,words=1000,topics=50,length=400,seed=1",
+            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 2250},
         ),
         # A mini-batch is all the data: one per epoch.
         "lasso": Case(
