@@ -9,7 +9,7 @@ without --again. `--report` makes tables and figures of what is there.
 
 grid            one job per application walks through all numbers of workers and servers and back
 cruise          as `motet train --auto`, from one worker and from one server
-types           two of eight hosts are three times as fast: --auto against the best even split
+types           two of eight hosts are three times as fast: --auto against even splits
 opportunistic   four hosts, then eight, then four again
 link            blocks move while a job trains: bytes per second, mini-batches meanwhile
 """
@@ -37,6 +37,7 @@ from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_w
 
 FOLDER = RESULTS / "cruise"
 TYPES_CASE = OPPORTUNISTIC_CASE = CASES["lda"]
+NOTICE = ("--notice", "60s")
 LINK_CPUS = "0.45"
 
 
@@ -105,7 +106,7 @@ def cruise(wanted: Wanted) -> None:
 
 
 def types(wanted: Wanted) -> None:
-    """Even shares in all configurations, then --auto from the best of them."""
+    """Even shares in all configurations; then --auto from the best one on equal hosts."""
     even, best = FOLDER / "types-even.jsonl", FOLDER / "types-auto.jsonl"
     missing = wanted.missing([even.name, best.name])
     with wanted.unequal_hosts() if missing else nullcontext() as hosts:
@@ -114,9 +115,8 @@ def types(wanted: Wanted) -> None:
             quotas = wanted.unequal_quotas()
             if out == even:
                 _measure(out, partial(run_walk, hosts, TYPES_CASE, stops, quotas))
-            elif even.exists():
-                workers, _ = Grid.of(visits_of(read_events(even))).best
-                plan = _piloted(TYPES_CASE, wanted.machines, workers)
+            else:
+                plan = _piloted(TYPES_CASE, wanted.machines, _best_workers(wanted.machines))
                 _measure(out, partial(run_piloted, hosts, plan, quotas))
 
 
@@ -129,7 +129,7 @@ def opportunistic(wanted: Wanted) -> None:
             hosts.tell("kill", *late)
             acts = [
                 Act(f"{half} more hosts", partial(hosts.tell, "start", *late)),
-                Act(f"{half} hosts go", partial(hosts.tell, "kill", *late)),
+                Act(f"{half} are reclaimed", partial(hosts.tell, "reclaim", *late, *NOTICE)),
             ]
             plan = _piloted(
                 OPPORTUNISTIC_CASE,
@@ -149,6 +149,14 @@ def link(wanted: Wanted) -> None:
         shape = ("--machines", "4", "--cpus", LINK_CPUS, "--bandwidth", BANDWIDTH)
         with hosts_up(wanted.bed, *shape) as hosts:
             _measure(out, partial(run_link, hosts))
+
+
+def _best_workers(machines: int) -> int:
+    """On equal hosts: as in the grid, or where it usually is."""
+    grid = FOLDER / f"grid-{TYPES_CASE.app}.jsonl"
+    if not grid.exists():
+        return machines // 2 + 1
+    return Grid.of(visits_of(read_events(grid))).best[0]
 
 
 def _piloted(case: Case, machines: int, workers: int, **more: Any) -> PilotedPlan:

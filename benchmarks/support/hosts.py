@@ -20,6 +20,8 @@ from motet.testbed.testbed import Testbed
 ROOT = Path(__file__).resolve().parents[2]
 MOTET = (sys.executable, "-m", "motet.interfaces.cli")
 UP_TIMEOUT_S = 240.0
+LAST_ACT_TIMEOUT_S = 120.0
+"""What a line made somebody do may go on when the command has ended."""
 
 
 class CommandFailed(Exception):
@@ -68,7 +70,7 @@ class Hosts:
         code = process.wait()
         is_late = not alarm.is_alive()
         alarm.cancel()
-        listener.join(5)
+        listener.join(LAST_ACT_TIMEOUT_S)
         if code or is_late:
             words = " | ".join(line.text for line in lines[-3:])
             reason = f"took more than {timeout_s:.0f} s" if is_late else f"exit status {code}"
@@ -89,12 +91,20 @@ class Hosts:
 @contextmanager
 def hosts_up(name: str, *shape: str) -> Iterator[Hosts]:
     """A testbed made by `motet testbed up SHAPE`, removed at the end. Raises CommandFailed."""
-    _testbed("down", "--name", name)
-    _testbed("up", "--name", name, *shape)
+    _up(name, shape)
     try:
         yield Hosts(name)
     finally:
         _testbed("down", "--name", name)
+
+
+def _up(name: str, shape: Sequence[str]) -> None:
+    """Once more if Ray did not start in time, as happens on a busy machine."""
+    _testbed("down", "--name", name)
+    try:
+        _testbed("up", "--name", name, *shape)
+    except CommandFailed:
+        _testbed("up", "--name", name, *shape)
 
 
 def _testbed(command: str, *words: str) -> None:

@@ -1,7 +1,8 @@
 """Moves half of an executor's blocks back and forth over a link while a job trains.
 
 Runs on the front of a testbed of four hosts: two workers, two servers. The job computes for about
-as long as it exchanges, and pulls little of its model: without moves the link is not full.
+as long as it exchanges, and pulls little of its model: without moves the link is not full. Epochs
+are longer than moves: no evaluation, which reads all of the model, is in the way.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ Array = NDArray[Any]
 MB = 1_000_000
 MACHINES = 4
 ROWS = 4096
-BATCHES = 8
-PULLED_PART = 128
-QUIET_EPOCHS = 3
+BATCHES = 40
+PULLED_PART = 64
+QUIET_EPOCHS = 1
 MOVES = 4
 
 
@@ -43,7 +44,7 @@ class LightTraffic(Application):
     state_columns: ClassVar[tuple[str, ...]] = ("visits",)
     batch_size = ROWS // BATCHES
 
-    def __init__(self, model_mb: int, data_mb: int, passes: int = 150) -> None:
+    def __init__(self, model_mb: int, data_mb: int, passes: int = 500) -> None:
         self.model_mb = model_mb
         self.data_mb = data_mb
         self.passes = passes
@@ -132,7 +133,7 @@ class BackAndForth(Recorder):
 
 def measure(cluster: RayCluster, table: TableName, out: Path) -> None:
     """Train until all moves are done. Raises MotetError."""
-    app = LightTraffic(model_mb=64, data_mb=64)
+    app = LightTraffic(model_mb=32, data_mb=64)
     options = TrainOptions(MACHINES, 2, 2, epochs=1_000_000, checkpoint_every=1_000_000)
     job = Job(app, app.prepare(None, 0), options, cluster)
     BackAndForth(table, out).drive(job)

@@ -34,8 +34,9 @@ QUIET = "quiet"
 class PilotedPlan:
     """What to train from which numbers of workers and servers.
 
-    A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change; `limit_s` after
-    its beginning at the latest. `machines_at_first`: None: all of them.
+    A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change, when the pilot
+    has decided to stay; `limit_s` after its beginning at the latest. `machines_at_first`: None:
+    all of them.
     """
 
     app: str
@@ -46,7 +47,7 @@ class PilotedPlan:
     servers: int
     quiet_epochs: int
     quiet_s: float = 12.0
-    limit_s: float = 240.0
+    limit_s: float = 200.0
     phases: int = 1
     machines_at_first: int | None = None
     checkpoint_every: int = 1_000_000
@@ -90,7 +91,7 @@ class Watch(Recorder):
     def turned(self, turn: Turn) -> None:
         """A decision was made."""
         decision = turn.decision
-        self._is_pending = decision.plan is not None
+        self._is_decided = decision.plan is None
         self.write(
             "decision",
             reason=str(decision.reason),
@@ -102,7 +103,7 @@ class Watch(Recorder):
         )
 
     def _changed(self) -> None:
-        self._is_pending = False
+        self._is_decided = False
         self._is_changed, self._epochs, self._since_s = True, 0, time.monotonic()
 
     def _begin_phase(self, *, is_changed: bool) -> None:
@@ -113,9 +114,8 @@ class Watch(Recorder):
     def _is_over(self, now_s: float) -> bool:
         plan = self._plan
         is_quiet = self._epochs >= plan.quiet_epochs and now_s - self._since_s >= plan.quiet_s
-        return (
-            is_quiet and self._is_changed and not self._is_pending
-        ) or now_s - self._began_s > plan.limit_s
+        is_done = is_quiet and self._is_changed and self._is_decided
+        return is_done or now_s - self._began_s > plan.limit_s
 
     def _end_phase(self) -> None:
         if self._phase == self._plan.phases:
