@@ -32,13 +32,21 @@ from support.figures import RESULTS
 from support.hosts import CommandFailed, Hosts, hosts_up
 from support.piloted import PilotedPlan
 from support.recorder import read_events
-from support.testbed_cases import BANDWIDTH, CASES, CPUS, FAST_CPUS, FAST_HOSTS, Case
+from support.testbed_cases import (
+    BANDWIDTH,
+    CASES,
+    CPUS,
+    FAST_CPUS,
+    FAST_HOSTS,
+    MOVES_BANDWIDTH,
+    MOVES_CPUS,
+    Case,
+)
 from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
 
 FOLDER = RESULTS / "cruise"
 TYPES_CASE = OPPORTUNISTIC_CASE = CASES["lda"]
 NOTICE = ("--notice", "60s")
-LINK_CPUS = "0.45"
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ def opportunistic(wanted: Wanted) -> None:
 def link(wanted: Wanted) -> None:
     """Half of an executor's data blocks, then of its model blocks, back and forth."""
     for out in wanted.missing(["link.jsonl"]):
-        shape = ("--machines", "4", "--cpus", LINK_CPUS, "--bandwidth", BANDWIDTH)
+        shape = ("--machines", "4", "--cpus", MOVES_CPUS, "--bandwidth", MOVES_BANDWIDTH)
         with hosts_up(wanted.bed, *shape) as hosts:
             _measure(out, partial(run_link, hosts))
 

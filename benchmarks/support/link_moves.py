@@ -31,7 +31,7 @@ MB = 1_000_000
 MACHINES = 4
 ROWS = 4096
 BATCHES = 40
-PULLED_PART = 64
+PULLED_PART = 256
 QUIET_EPOCHS = 1
 MOVES = 4
 
@@ -44,7 +44,7 @@ class LightTraffic(Application):
     state_columns: ClassVar[tuple[str, ...]] = ("visits",)
     batch_size = ROWS // BATCHES
 
-    def __init__(self, model_mb: int, data_mb: int, passes: int = 500) -> None:
+    def __init__(self, model_mb: int, data_mb: int, passes: int = 700) -> None:
         self.model_mb = model_mb
         self.data_mb = data_mb
         self.passes = passes
