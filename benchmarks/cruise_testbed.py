@@ -17,6 +17,8 @@ link            blocks move while a job trains: bytes per second, mini-batches m
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -185,6 +187,8 @@ PARTS: dict[str, Callable[[Wanted], None]] = {
 def main() -> None:
     """The parts that were asked for, one after another."""
     chosen = _arguments()
+    # Hosts are to be removed however this ends.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     FOLDER.mkdir(parents=True, exist_ok=True)
     if chosen.report:
         write_report(FOLDER)
