@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 from typing import Any
 
@@ -29,8 +31,8 @@ class LinkEvidence:
         ours = [event for event in events if event["table"] == table]
         moves = [event for event in ours if event["kind"] == "reconfigured"]
         epochs = [event for event in ours if event["kind"] == "epoch"][1:]
-        during = [it for it in epochs if it["is_moving"]]
-        quiet = [it for it in epochs if not it["is_moving"]]
+        during = [seconds for epoch in epochs for seconds in _split(epoch)[0]]
+        quiet = [(epoch["after_moves"], _split(epoch)[1]) for epoch in epochs]
         return cls(
             table,
             len(moves),
@@ -38,12 +40,16 @@ class LinkEvidence:
             median(move["plan_s"] for move in moves),
             median(move["moved_bytes"] / move["plan_s"] for move in moves),
             max(move["stall_s"] for move in moves),
-            median(_batches(it for it in quiet if not it["after_moves"])),
-            median(_batches(during)),
-            max(_batches(during)),
-            median(_batches(it for it in quiet if it["after_moves"])),
+            median(s for moves, batches_s in quiet for s in batches_s if not moves),
+            median(during),
+            max(during),
+            median(s for moves, batches_s in quiet for s in batches_s if moves),
         )
 
 
-def _batches(epochs: Iterable[Mapping[str, Any]]) -> Sequence[float]:
-    return [seconds for epoch in epochs for seconds in epoch["batch_s"]]
+def _split(epoch: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Mini-batches that began during the move with which the epoch began, and the others."""
+    batches_s = epoch["batch_s"]
+    begins_s = [0.0, *accumulate(batches_s)]
+    count = bisect_left(begins_s[:-1], epoch["move_s"])
+    return batches_s[:count], batches_s[count:]

@@ -34,6 +34,8 @@ BATCHES = 40
 PULLED_PART = 256
 QUIET_EPOCHS = 1
 MOVES = 4
+ALL_OF_IT = 1e9
+"""More seconds than an epoch has."""
 
 
 class LightTraffic(Application):
@@ -89,27 +91,32 @@ class LightTraffic(Application):
 
 
 class BackAndForth(Recorder):
-    """A move, some quiet epochs, the next move."""
+    """A move from the beginning of an epoch on, some quiet epochs, the next move.
+
+    `move_s` of an epoch: how long it had a move, from its first mini-batch on.
+    """
 
     def __init__(self, table: TableName, out: Path) -> None:
         super().__init__(out, MACHINES)
         self._table = table
-        self._is_moving = False
+        self._move_s = 0.0
         self._quiet = 0
         self._moves = 0
 
     def epoch_done(self, report: EpochReport) -> None:
         """Begin a move after enough quiet epochs."""
-        self.write("epoch", is_moving=self._is_moving, after_moves=self._moves, **asdict(report))
-        if self._is_moving:
+        fields = {"move_s": self._move_s, "after_moves": self._moves}
+        self.write("epoch", **fields, **asdict(report))
+        if self._move_s == ALL_OF_IT:
             return
+        self._move_s = 0.0
         self._quiet += 1
         if self._quiet <= QUIET_EPOCHS:
             return
         if self._moves == MOVES:
             self.job.cancel()
             return
-        self._is_moving = True
+        self._move_s = ALL_OF_IT
         self.job.reconfigure(self._plan)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
@@ -117,7 +124,7 @@ class BackAndForth(Recorder):
         super().reconfigured(report)
         self._moves += 1
         self._quiet = 0
-        self._is_moving = False
+        self._move_s = report.plan_s
 
     def write(self, kind: str, **fields: Any) -> None:
         """With the table that is moved."""

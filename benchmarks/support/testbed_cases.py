@@ -50,7 +50,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "lda": Case(
             "lda",
             "synthetic-corpus:documents=9000,words=1000,topics=50,length=400,seed=1",
-            {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 2250},
+            {"topics": 100, "alpha": 2.0, "beta": 1.0, "batch_size": 2250},
         ),
         # A mini-batch is all the data: one per epoch.
         "lasso": Case(

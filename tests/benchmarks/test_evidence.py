@@ -143,15 +143,16 @@ def test_phases_end_at_marks_and_recoveries_are_marked_too() -> None:
 
 
 def test_the_rate_of_moves_and_the_mini_batches_around_them() -> None:
-    def told(batch_s: list[float], is_moving: bool, after: int) -> dict[str, Any]:
-        return {"kind": "epoch", "is_moving": is_moving, "after_moves": after, "batch_s": batch_s}
+    def told(batch_s: list[float], move_s: float, after: int) -> dict[str, Any]:
+        return {"kind": "epoch", "move_s": move_s, "after_moves": after, "batch_s": batch_s}
 
     move = {"kind": "reconfigured", "moved_bytes": 8e6, "plan_s": 2.0, "stall_s": 0.3}
-    events = [told([9.0], False, 0), told([1.0], False, 0), told([2.0, 5.0], True, 0), move]
-    events += [told([1.5], False, 1)]
+    events = [told([9.0], 0.0, 0), told([1.0], 0.0, 0), told([2.0, 5.0], 1e9, 0)]
+    events += [move, told([4.0, 1.5, 1.7], 2.0, 1)]
     found = LinkEvidence.of([{**event, "table": "data"} for event in events], "data")
     assert (found.bytes_per_s, found.stall_s, found.moves) == (4e6, 0.3, 1)
-    assert (found.before_s, found.during_worst_s, found.after_s) == (1.0, 5.0, 1.5)
+    assert (found.before_s, found.during_s, found.during_worst_s) == (1.0, 4.0, 5.0)
+    assert found.after_s == 1.6
 
 
 def test_a_page_keeps_its_other_sections_and_has_the_evidence_once(tmp_path: Path) -> None:
