@@ -21,7 +21,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,70 +95,72 @@ class Wanted:
 
 def grid(wanted: Wanted) -> None:
     """Epoch time of every (w, s) with w + s = machines, up and down."""
-    machines = wanted.machines
-    up = [(workers, machines - workers) for workers in range(1, machines)]
-    missing = wanted.missing(f"grid-{app}.jsonl" for app in wanted.apps)
-    with wanted.equal_hosts() if missing else nullcontext() as hosts:
-        for out in missing:
-            case = CASES[out.stem.split("-")[1]]
-            _measure(out, partial(run_walk, hosts, case, [*up, *up[-2::-1]], SLOW))
+    up = [(workers, wanted.machines - workers) for workers in range(1, wanted.machines)]
+
+    def measure(hosts: Hosts, out: Path) -> None:
+        run_walk(hosts, CASES[out.stem.split("-")[1]], [*up, *up[-2::-1]], SLOW, out)
+
+    _each(wanted.missing(f"grid-{app}.jsonl" for app in wanted.apps), wanted.equal_hosts, measure)
 
 
 def cruise(wanted: Wanted) -> None:
     """--auto from both ends of the grid."""
     ends = (1, wanted.machines - 1)
-    missing = wanted.missing(f"cruise-{app}-{w}.jsonl" for app in wanted.apps for w in ends)
-    with wanted.equal_hosts() if missing else nullcontext() as hosts:
-        for out in missing:
-            _, app, workers = out.stem.split("-")
-            plan = _piloted(CASES[app], wanted.machines, int(workers))
-            _measure(out, partial(run_piloted, hosts, plan, SLOW))
+    names = [f"cruise-{app}-{workers}.jsonl" for app in wanted.apps for workers in ends]
+
+    def measure(hosts: Hosts, out: Path) -> None:
+        _, app, workers = out.stem.split("-")
+        plan = _piloted(CASES[app], wanted.machines, int(workers))
+        run_piloted(hosts, plan, SLOW, out)
+
+    _each(wanted.missing(names), wanted.equal_hosts, measure)
 
 
 def types(wanted: Wanted) -> None:
     """Even shares in all configurations; then --auto from the best one on equal hosts."""
-    even, best = FOLDER / "types-even.jsonl", FOLDER / "types-auto.jsonl"
-    missing = wanted.missing([even.name, best.name])
-    with wanted.unequal_hosts() if missing else nullcontext() as hosts:
-        for out in missing:
-            stops = [(w, wanted.machines - w) for w in range(1, wanted.machines)]
-            quotas = wanted.unequal_quotas()
-            if out == even:
-                _measure(out, partial(run_walk, hosts, TYPES_CASE, stops, quotas))
-            else:
-                plan = _piloted(TYPES_CASE, wanted.machines, _best_workers(wanted.machines))
-                _measure(out, partial(run_piloted, hosts, plan, quotas))
+    stops = [(workers, wanted.machines - workers) for workers in range(1, wanted.machines)]
+
+    def measure(hosts: Hosts, out: Path) -> None:
+        quotas = wanted.unequal_quotas()
+        if out.stem == "types-even":
+            run_walk(hosts, TYPES_CASE, stops, quotas, out)
+        else:
+            plan = _piloted(TYPES_CASE, wanted.machines, _best_workers(wanted.machines))
+            run_piloted(hosts, plan, quotas, out)
+
+    names = ("types-even.jsonl", "types-auto.jsonl")
+    _each(wanted.missing(names), wanted.unequal_hosts, measure)
 
 
 def opportunistic(wanted: Wanted) -> None:
     """Half of the hosts come when the job is quiet, and go when it is quiet again."""
     half = wanted.machines // 2
     late = [f"m{number}" for number in range(half, wanted.machines)]
-    for out in wanted.missing(["opportunistic.jsonl"]):
-        with wanted.equal_hosts() as hosts:
-            hosts.tell("kill", *late)
-            acts = [
-                Act(f"{half} more hosts", partial(hosts.tell, "start", *late)),
-                Act(f"{half} are reclaimed", partial(hosts.tell, "reclaim", *late, *NOTICE)),
-            ]
-            plan = _piloted(
-                OPPORTUNISTIC_CASE,
-                wanted.machines,
-                half // 2,
-                servers=half // 2,
-                phases=len(acts) + 1,
-                machines_at_first=half,
-                checkpoint_every=5,
-            )
-            _measure(out, partial(run_piloted, hosts, plan, SLOW, acts=acts))
+
+    def measure(hosts: Hosts, out: Path) -> None:
+        hosts.tell("kill", *late)
+        acts = [
+            Act(f"{half} more hosts", partial(hosts.tell, "start", *late)),
+            Act(f"{half} are reclaimed", partial(hosts.tell, "reclaim", *late, *NOTICE)),
+        ]
+        plan = _piloted(
+            OPPORTUNISTIC_CASE,
+            wanted.machines,
+            half // 2,
+            servers=half // 2,
+            phases=len(acts) + 1,
+            machines_at_first=half,
+            checkpoint_every=5,
+        )
+        run_piloted(hosts, plan, SLOW, out, acts)
+
+    _each(wanted.missing(["opportunistic.jsonl"]), wanted.equal_hosts, measure)
 
 
 def link(wanted: Wanted) -> None:
     """Half of an executor's data blocks, then of its model blocks, back and forth."""
-    for out in wanted.missing(["link.jsonl"]):
-        shape = ("--machines", "4", "--cpus", MOVES_CPUS, "--bandwidth", MOVES_BANDWIDTH)
-        with hosts_up(wanted.bed, *shape) as hosts:
-            _measure(out, partial(run_link, hosts))
+    shape = ("--machines", "4", "--cpus", MOVES_CPUS, "--bandwidth", MOVES_BANDWIDTH)
+    _each(wanted.missing(["link.jsonl"]), partial(hosts_up, wanted.bed, *shape), run_link)
 
 
 def _best_workers(machines: int) -> int:
@@ -224,15 +226,28 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _measure(out: Path, measure: Callable[[Path], None]) -> None:
-    """A failure does not keep the next measurement away."""
+def _each(
+    missing: Sequence[Path],
+    up: Callable[[], AbstractContextManager[Hosts]],
+    measure: Callable[[Hosts, Path], None],
+) -> None:
+    """Measure on one testbed; where something failed, the next one gets a new one."""
+    left = list(missing)
+    while left:
+        with up() as hosts:
+            while left and _is_measured(measure, hosts, left.pop(0)):
+                pass
+
+
+def _is_measured(measure: Callable[[Hosts, Path], None], hosts: Hosts, out: Path) -> bool:
     began_s = time.monotonic()
     try:
-        measure(out)
+        measure(hosts, out)
     except CommandFailed as failure:
         print(f"{out.name}: FAILED: {failure}", flush=True)
-    else:
-        print(f"{out.name}: {time.monotonic() - began_s:.0f} s", flush=True)
+        return False
+    print(f"{out.name}: {time.monotonic() - began_s:.0f} s", flush=True)
+    return True
 
 
 if __name__ == "__main__":
