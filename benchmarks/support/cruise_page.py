@@ -53,7 +53,7 @@ def grid_table(grids: Mapping[str, Grid]) -> str:
 def _cell(grid: Grid, shape: Shape) -> str:
     if shape not in grid.visits:
         return ""
-    text = f"{grid.epoch_s(shape):.2f}"
+    text = f"{grid.epoch_s(shape):.3g}"
     return f"**{text}**" if shape == grid.best else text
 
 
@@ -93,15 +93,13 @@ def choice_verdicts(
 def error_table(grids: Mapping[str, Grid]) -> str:
     """How far the cost model is from what was measured, fitted in one configuration."""
     head = ["error of the prediction", "measured in", "predicted", "median", "95th percentile"]
-    rows, everything = [], []
+    rows = []
     for app, grid in grids.items():
-        ends = [min(grid.visits), max(grid.visits)]
-        for start in ends:
-            made = predictions(grid, [start])
-            everything += made
-            errors = ErrorStatistics.of(made)
+        for start in (min(grid.visits), max(grid.visits)):
+            errors = ErrorStatistics.of(predictions(grid, [start]))
             rows.append([app, _shape(start), *_errors(errors)])
-    rows.append(["all", "both ends", *_errors(ErrorStatistics.of(everything))])
+    everything = [it for grid in grids.values() for it in predictions(grid, grid.visits)]
+    rows.append(["all", "each of them", *_errors(ErrorStatistics.of(everything))])
     return table(head, rows)
 
 
