@@ -36,7 +36,9 @@ def _draw_grid(axes: Axes, grid: Grid, chosen: Sequence[Shape]) -> None:
     measured = [grid.epoch_s(shape) for shape in shapes]
     profile, fleet = fitted(grid.visits[shapes[0]])
     model = [predicted_s(profile, fleet, grid.visits[shape][0]) for shape in shapes]
-    axes.plot(workers, model, "--", color=PREDICTED, label=f"predicted at {shapes[0]}")
+    axes.plot(
+        workers, model, "--", color=PREDICTED, label=f"predicted from {workers[0]}+{shapes[0][1]}"
+    )
     for shape, visits in grid.visits.items():
         axes.plot([shape[0]] * len(visits), [v.epoch_s for v in visits], "_", color=QUIET_INK, ms=9)
     axes.plot(workers, measured, "o-", color=MEASURED, ms=4, lw=1, label="measured")

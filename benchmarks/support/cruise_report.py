@@ -120,11 +120,12 @@ def _more_verdicts(evidence: Evidence) -> Iterator[Verdict]:
 def _setting() -> str:
     return f"""## Evidence
 
-`sudo python benchmarks/cruise_testbed.py` on eight hosts of one [testbed](../reference/testbed.md),
-each with {CPUS} CPUs and a link of {BANDWIDTH}: slow enough at COMP that little data, which also
-moves quickly, makes COMP ten times COMM on one worker. Generated data; an epoch has four
-mini-batches (Lasso: one), a model of 0.2 to 0.6 MB. The papers' figures are from 32 machines of a
-cloud and real data: ratios can be compared, seconds cannot."""
+`sudo python benchmarks/cruise_testbed.py`, which takes 40 minutes, on eight hosts of one
+[testbed](../reference/testbed.md), each with {CPUS} CPUs and a link of {BANDWIDTH}: so slow at COMP
+that with little data, which also move quickly, COMP of one worker takes ten times as long as COMM.
+Generated data of 30 to 120 MB, models of 0.2 to 0.6 MB; an epoch has four mini-batches (Lasso: one).
+The papers' figures are from 32 machines of a cloud and real data: ratios can be compared, seconds
+cannot."""
 
 
 def _grid_part(evidence: Evidence) -> list[str]:
@@ -196,8 +197,9 @@ def _machines_part(evidence: Evidence) -> list[str]:
     return [
         """### Hosts that come and go
 
-A job on four hosts; four more come, and are killed later. The paper: with 32 machines instead of 16
-an epoch takes half as long.""",
+A job on four hosts, for which two workers and two servers were chosen; four more come, and are
+reclaimed later with a notice of a minute. The paper: with 32 machines instead of 16 an epoch takes
+half as long.""",
         "![Epoch time while hosts come and go](../_static/cruise-machines.png)",
         machines_table(run, ("four", "eight", "four again")),
     ]
