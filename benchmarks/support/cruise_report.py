@@ -123,9 +123,9 @@ def _setting() -> str:
 `sudo python benchmarks/cruise_testbed.py`, which takes 40 minutes, on eight hosts of one
 [testbed](../reference/testbed.md), each with {CPUS} CPUs and a link of {BANDWIDTH}: so slow at COMP
 that with little data, which also move quickly, COMP of one worker takes ten times as long as COMM.
-Generated data of 30 to 120 MB, models of 0.2 to 0.6 MB; an epoch has four mini-batches (Lasso: one).
-The papers' figures are from 32 machines of a cloud and real data: ratios can be compared, seconds
-cannot."""
+Generated data of 30 to 120 MB, models of 0.2 to 0.6 MB; an epoch has four mini-batches, Lasso's
+has one. The papers' figures are from 32 machines of a cloud and real data: ratios can be compared,
+seconds cannot."""
 
 
 def _grid_part(evidence: Evidence) -> list[str]:
