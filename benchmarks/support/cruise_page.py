@@ -59,7 +59,7 @@ def _cell(grid: Grid, shape: Shape) -> str:
 
 def choice_table(grids: Mapping[str, Grid], runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
     """Where --auto went from each start, and how good that is."""
-    head = ["", "start", "chosen", "best", "above the best", "saved", "the paper reached"]
+    head = ["", "start", "chosen", "best", "above the best", "saved", "paper, of the optimum"]
     rows = []
     for app, by_start in runs.items():
         for start, run in by_start.items():
