@@ -87,12 +87,13 @@ class AutoRun:
         """The part of an epoch's time that was saved."""
         return 1 - self.final_s / self.first_s
 
-    def after(self, number: int) -> float:
-        """The epoch between a change and the next one, in seconds."""
+    def after(self, number: int) -> float | None:
+        """The epoch between a change and the next one, in seconds; None: it never settled."""
         since = self.changes[number].ended + SETTLING_EPOCHS
         later = self.changes[number + 1 :]
         until = later[0].began if later else len(self.epochs)
-        return median_s(self.epochs[since:until] or self.epochs[until - 1 : until])
+        settled = self.epochs[since:until]
+        return median_s(settled) if settled else None
 
     def before(self, time_s: float, count: int = 8) -> float:
         """The median of the last epochs before a moment."""

@@ -59,7 +59,8 @@ def _cell(grid: Grid, shape: Shape) -> str:
 
 def choice_table(grids: Mapping[str, Grid], runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
     """Where --auto went from each start, and how good that is."""
-    head = ["", "start", "chosen", "best", "above the best", "saved", "paper, of the optimum"]
+    head = ["", "start", "chosen", "best", "above the best"]
+    head += ["epoch at the end", "saved", "paper, of the optimum"]
     rows = []
     for app, by_start in runs.items():
         for start, run in by_start.items():
@@ -68,7 +69,7 @@ def choice_table(grids: Mapping[str, Grid], runs: Mapping[str, Mapping[Shape, Au
             rows.append(
                 [
                     *(app, _shape(start), _shape(run.final), _shape(grid.best), above),
-                    *(f"{run.saved:.0%}", PAPER.get(app, "")),
+                    *(f"{run.final_s:.3g} s", f"{run.saved:.0%}", PAPER.get(app, "")),
                 ]
             )
     return table(head, rows)
@@ -114,14 +115,13 @@ def change_table(runs: Mapping[str, Mapping[Shape, AutoRun]]) -> str:
     for app, by_start in runs.items():
         for run in by_start.values():
             for number, change in enumerate(run.changes):
-                predicted_s = change.predicted_s
+                epochs_s = change.predicted_s, run.after(number)
                 rows.append(
                     [
                         *(app, _shape(change.before), _shape(change.after)),
                         *(f"{change.plan_s:.1f} s", bytes_text(change.moved_bytes)),
                         f"{change.stall_s:.2f} s",
-                        "" if predicted_s is None else f"{predicted_s:.2f} s",
-                        f"{run.after(number):.2f} s",
+                        *("" if it is None else f"{it:.2f} s" for it in epochs_s),
                     ]
                 )
     return table(head, rows)
