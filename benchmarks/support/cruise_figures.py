@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from motet.report.palette import INK, JOB_COLOURS, QUIET_INK
 from support.auto_run import AutoRun
-from support.evidence import Grid, Shape, fitted, predicted_s
+from support.evidence import Grid, Model, Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +34,8 @@ def _draw_grid(axes: Axes, grid: Grid, chosen: Sequence[Shape]) -> None:
     shapes = list(grid.visits)
     workers = [shape[0] for shape in shapes]
     measured = [grid.epoch_s(shape) for shape in shapes]
-    profile, fleet = fitted(grid.visits[shapes[0]])
-    model = [predicted_s(profile, fleet, grid.visits[shape][0]) for shape in shapes]
+    fitted = Model.fitted(grid.visits[shapes[0]])
+    model = [fitted.epoch_s(grid.visits[shape][0]) for shape in shapes]
     axes.plot(
         workers, model, "--", color=PREDICTED, label=f"predicted from {workers[0]}+{shapes[0][1]}"
     )

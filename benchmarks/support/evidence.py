@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from motet.cruise.link_queue import queue_of
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, exchange_s
 
 Shape = tuple[int, int]
@@ -21,7 +22,7 @@ class Visit:
     """The settled epochs of one stop of a walk.
 
     Times are medians over the epochs, `comp_s` and `comm_s` means over the workers; `moved_bytes`:
-    pulled and pushed by all workers in an epoch; blocks: on every machine.
+    pulled and pushed by all workers in an epoch, `pushed_bytes`: of them; blocks: on every machine.
     """
 
     shape: Shape
@@ -31,6 +32,7 @@ class Visit:
     comp_s: float
     comm_s: float
     moved_bytes: float
+    pushed_bytes: float
     batches: int
     instances: int
     data_blocks: tuple[int, ...]
@@ -48,6 +50,7 @@ class Visit:
             comp_s=median(epoch["comp_s"] for epoch in epochs),
             comm_s=median(epoch["comm_s"] for epoch in epochs),
             moved_bytes=median(it["bytes_pulled"] + it["bytes_pushed"] for it in epochs),
+            pushed_bytes=median(it["bytes_pushed"] for it in epochs),
             batches=len(last["batch_s"]),
             instances=last["instances"],
             data_blocks=tuple(last["data_blocks"]),
@@ -120,41 +123,58 @@ class Prediction:
         return self.predicted_s / self.measured_s - 1
 
 
+@dataclass(frozen=True)
+class Model:
+    """The cost model as Motet fits it to one configuration; `overhead_s`: per epoch, in any."""
+
+    profile: Profile
+    fleet: Fleet
+    overhead_s: float
+
+    @classmethod
+    def fitted(cls, visits: Sequence[Visit]) -> Model:
+        """Equal machines with the measured COMP, and the measured COMM of who is served last."""
+        one = visits[0]
+        workers, machines = one.shape[0], len(one.data_blocks)
+        profile = Profile(
+            instances=one.instances,
+            batch_size=-(-one.instances // one.batches),
+            exchange_bytes=one.moved_bytes / (one.batches * workers),
+            data_blocks=sum(one.data_blocks),
+            model_blocks=sum(one.model_blocks),
+        )
+        comp_s = fmean(visit.comp_s for visit in visits)
+        comm_s = fmean(visit.comm_s for visit in visits) / one.batches
+        measured_s = fmean(visit.epoch_s for visit in visits)
+        unit = Fleet.uniform(machines, comp_s * workers / one.instances, 1.0)
+        placed = Configuration(one.data_blocks, one.model_blocks)
+        is_worker = np.array(one.data_blocks) > 0
+        link_bytes = float(exchange_s(profile, unit, placed)[is_worker].mean())
+        sharing = link_bytes / profile.exchange_bytes
+        most_comp_s = comp_s * max(one.data_blocks) * workers / profile.data_blocks
+        beyond_s = (measured_s - most_comp_s) / one.batches
+        queue = queue_of(workers, sharing, one.pushed_bytes / one.moved_bytes, comm_s, beyond_s)
+        bandwidth = link_bytes / (comm_s * queue.factor - queue.latency_s)
+        fleet = replace(unit, bandwidth_bytes_per_s=((bandwidth,),))
+        return cls(profile, fleet, max(measured_s - epoch_s(profile, fleet, placed), 0.0))
+
+    def epoch_s(self, visit: Visit) -> float:
+        """The epoch with a visit's blocks."""
+        placed = Configuration(visit.data_blocks, visit.model_blocks)
+        return epoch_s(self.profile, self.fleet, placed) + self.overhead_s
+
+
 def predictions(grid: Grid, starts: Iterable[Shape]) -> list[Prediction]:
     """The cost model, fitted at each start, about all other configurations."""
     made = []
     for start in starts:
-        profile, fleet = fitted(grid.visits[start])
+        model = Model.fitted(grid.visits[start])
         made += [
-            Prediction(start, shape, predicted_s(profile, fleet, visits[0]), grid.epoch_s(shape))
+            Prediction(start, shape, model.epoch_s(visits[0]), grid.epoch_s(shape))
             for shape, visits in grid.visits.items()
             if shape != start
         ]
     return made
-
-
-def fitted(visits: Sequence[Visit]) -> tuple[Profile, Fleet]:
-    """Profile and equal machines for which the cost model gives the measured COMP and COMM."""
-    one = visits[0]
-    workers, machines = one.shape[0], len(one.data_blocks)
-    profile = Profile(
-        instances=one.instances,
-        batch_size=-(-one.instances // one.batches),
-        exchange_bytes=one.moved_bytes / (one.batches * workers),
-        data_blocks=sum(one.data_blocks),
-        model_blocks=sum(one.model_blocks),
-    )
-    comp_s = fmean(visit.comp_s for visit in visits) * workers / one.instances
-    comm_s = fmean(visit.comm_s for visit in visits) / one.batches
-    unit = Fleet.uniform(machines, comp_s, 1.0)
-    placed = Configuration(one.data_blocks, one.model_blocks)
-    crossing = exchange_s(profile, unit, placed)[np.array(one.data_blocks) > 0]
-    return profile, replace(unit, bandwidth_bytes_per_s=((float(crossing.mean()) / comm_s,),))
-
-
-def predicted_s(profile: Profile, fleet: Fleet, visit: Visit) -> float:
-    """The epoch with a visit's blocks."""
-    return epoch_s(profile, fleet, Configuration(visit.data_blocks, visit.model_blocks))
 
 
 @dataclass(frozen=True)

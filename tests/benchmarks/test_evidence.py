@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from motet.estimate.epoch_cost import Configuration, Fleet, Profile, exchange_s
+from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, exchange_s
 from support.auto_run import AutoRun
 from support.cruise_page import BEGIN, NEXT_HEADING, phases_s, put_into
 from support.evidence import (
     ErrorStatistics,
     Grid,
+    Model,
     Prediction,
     Visit,
-    fitted,
-    predicted_s,
     predictions,
     visits_of,
 )
@@ -35,7 +34,7 @@ def dealt(blocks: int, places: range) -> tuple[int, ...]:
 
 
 def as_modelled(workers: int) -> Visit:
-    """A visit that took exactly what the cost model says."""
+    """A visit that took exactly what the cost model says, of a job that only pulls."""
     data, model = dealt(96, range(workers)), dealt(16, range(workers, MACHINES))
     exchange = exchange_s(PROFILE, FLEET, Configuration(data, model))[0]
     visit = Visit(
@@ -46,12 +45,13 @@ def as_modelled(workers: int) -> Visit:
         comp_s=4_000 * 1e-3 / workers,
         comm_s=4 * float(exchange),
         moved_bytes=4 * workers * 2e6,
+        pushed_bytes=0.0,
         batches=4,
         instances=4_000,
         data_blocks=data,
         model_blocks=model,
     )
-    return replace(visit, epoch_s=predicted_s(PROFILE, FLEET, visit))
+    return replace(visit, epoch_s=epoch_s(PROFILE, FLEET, Configuration(data, model)))
 
 
 def epoch(stop: int, wall_s: float, *, is_settled: bool = True, workers: int = 2) -> dict[str, Any]:
@@ -91,9 +91,8 @@ def test_where_the_cost_model_holds_any_configuration_predicts_all_others(start:
 
 
 def test_what_is_fitted_gives_what_was_measured_back() -> None:
-    visit = replace(as_modelled(6), comp_s=2.0, comm_s=1.5)
-    profile, fleet = fitted([visit])
-    assert predicted_s(profile, fleet, visit) == pytest.approx(3.5)
+    visit = replace(as_modelled(6), comp_s=2.0, comm_s=1.5, epoch_s=3.75)
+    assert Model.fitted([visit]).epoch_s(visit) == pytest.approx(3.75)
 
 
 def test_errors_count_without_their_sign() -> None:

@@ -30,9 +30,9 @@ def test_mini_batches_are_told_apart_also_across_epochs_and_waiting_is_no_commun
         add_batch(log, comp_us, wait_us, instances)
         keeper.add(log)
     assert BatchCost.decoded(keeper.take()) == (
-        BatchCost(10e-6, 150e-6, 160e-6, 3, 12),
-        BatchCost(20e-6, 150e-6, 177e-6, 4, 12),
-        BatchCost(5e-6, 150e-6, 155e-6, 0, 12),
+        BatchCost(10e-6, 150e-6, 160e-6, 3, 8, 4),
+        BatchCost(20e-6, 150e-6, 177e-6, 4, 8, 4),
+        BatchCost(5e-6, 150e-6, 155e-6, 0, 8, 4),
     )
     assert len(keeper.take()) == 0
 
@@ -52,4 +52,7 @@ def test_every_worker_s_costs_reach_the_observer() -> None:
     assert sorted(listener.heard) == [0, 1]
     for costs in listener.heard.values():
         assert all(9 <= cost.instances <= 11 for cost in costs)
-        assert all(cost.batch_s >= cost.comp_s > 0 and cost.moved_bytes > 0 for cost in costs)
+        assert all(
+            cost.batch_s >= cost.comp_s > 0 and cost.pulled_bytes > 0 and cost.pushed_bytes > 0
+            for cost in costs
+        )

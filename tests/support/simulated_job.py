@@ -124,6 +124,7 @@ class SimulatedJob:
                     slowest_s * batch,
                     instances,
                     self.profile.exchange_bytes * part,
+                    0.0,
                 )
             )
 

@@ -43,7 +43,8 @@ class BatchMeasurement:
     exchange_s: float
     batch_s: float
     instances: int
-    moved_bytes: float
+    pulled_bytes: float
+    pushed_bytes: float
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,9 @@ class Autopilot:
             per_instance_s if per_instance_s > 0 else np.nan,
             measured.exchange_s,
             measured.batch_s,
-            measured.moved_bytes,
+            measured.pulled_bytes,
+            measured.pushed_bytes,
+            measured.comp_s,
         )
 
     def decide(self, machines: Sequence[Machine], holdings: Sequence[Holding]) -> Decision:

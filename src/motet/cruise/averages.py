@@ -43,7 +43,9 @@ class _Sample(NamedTuple):
     comp_s_per_instance: float
     exchange_s: float
     batch_s: float
-    moved_bytes: float
+    pulled_bytes: float
+    pushed_bytes: float
+    comp_s: float
 
 
 class MovingAverages:
@@ -71,17 +73,20 @@ class MovingAverages:
         comp_s_per_instance: float,
         exchange_s: float,
         batch_s: float = math.nan,
-        moved_bytes: float = math.nan,
+        pulled_bytes: float = math.nan,
+        pushed_bytes: float = math.nan,
+        comp_s: float = math.nan,
     ) -> None:
         """A worker finished a mini-batch; `exchange_s`: PULL and PUSH, `batch_s`: all of it.
 
-        COMP is NaN where it had no instances. Strangers are ignored.
+        COMP per instance is NaN where it had no instances. Strangers are ignored.
         """
         if worker not in self._seen:
             return
         self._seen[worker] += 1
         if self._seen[worker] > self._skipped:
-            sample = _Sample(comp_s_per_instance, exchange_s, batch_s, moved_bytes)
+            moved = pulled_bytes, pushed_bytes
+            sample = _Sample(comp_s_per_instance, exchange_s, batch_s, *moved, comp_s)
             self._samples[worker].append(sample)
 
     def forget_what_was_otherwise(self) -> None:
@@ -114,9 +119,22 @@ class MovingAverages:
         """A whole mini-batch, waiting for others included, by worker."""
         return self._of(2)
 
+    def batch_comp_s(self) -> dict[str, Average]:
+        """COMP of a mini-batch, by worker."""
+        return self._of(5)
+
+    def pulled_bytes(self) -> dict[str, float]:
+        """What a mini-batch pulls, by worker."""
+        return {name: average.mean_s for name, average in self._of(3).items()}
+
+    def pushed_bytes(self) -> dict[str, float]:
+        """What a mini-batch pushes, by worker."""
+        return {name: average.mean_s for name, average in self._of(4).items()}
+
     def moved_bytes(self) -> dict[str, float]:
         """What a mini-batch pulls and pushes, by worker."""
-        return {name: average.mean_s for name, average in self._of(3).items()}
+        pushed = self.pushed_bytes()
+        return {name: bytes + pushed[name] for name, bytes in self.pulled_bytes().items()}
 
     def _of(self, quantity: int) -> dict[str, Average]:
         known = {name: _known(samples, quantity) for name, samples in self._samples.items()}
@@ -164,24 +182,36 @@ class Calibrated:
         return float(wrong_s / (comp_s[slowest] + comm_s[slowest]))
 
 
+@dataclass(frozen=True)
+class Queue:
+    """What waiting for a server's link does to a mini-batch.
+
+    `factor`: by which the exchange that a mini-batch waits for, that of the worker who is served
+    last, is longer than the mean worker's. `latency_s`: the part of it that depends neither on
+    bandwidths nor on who else is served.
+    """
+
+    factor: float = 1.0
+    latency_s: float = 0.0
+
+
 def calibrated(
     profile: Profile,
     nominal: Fleet,
     configuration: Configuration,
     type_of: Mapping[str, int],
     averages: MovingAverages,
-    latency_s: float = 0.0,
+    queue: Queue = Queue(),
 ) -> Calibrated:
     """The fleet whose model agrees with what was measured under `configuration`.
 
     A type's COMP is its workers' mean. Its bandwidths keep their proportions and are scaled so that
     the exchange takes what it took. A type without workers is corrected like the others on average.
-    `type_of`: of every worker's machine; `latency_s`: the part of an exchange that has nothing to
-    do with bandwidths.
+    `type_of`: of every worker's machine.
     """
     comp, comp_error = _by_type(averages.comp_s(), type_of, len(nominal.types))
     exchange, exchange_error = _by_type(averages.exchange_s(), type_of, len(nominal.types))
-    exchange = exchange - latency_s
+    exchange = exchange * queue.factor - queue.latency_s
     predicted_s = _mean_exchange_s(profile, nominal, configuration)
     slower = _filled(comp / nominal.comp_s)
     # Where nothing crosses a link, nothing was learned about it.

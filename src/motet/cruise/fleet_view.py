@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.cruise.averages import Average, Calibrated, MovingAverages, calibrated
+from motet.cruise.averages import Average, Calibrated, MovingAverages, Queue, calibrated
+from motet.cruise.link_queue import measured_queue
 from motet.cruise.machine_types import Alike, Machine, types_of
 from motet.cruise.plan import Holding
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
@@ -16,6 +17,8 @@ from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile
 _OTHER_LINK = 1.5
 _DIFFERENT = 1.3
 """So many times the bytes on the busiest link tell bandwidth and latency apart."""
+_MOST_LATENCY = 0.8
+"""Of the shortest exchange: more would be trusting few points too far."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ class Memory:
 
         What exchanges take beside the bytes that they move is in neither.
         """
-        latency_s = self._latency_s(view, profile, averages)
-        found = calibrated(profile, view.fleet, view.current, view.type_of, averages, latency_s)
+        queue = self._queue(view, profile, averages)
+        found = calibrated(profile, view.fleet, view.current, view.type_of, averages, queue)
         working = averages.comp_s()
         bandwidths = _by_kind(view, found.fleet.bandwidths.mean(axis=1), working)
         rows = tuple((bandwidth,) * len(view.types) for bandwidth in bandwidths)
@@ -97,25 +100,23 @@ class Memory:
         """What they took is no longer true."""
         self._exchanges.clear()
 
-    def _latency_s(self, view: FleetView, profile: Profile, averages: MovingAverages) -> float:
-        """Where a line through what exchanges took under several configurations begins.
-
-        Over the bytes on the busiest link. Known for machines of one kind that were configured in
-        two ways that differ in it.
-        """
-        if len({alike.kind for alike in view.types}) > 1:
-            return 0.0
+    def _queue(self, view: FleetView, profile: Profile, averages: MovingAverages) -> Queue:
+        """See `measured_queue`; the latency, once it is known from several configurations."""
         equal = Fleet(view.fleet.types, ((1.0,) * len(view.types),) * len(view.types))
         is_worker = np.array(view.current.data_blocks) > 0
         link_bytes = float(exchange_s(profile, equal, view.current)[is_worker].mean())
-        took_s = float(np.mean(list(means_of(averages.exchange_s()).values())))
+        queue = measured_queue(averages, link_bytes)
+        took_s = queue.factor * float(np.mean(list(means_of(averages.exchange_s()).values())))
         self._exchanges[round(link_bytes)] = took_s
         sizes, times_s = np.array([*self._exchanges]), np.array([*self._exchanges.values()])
-        if sizes.max() < _DIFFERENT * sizes.min():
-            return 0.0
+        is_one_kind = len({alike.kind for alike in view.types}) == 1
+        if not is_one_kind or sizes.max() < _DIFFERENT * sizes.min():
+            return queue
+        # A line through what exchanges took, over the bytes on the busiest link.
         slope, start_s = np.polyfit(sizes, times_s, 1)
-        # More than half of the shortest exchange would be trusting two points too far.
-        return float(np.clip(start_s, 0.0, times_s.min() / 2)) if slope > 0 else 0.0
+        if slope <= 0:
+            return queue
+        return replace(queue, latency_s=float(np.clip(start_s, 0.0, _MOST_LATENCY * times_s.min())))
 
 
 def _by_kind(

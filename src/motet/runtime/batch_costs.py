@@ -13,6 +13,7 @@ from motet.runtime.subtask import Kind, SubtaskLog
 Floats = NDArray[np.float64]
 
 _MOST_KEPT = 256
+_NUMBERS = 6
 
 
 @dataclass(frozen=True)
@@ -20,22 +21,23 @@ class BatchCost:
     """One mini-batch of one worker, in seconds and bytes.
 
     `comm_s`: PULL and PUSH without waiting for others; `batch_s`: all of it, waiting included;
-    `instances`: this worker's; `moved_bytes`: pulled and pushed.
+    `instances`: this worker's.
     """
 
     comp_s: float
     comm_s: float
     batch_s: float
     instances: int
-    moved_bytes: int
+    pulled_bytes: int
+    pushed_bytes: int
 
     @classmethod
     def decoded(cls, values: Floats) -> tuple[Self, ...]:
         """From what `CostKeeper.take` returned, the oldest first."""
-        rows = values.reshape(-1, 5).tolist()
+        rows = values.reshape(-1, _NUMBERS).tolist()
         return tuple(
-            cls(comp_us / 1e6, comm_us / 1e6, batch_us / 1e6, int(instances), int(moved_bytes))
-            for comp_us, comm_us, batch_us, instances, moved_bytes in rows
+            cls(comp_us / 1e6, comm_us / 1e6, batch_us / 1e6, *map(int, counts))
+            for comp_us, comm_us, batch_us, *counts in rows
         )
 
 
@@ -44,17 +46,17 @@ class CostKeeper:
 
     def __init__(self) -> None:
         self._log: SubtaskLog | None = None
-        self._before = np.zeros(4)
+        self._before = np.zeros(_NUMBERS - 1)
         self._kept: list[Floats] = []
 
     def add(self, log: SubtaskLog) -> None:
         """A mini-batch has just been added to this log."""
         if log is not self._log:
-            self._log, self._before = log, np.zeros(4)
+            self._log, self._before = log, np.zeros(_NUMBERS - 1)
         sums = _sums(log)
-        comp_us, comm_us, instances, moved = sums - self._before
+        comp_us, comm_us, *counts = (sums - self._before).tolist()
         self._before = sums
-        self._kept.append(np.array([comp_us, comm_us, log.batch_us[-1], instances, moved]))
+        self._kept.append(np.array([comp_us, comm_us, log.batch_us[-1], *counts]))
         del self._kept[:-_MOST_KEPT]
 
     def take(self) -> Floats:
@@ -70,7 +72,8 @@ def _sums(log: SubtaskLog) -> Floats:
             busy[Kind.COMP],
             busy[Kind.PULL] + busy[Kind.PUSH],
             log.instances,
-            moved[Kind.PULL] + moved[Kind.PUSH],
+            moved[Kind.PULL],
+            moved[Kind.PUSH],
         ],
         dtype=np.float64,
     )

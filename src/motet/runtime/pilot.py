@@ -190,7 +190,8 @@ class Pilot(TrainObserver):
                     cost.comm_s,
                     cost.batch_s,
                     cost.instances,
-                    cost.moved_bytes,
+                    cost.pulled_bytes,
+                    cost.pushed_bytes,
                 )
             )
 
