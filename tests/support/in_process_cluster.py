@@ -53,7 +53,9 @@ class InProcessExecutor:
     def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
         self._check()
         self._on_end = on_end
-        self._thread = threading.Thread(target=self._run, args=(on_end,))
+        self._thread = threading.Thread(
+            target=self._run, args=(on_end,), name=f"executor-{self.number}"
+        )
         self._thread.start()
 
     def abort(self) -> None:

@@ -119,11 +119,11 @@ class Accumulator:
             else:
                 np.add(self._sum, delta, out=self._sum)
             self._is_zero = False
-        self._statistics = _added(self._statistics, contribution.statistics)
+        self._statistics = added(self._statistics, contribution.statistics)
         self._next += 1
 
 
-def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+def added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
     """Element by element; a worker without instances in the mini-batch reports nothing."""
     if not one or not other:
         return one or other

@@ -21,7 +21,7 @@ class Assignment:
     """An executor's part of one generation of a job.
 
     A generation ends when an executor is lost; its messages are refused in the next one.
-    An executor that `sync.workers` names begins as a worker.
+    An executor that `sync.workers` names begins as a worker. `helps`: idle workers help late ones.
     """
 
     generation: int
@@ -32,6 +32,7 @@ class Assignment:
     ownership: Ownership
     endpoints: Mapping[int, Endpoint]
     first_epoch: int
+    helps: bool = False
 
     @property
     def first_clock(self) -> int:

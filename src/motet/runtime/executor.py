@@ -16,6 +16,7 @@ from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.blame import described
 from motet.runtime.block_mover import BlockMove
 from motet.runtime.block_transfer import BlockTransfer
+from motet.runtime.helper import answer_question
 from motet.runtime.messages import (
     Kind,
     Status,
@@ -205,6 +206,16 @@ def _set_workers(tenure: Tenure, head: dict[str, Any], request: Request) -> None
     request.reply(Status.OK)
 
 
+def _ask_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+    answer_question(tenure.handout, head, request)
+
+
+def _return_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+    state = decode_rows(head["arrays"], request.payload)
+    tenure.handout.take_back(head["clock"], head["low"], state)
+    request.reply(Status.OK)
+
+
 def _dismiss(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     del head
     request.reply(Status.OK)
@@ -224,4 +235,6 @@ _CONTROLS: dict[int, Control] = {
     Kind.CHANGE_WORK: _change_work,
     Kind.SET_WORKERS: _set_workers,
     Kind.DISMISS: _dismiss,
+    Kind.ASK_WORK: _ask_work,
+    Kind.RETURN_STATE: _return_state,
 }

@@ -57,6 +57,7 @@ class JobPlan:
     schedule: Schedule
     table: TableSpec
     sync: Synchronisation
+    helps: bool = False
 
     @property
     def first_layout(self) -> Layout:
@@ -241,6 +242,7 @@ class Generation:
             ownership=layout.model,
             endpoints={**self._endpoints, CONTROLLER: self._controller},
             first_epoch=first_epoch,
+            helps=plan.helps,
         )
 
     def _send_data(self, rows: Rows) -> None:

@@ -325,6 +325,7 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
         schedule=schedule,
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
         sync=Synchronisation(options.consistency, options.staleness, roles.workers),
+        helps=options.stragglers == "help",
     )
 
 

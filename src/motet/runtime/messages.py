@@ -47,6 +47,8 @@ class Kind(IntEnum):
     DISMISS = 38
     SETTLE = 39
     PREPARE_WORK = 40
+    ASK_WORK = 41
+    RETURN_STATE = 42
 
 
 class Status(IntEnum):

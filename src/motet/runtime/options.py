@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from motet.runtime.machine import Machine
 
 Consistency = Literal["bsp", "ssp", "async"]
+Stragglers = Literal["ignore", "help"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class TrainOptions:
 
     `workers` and `servers` are counts of machines in that role; with `workers + servers > machines`
     some machines host both. `spent_s`: seconds that the run took before this job, in start-up and
-    up to the checkpoint that it resumes; they count in `TrainResult.wall_s`.
+    up to the checkpoint that it resumes; they count in `TrainResult.wall_s`. `stragglers`: with
+    "help" idle workers compute instances of late ones (BSP only); sums are then added in an order
+    that depends on who was late.
     """
 
     machines: int
@@ -76,6 +79,7 @@ class TrainOptions:
     max_recoveries: int = 5
     port: int = 0
     spent_s: float = 0.0
+    stragglers: Stragglers = "ignore"
 
     def __post_init__(self) -> None:
         for role, count in (("workers", self.workers), ("servers", self.servers)):
@@ -84,6 +88,11 @@ class TrainOptions:
                     f"{role}={count}: must be between 1 and machines={self.machines}; "
                     f"lower --{role} or raise --machines"
                 )
+        if self.stragglers == "help" and self.consistency != "bsp":
+            raise BadInput(
+                f"stragglers=help with consistency={self.consistency}: only under bsp do workers "
+                "wait for late ones; leave one of them out"
+            )
         if self.epochs < 1:
             raise BadInput(f"epochs={self.epochs}: must be at least 1")
         if self.worker_batch_size is not None and self.worker_batch_size < 1:

@@ -5,7 +5,7 @@ A plan is a DAG: independent operations run at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -202,21 +202,28 @@ def _table(name: str) -> TableName:
 
 
 def _evening_moves(layout: Layout, table: TableName, wanted: Sequence[int]) -> list[Move]:
-    """From those who have too many blocks to those who have too few."""
     owned = layout.owners(table)
     count = len(owned.owners)
     shares = {e: count // len(wanted) for e in wanted}
-    held = {e: owned.blocks_of(e) for e in {*wanted, *owned.owners.tolist()}}
     # What is left over stays with those who have most already.
-    for executor in sorted(wanted, key=lambda e: (-len(held[e]), e))[: count % len(wanted)]:
+    for executor in sorted(wanted, key=lambda e: (-len(owned.blocks_of(e)), e))[
+        : count % len(wanted)
+    ]:
         shares[executor] += 1
+    return share_moves(layout, table, shares)
+
+
+def share_moves(layout: Layout, table: TableName, shares: Mapping[int, int]) -> list[Move]:
+    """From those who have more blocks than their share to those who have fewer."""
+    owned = layout.owners(table)
+    held = {e: owned.blocks_of(e) for e in {*shares, *owned.owners.tolist()}}
     spare = [
         (executor, block)
         for executor, blocks in sorted(held.items())
         for block in blocks[shares.get(executor, 0) :]
     ]
     by_pair: dict[tuple[int, int], list[int]] = {}
-    for executor in wanted:
+    for executor in shares:
         for source, block in spare[: max(shares[executor] - len(held[executor]), 0)]:
             by_pair.setdefault((source, executor), []).append(block)
         del spare[: max(shares[executor] - len(held[executor]), 0)]

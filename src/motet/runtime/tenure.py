@@ -9,6 +9,7 @@ from motet.runtime.assignment import Assignment
 from motet.runtime.block_mover import BlockMove, move_blocks
 from motet.runtime.data_blocks import DataBlocks, Sender
 from motet.runtime.errands import Errands
+from motet.runtime.handout import Handout
 from motet.runtime.ownership import Ownership
 from motet.runtime.peers import ExecutorPeers
 from motet.runtime.shard import Shard
@@ -38,6 +39,7 @@ class Tenure:
             Sender(assignment.generation, self.carriers),
         )
         self.turnstile = Turnstile(assignment.first_clock)
+        self.handout = Handout()
         self.is_worker = executor in assignment.sync.workers
         self.shard = Shard(
             assignment.table,
@@ -93,6 +95,7 @@ class Tenure:
         """Wake everything that waits; safe to call again."""
         self.ended.set()
         self.turnstile.end()
+        self.handout.end()
         self.data.end()
         self.peers.close()
         self.carriers.close()

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from motet.runtime.accumulator import Place
 from motet.runtime.assignment import CONTROLLER
 from motet.runtime.batch_costs import CostKeeper
+from motet.runtime.helper import Helper
 from motet.runtime.messages import Kind, decode_json, encode_json
 from motet.runtime.remote_model import RemoteModel
 from motet.runtime.subtask import Kind as SubtaskKind
 from motet.runtime.subtask import SubtaskLog, monotonic_us
 from motet.runtime.table_client import StaleGeneration
+from motet.runtime.teamwork import Teamwork
 from motet.runtime.tenure import Tenure
 from motet.runtime.turnstile import WorkChange
 from motet.runtime.worker import Share, Worker
@@ -44,6 +46,7 @@ class Trainer:
         is_first = tenure.executor in workers
         place = _place(tenure.executor, workers) if is_first else Place(0, 1)
         self._model = RemoteModel(tenure.client, tenure.executor, place, first_clock)
+        self._workers = workers
         self._reporter = _Reporter(tenure, self._model)
         self._worker = Worker(
             assignment.app,
@@ -52,6 +55,7 @@ class Trainer:
             self._model,
             monotonic_us,
             self._reporter.batch_done,
+            self._teamwork().run_batch if assignment.helps else None,
         )
 
     def run(self) -> bool:
@@ -68,6 +72,15 @@ class Trainer:
         except Relieved:
             return False
 
+    def _teamwork(self) -> Teamwork:
+        tenure = self._tenure
+        helper = Helper(
+            tenure.number, tenure.executor, tenure.assignment.app, tenure.peers, self._model
+        )
+        return Teamwork(
+            tenure.assignment.app, self._model, tenure.handout, helper, lambda: self._workers
+        )
+
     def _share_at(self, clock: int) -> Share:
         change = self._tenure.turnstile.enter(clock)
         if change is not None:
@@ -81,6 +94,7 @@ class Trainer:
         if tenure.data.change(change):
             self._model.forget_batches()
         tenure.is_worker = tenure.executor in change.workers
+        self._workers = change.workers
         if tenure.is_worker:
             self._model.place = _place(tenure.executor, change.workers)
         tenure.changed(change.number, {"stall_us": monotonic_us() - began_us})

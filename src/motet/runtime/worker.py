@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,7 @@ class Share:
         bounds = np.searchsorted(batches[order], np.arange(schedule.batch_count + 1))
         self._bounds = [int(bound) for bound in bounds]
         self._batches: dict[int, Batch] = {}
+        self._pieces: dict[tuple[int, int, int], Batch] = {}
 
     def batch(self, number: int) -> Batch:
         """This worker's part of a mini-batch; made once."""
@@ -80,6 +81,20 @@ class Share:
             rows = self.rows.slice(low, high)
             self._batches[number] = self._app.make_batch(rows) if high > low else _empty(rows)
         return self._batches[number]
+
+    def sizes(self, number: int) -> list[int]:
+        """Instances of each data block in a mini-batch; so they follow each other there."""
+        low, high = self._bounds[number], self._bounds[number + 1]
+        ends = [np.searchsorted(self._where(one), (low, high)) for one in self.block_numbers]
+        return [int(end - start) for start, end in ends if end > start]
+
+    def piece(self, number: int, low: int, high: int) -> Batch:
+        """Instances low..high-1 of this worker's part of a mini-batch; made once."""
+        key = number, low, high
+        if key not in self._pieces:
+            start = self._bounds[number]
+            self._pieces[key] = self._app.make_batch(self.rows.slice(start + low, start + high))
+        return self._pieces[key]
 
     def blocks(
         self, numbers: Iterable[int], columns: Iterable[str] | None = None
@@ -99,6 +114,30 @@ class Share:
         return self._places[low:high]
 
 
+RunBatch: TypeAlias = Callable[[Share, int, Step, SubtaskLog], None]
+
+
+class Alone:
+    """Runs a mini-batch without anybody's help."""
+
+    def __init__(self, app: Application, model: ModelPort, now_us: Clock) -> None:
+        self._app = app
+        self._model = model
+        self._now_us = now_us
+
+    def run_batch(self, share: Share, number: int, step: Step, log: SubtaskLog) -> None:
+        """PULL, COMP, PUSH of the worker's part of mini-batch `number`."""
+        batch = share.batch(number)
+        model, pulled = self._model.pull(batch, step)
+        log.add(pulled.subtask(Kind.PULL, step.clock))
+        start_us = self._now_us()
+        update = self._app.compute(batch, model, step) if len(batch.rows) else None
+        log.add(Subtask(Kind.COMP, step.clock, start_us, self._now_us()))
+        log.instances += len(batch.rows)
+        pushed = self._model.push(batch, update, step)
+        log.add(pushed.subtask(Kind.PUSH, step.clock))
+
+
 class Worker:
     """Runs the mini-batches of one job's share of the data."""
 
@@ -110,10 +149,12 @@ class Worker:
         model: ModelPort,
         now_us: Clock,
         on_batch: Callable[[int, int, SubtaskLog], None] | None = None,
+        run_batch: RunBatch | None = None,
     ) -> None:
         """`share_at`: asked before each mini-batch, by its clock, what there is to compute.
 
-        `on_batch` hears the epoch, the mini-batch that is done, and the epoch's log so far.
+        `on_batch` hears the epoch, the mini-batch that is done, and the epoch's log so far;
+        `run_batch` runs one (by default `Alone`).
         """
         self._app = app
         self._schedule = schedule
@@ -121,6 +162,7 @@ class Worker:
         self._model = model
         self._now_us = now_us
         self._on_batch = on_batch
+        self._run_batch = run_batch or Alone(app, model, now_us).run_batch
 
     def run_epoch(self, epoch: int, first: int = 0) -> SubtaskLog:
         """Train one epoch from mini-batch `first` on; the times and bytes of its subtasks."""
@@ -129,7 +171,7 @@ class Worker:
             began = self._now_us()
             step = self._step(epoch, position, number)
             share = self._share_at(step.clock)
-            self._run_batch(share.batch(int(number)), step, log)
+            self._run_batch(share, int(number), step, log)
             log.batch_us.append(self._now_us() - began)
             if self._on_batch is not None:
                 self._on_batch(epoch, position, log)
@@ -140,16 +182,6 @@ class Worker:
         if not len(share.rows):
             return np.empty(0)
         return self._app.evaluate(share.rows, self._model.pull_all())
-
-    def _run_batch(self, batch: Batch, step: Step, log: SubtaskLog) -> None:
-        model, pulled = self._model.pull(batch, step)
-        log.add(pulled.subtask(Kind.PULL, step.clock))
-        start_us = self._now_us()
-        update = self._app.compute(batch, model, step) if len(batch.rows) else None
-        log.add(Subtask(Kind.COMP, step.clock, start_us, self._now_us()))
-        log.instances += len(batch.rows)
-        pushed = self._model.push(batch, update, step)
-        log.add(pushed.subtask(Kind.PUSH, step.clock))
 
     def _step(self, epoch: int, position: int, number: int) -> Step:
         schedule = self._schedule

@@ -125,6 +125,14 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     is_flag=True,
     help="Find the best numbers of workers and servers while training, from any start.",
 )
+@training_option(
+    "--stragglers",
+    type=click.Choice(["ignore", "help"]),
+    default="ignore",
+    show_default=True,
+    help="help: idle workers compute for late ones, and who stays slow gets less data. The model "
+    "is then the same up to rounding (LDA: exactly), not to the bit.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",

@@ -34,6 +34,7 @@ from motet.report.run_files import RunFolder
 from motet.report.run_record import RunRecord
 from motet.report.train_document import TrainDocument
 from motet.report.train_summary import train_summary
+from motet.runtime.balancer import Balancer
 from motet.runtime.flight import Flight
 from motet.runtime.job import Job
 from motet.runtime.options import ReconfigurationReport, TrainResult
@@ -120,6 +121,8 @@ def _train(
             options = start.on(cluster, options, training.most_workers)
         options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
         job = Job(training.app, training.rows, options, cluster, progress, training.timetable)
+        if flags.balances:
+            job.listen(Balancer(job))
         result, flight = _drive(job, progress) if flags.auto else (job.run(), None)
     missed = len(training.timetable) - len(result.reconfigurations)
     if missed > 0 and not flags.auto:

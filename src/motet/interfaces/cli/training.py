@@ -26,7 +26,7 @@ from motet.report.run_files import RunFolder
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.fingerprint import fingerprint
 from motet.runtime.job import plan_job
-from motet.runtime.options import StopRule, TrainOptions, TrainResult
+from motet.runtime.options import StopRule, Stragglers, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Timed
 from motet.runtime.rows import Rows
 
@@ -57,12 +57,18 @@ class TrainFlags:
     checkpoint_every: int | None = None
     reconfigure: Path | None = None
     auto: bool = False
+    stragglers: Stragglers = "ignore"
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
     as_json: bool = False
     quiet: bool = False
     verbose: bool = False
+
+    @property
+    def balances(self) -> bool:
+        """Whether nobody else says who computes what."""
+        return self.stragglers == "help" and not self.auto and self.reconfigure is None
 
     @property
     def auto_start(self) -> AutoStart:
@@ -156,6 +162,7 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         checkpoint_dir=None if folder is None else folder.checkpoint_folder,
         resume=flags.resume,
         port=flags.port,
+        stragglers=flags.stragglers,
     )
 
 

@@ -1,0 +1,203 @@
+"""What a late worker has to give to idle ones in its present mini-batch.
+
+Idle workers ask on the threads that serve requests; the worker's own thread takes its units here,
+too. A part is divided only while others keep asking: until then it is computed as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+
+from motet.runtime.division import Division, Leave
+from motet.runtime.rows import Rows
+from motet.runtime.subtask import Clock, monotonic_us
+from motet.runtime.table_client import StaleGeneration
+
+_LATE_SHARE = 0.2
+_OVERDUE = 1.5
+_LEAST_US = 2_000
+_PATIENCE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A worker's part of mini-batch `clock`; `sizes`: instances of its units, none: undivided."""
+
+    clock: int
+    rows: Rows
+    sizes: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """Of an idle worker that asks for instances of mini-batch `clock`.
+
+    `number`: of its questions, ascending; `own_us`: what one of its own instances takes it;
+    `all_in_us`: what one of this worker's took it lately, from question to result.
+    """
+
+    helper: int
+    number: int
+    clock: int
+    own_us: float
+    all_in_us: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Grant:
+    """Instances low..high-1 of a part, for a helper to compute."""
+
+    clock: int
+    low: int
+    high: int
+    rows: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """To an idle worker: something to compute, and whether to ask again in the next mini-batch."""
+
+    is_late: bool
+    grant: Grant | None = None
+
+
+_NOTHING = Answer(is_late=False)
+
+
+class Handout:
+    """One worker's; `ask` and `take_back` are for anybody, the rest for its thread."""
+
+    def __init__(self, now_us: Clock = monotonic_us) -> None:
+        self._now_us = now_us
+        self._changed = threading.Condition()
+        self._part: Part | None = None
+        self._division: Division | None = None
+        self._own_us, self._link = 0.0, math.inf
+        self._began_us = 0
+        self._expected_us = 0.0
+        self._helpers: dict[int, float] = {}
+        self._answers: dict[int, tuple[int, Answer]] = {}
+        self._away: set[tuple[int, int]] = set()
+        self._wanted_for = 0
+        self._is_computing = False
+        self._has_ended = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether others had to wait for this worker lately."""
+        return self._wanted_for > 0
+
+    def open(self, part: Part, own_us: float, crowd: int, link: float) -> None:
+        """A mini-batch begins.
+
+        `own_us`: per instance; `crowd`: how many workers may help; `link`: bytes per microsecond.
+        """
+        with self._changed:
+            self._part, self._own_us, self._link = part, own_us, link
+            self._began_us, self._expected_us = self._now_us(), own_us * len(part.rows)
+            self._wanted_for = max(self._wanted_for - 1, 0)
+            self._is_computing = True
+            if part.sizes:
+                self._division = Division(part.sizes, own_us, self._helpers, crowd)
+
+    def next_own(self) -> int | None:
+        """The unit that the worker computes next; None when the others have the rest.
+
+        Waits while helpers promise to be done sooner than it could be.
+        """
+        with self._changed:
+            assert self._division is not None
+            found = self._division.begin_own()
+            while isinstance(found, Leave):
+                is_less = partial(self._is_less_than, self._division.left)
+                is_taken = self._changed.wait_for(is_less, found.wait_us / 1e6)
+                self._require_life()
+                found = self._division.begin_own(may_leave=is_taken)
+            return None if found is None else found.unit
+
+    def ask(self, question: Question) -> Answer:
+        """Give something away; the same question again gets the same answer."""
+        with self._changed:
+            asked, answer = self._answers.get(question.helper, (-1, _NOTHING))
+            if question.number > asked:
+                answer = self._answer(question)
+                self._answers[question.helper] = question.number, answer
+            return answer
+
+    def take_back(self, clock: int, low: int, state: Rows) -> None:
+        """What computing these instances changed; what comes twice changes nothing."""
+        with self._changed:
+            if (clock, low) in self._away and self._part is not None:
+                self._part.rows.put(np.arange(low, low + len(state)), state)
+                self._away.remove((clock, low))
+                self._changed.notify_all()
+
+    def finish_own(self) -> None:
+        """The worker has computed what it had to."""
+        with self._changed:
+            self._is_computing = False
+            if self._division is not None:
+                self._helpers = self._division.helpers
+            self._division = None
+
+    def settle(self, has_state: bool) -> None:
+        """The mini-batch ends: wait for the state of all instances that were given away."""
+        with self._changed:
+            if has_state:
+                self._changed.wait_for(lambda: self._has_ended or not self._away)
+                self._require_life()
+            self._away.clear()
+
+    def end(self) -> None:
+        """Wake who waits here."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _answer(self, question: Question) -> Answer:
+        part = self._part
+        if part is None or part.clock != question.clock or not self._is_computing:
+            return _NOTHING
+        if self._division is None:
+            is_late = self._is_late()
+            self._wanted_for = _PATIENCE if is_late else self._wanted_for
+            return Answer(is_late)
+        units = self._division.grant(question.helper, self._helper_us(question, part.rows))
+        if not units:
+            return Answer(is_late=bool(self._division.helpers))
+        self._wanted_for = _PATIENCE
+        ends = [0, *accumulate(part.sizes)]
+        low, high = ends[units.start], ends[units.stop]
+        self._away.add((part.clock, low))
+        self._changed.notify_all()
+        return Answer(True, Grant(part.clock, low, high, part.rows.slice(low, high)))
+
+    def _helper_us(self, question: Question, rows: Rows) -> float:
+        """What an instance takes a helper; at first by what can be known of the way there."""
+        if question.all_in_us is not None:
+            return question.all_in_us
+        # Who has no instances of its own is taken for one like this.
+        own_us = question.own_us or self._own_us
+        return own_us + rows.nbytes / max(len(rows), 1) / self._link
+
+    def _is_late(self) -> bool:
+        """Whether much of an undivided part is still to be done."""
+        took_us = self._now_us() - self._began_us
+        left_us = self._expected_us - took_us
+        is_overdue = took_us > _OVERDUE * self._expected_us
+        return is_overdue or left_us > max(_LATE_SHARE * self._expected_us, _LEAST_US)
+
+    def _is_less_than(self, left: int) -> bool:
+        assert self._division is not None
+        return self._has_ended or self._division.left < left
+
+    def _require_life(self) -> None:
+        if self._has_ended:
+            raise StaleGeneration("the generation was ended")
