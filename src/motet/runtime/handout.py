@@ -28,11 +28,15 @@ _PATIENCE = 3
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A worker's part of mini-batch `clock`; `sizes`: instances of its units, none: undivided."""
+    """A worker's part of mini-batch `clock`; `sizes`: instances of its units, none: undivided.
+
+    `accepts`: whether help in later ones would be welcome.
+    """
 
     clock: int
     rows: Rows
     sizes: Sequence[int] = ()
+    accepts: bool = True
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ class Handout:
         if part is None or part.clock != question.clock or not self._is_computing:
             return _NOTHING
         if self._division is None:
-            is_late = self._is_late()
+            is_late = part.accepts and self._is_late()
             self._wanted_for = _PATIENCE if is_late else self._wanted_for
             return Answer(is_late)
         units = self._division.grant(question.helper, self._helper_us(question, part.rows))

@@ -1,17 +1,21 @@
 """Shares of the data that follow measured speeds, without swinging. Pure.
 
-It acts on what lasts: a gain must show in two looks in a row, each at mini-batches that the other
-has not seen, and be worth more than what noise makes of equal speeds.
+It acts on what lasts: a gain must show in some looks in a row, each at mini-batches that the others
+have not seen, and be more than what noise makes of equal speeds. Every change doubles how many
+looks that takes, until it has been calm for long: where speeds depend on shares (a host that may
+use more CPU for a moment looks fast with little to do), shares must not swing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 LEAST_GAIN = 0.1
 LOOK_BATCHES = 5
+FIRST_LOOKS, MOST_LOOKS = 2, 64
+_CALM = 4
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,19 @@ class Rebalancer:
 
     def __init__(self) -> None:
         self._costs: dict[int, list[tuple[float, float, int]]] = {}
-        self._was_worth_it = False
+        self._worth_it = 0
+        self._needed = FIRST_LOOKS
+        self._calm = 0
 
     def restart(self) -> None:
         """Shares or workers have changed: measure anew."""
         self._costs.clear()
-        self._was_worth_it = False
+        self._worth_it = 0
 
     def observe(self, worker: int, comp_s: float, comm_s: float, instances: int) -> None:
         """A mini-batch of one worker; one in which it computed nothing says nothing."""
         if instances:
-            self._costs.setdefault(worker, []).append((comp_s / instances, comm_s, instances))
+            self._costs.setdefault(worker, []).append((comp_s, comm_s, instances))
 
     def decide(self, held: Mapping[int, int]) -> dict[int, int] | None:
         """How many data blocks each worker should have; `held`: has now. None: leave it so."""
@@ -50,18 +56,35 @@ class Rebalancer:
             return None
         look = self._look(held)
         wanted = shares(look.instance_s, sum(held.values()))
-        is_worth_it = gain(held, wanted, look) >= LEAST_GAIN
-        is_lasting, self._was_worth_it = is_worth_it and self._was_worth_it, is_worth_it
         self._costs.clear()
-        return wanted if is_lasting else None
+        if gain(held, wanted, look) < LEAST_GAIN:
+            self._rest()
+            return None
+        self._worth_it += 1
+        if self._worth_it < self._needed:
+            return None
+        self._worth_it, self._calm = 0, 0
+        self._needed = min(2 * self._needed, MOST_LOOKS)
+        return wanted
+
+    def _rest(self) -> None:
+        """One more look at shares that are right."""
+        self._worth_it = 0
+        self._calm += 1
+        if self._calm >= _CALM * self._needed:
+            self._needed, self._calm = max(self._needed // 2, FIRST_LOOKS), 0
 
     def _look(self, held: Mapping[int, int]) -> Look:
         costs = {worker: self._costs[worker] for worker in held}
         return Look(
-            {worker: median(each for each, _, _ in seen) for worker, seen in costs.items()},
+            {worker: _mean_s(seen) for worker, seen in costs.items()},
             median(comm_s for seen in costs.values() for _, comm_s, _ in seen),
             sum(median(count for _, _, count in seen) for seen in costs.values()),
         )
+
+
+def _mean_s(seen: Sequence[tuple[float, float, int]]) -> float:
+    return sum(comp_s for comp_s, _, _ in seen) / sum(count for _, _, count in seen)
 
 
 def shares(instance_s: Mapping[int, float], blocks: int) -> dict[int, int]:

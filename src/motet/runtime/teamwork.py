@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from motet.domain.errors import JobFailed
 from motet.runtime.application import Application, Batch, Step
+from motet.runtime.benefit import Benefit
 from motet.runtime.handout import Handout, Part
 from motet.runtime.helper import Haul, Helper, Pulled
 from motet.runtime.partial_updates import PartialUpdate, RunningSum, rows_at, together
@@ -52,6 +53,7 @@ class Teamwork:
         self._own_us = 0.0
         self._work_us = 0
         self._link = LinkRate()
+        self._benefit = Benefit()
 
     def run_batch(self, share: Share, number: int, step: Step, log: SubtaskLog) -> None:
         """PULL, COMP and PUSH; then the state of instances that others computed is back."""
@@ -61,22 +63,39 @@ class Teamwork:
         log.add(transfer.subtask(Kind.PULL, step.clock))
         self._link.add(transfer)
         self._helper.waited(self._model.take_wait_us(), self._work_us)
-        pulled = Pulled(batch.keys, values)
+        pulled, began_us = Pulled(batch.keys, values), monotonic_us()
         own = self._own(share, number, sizes, pulled, step, log)
         self._handout.finish_own()
+        took_us = monotonic_us() - began_us
         haul = self._helper.help(self._workers(), pulled, step, self._own_us, log)
         self._push(batch, own, haul, step, log)
         haul.finish()
-        self._handout.settle(bool(self._app.state_columns))
+        took_us += self._settle()
+        self._judge(len(batch.rows), took_us, is_divided=bool(sizes))
         self._work_us = sum(log.busy_us.values()) - before_us
+
+    def _settle(self) -> int:
+        """Wait for the state of what others computed; how long that was."""
+        began_us = monotonic_us()
+        self._handout.settle(bool(self._app.state_columns))
+        return monotonic_us() - began_us
+
+    def _judge(self, instances: int, took_us: int, *, is_divided: bool) -> None:
+        if not instances:
+            return
+        if is_divided:
+            self._benefit.helped(took_us / instances)
+        else:
+            self._benefit.alone(took_us / instances)
 
     def _open(self, share: Share, number: int, batch: Batch, step: Step) -> list[int]:
         """Let others know of the mini-batch; the instances of its units, none if it is whole."""
-        is_divided = self._handout.is_wanted and len(batch.rows) > 0 and self._own_us > 0
+        accepts = self._benefit.may_divide and self._own_us > 0
+        is_divided = accepts and self._handout.is_wanted and len(batch.rows) > 0
         sizes = _joined(share.sizes(number), _UNIT_US / self._own_us) if is_divided else []
         crowd = len(self._workers()) - 1
         self._handout.open(
-            Part(step.clock, batch.rows, sizes), self._own_us, crowd, self._link.rate
+            Part(step.clock, batch.rows, sizes, accepts), self._own_us, crowd, self._link.rate
         )
         return sizes
 
