@@ -5,6 +5,9 @@ Every instance counts how often it was computed, so a test can tell a lost or a 
 
 from __future__ import annotations
 
+import os
+import threading
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -95,3 +98,25 @@ class ToyRegression(Application):
     def adopt(self, model: Array, rows: Rows) -> None:
         self.coef_ = model[:, 0]
         self.visits_ = rows["visits"]
+
+
+class SlowSomewhere(ToyRegression):
+    """Ten times slower in the process that first gets hold of a file."""
+
+    def __init__(self, folder: str = "", batch_size: int = 100) -> None:
+        super().__init__(batch_size=batch_size)
+        self.folder = folder
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        each_s = 2e-3 if self._is_slow() else 2e-4
+        threading.Event().wait(each_s * len(batch.rows))
+        return super().compute(batch, model, step)
+
+    def _is_slow(self) -> bool:
+        path = Path(self.folder) / "slow"
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return (Path(self.folder) / str(os.getpid())).exists()
+        (Path(self.folder) / str(os.getpid())).touch()
+        return True

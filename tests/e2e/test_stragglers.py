@@ -1,0 +1,28 @@
+"""`motet train --stragglers help`: the same counts, and refused where nobody waits for anybody."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from marked_process import run_motet
+
+pytestmark = pytest.mark.cluster
+
+LDA = ("train", "lda", "--data", "pydoc", "--machines", "3", "--workers", "3", "--servers", "1")
+
+
+def test_lda_learns_exactly_the_same_counts_whoever_helps() -> None:
+    hashes = []
+    for how in ("ignore", "help"):
+        ended = run_motet(*LDA, "--epochs", "10", "--stragglers", how, "--json")
+        assert ended.code == 0, ended.err
+        hashes.append(json.loads(ended.out)["model_sha256"])
+    assert hashes[0] == hashes[1]
+
+
+def test_without_bsp_it_is_refused() -> None:
+    ended = run_motet(*LDA, "--set", "consistency=async", "--stragglers", "help")
+    assert ended.code == 2
+    assert "stragglers=help with consistency=async: only under bsp" in ended.err
