@@ -26,8 +26,8 @@ TARGET = 1.25
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "lda": (
-        "synthetic-corpus:documents=8000,words=1000,topics=50,length=400,seed=1",
-        {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 4000},
+        "synthetic-corpus:documents=24000,words=1000,topics=50,length=400,seed=1",
+        {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 12000},
     ),
     "nmf": (
         "synthetic-ratings:users=16000,items=150,rank=16,density=0.8,seed=1",

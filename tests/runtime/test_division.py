@@ -17,14 +17,18 @@ PACES = st.floats(0.1, 50.0)
 def test_every_unit_is_computed_by_exactly_one_worker(
     sizes: list[int], own_us: float, data: st.DataObject
 ) -> None:
-    division = Division(sizes, own_us, crowd=data.draw(st.integers(0, 4)))
+    division = Division(
+        sizes, own_us, crowd=data.draw(st.integers(0, 4)), own_share=data.draw(st.floats(0, 1))
+    )
     claimed: list[int] = []
     while len(claimed) < len(sizes):
         if data.draw(st.booleans()):
-            claimed += division.grant(data.draw(st.integers(0, 3)), data.draw(PACES))
+            claimed += division.grant(
+                data.draw(st.integers(0, 3)), data.draw(PACES), data.draw(st.floats(0, 99))
+            )
         else:
             found = division.begin_own(may_leave=data.draw(st.booleans()))
-            claimed += [found.unit] if isinstance(found, Own) else []
+            claimed += found.units if isinstance(found, Own) else []
     assert sorted(claimed) == list(range(len(sizes)))
     assert division.begin_own() is None
     assert not division.grant(0, 1e-6)
@@ -58,7 +62,7 @@ def finish_us(sizes: list[int], own_us: float, helpers: dict[int, float], idle_a
         if isinstance(found, Leave):
             heapq.heappush(events, (now_us + max(found.wait_us, 1e-3), -1))
         elif found is not None:
-            heapq.heappush(events, (now_us + sizes[found.unit] * own_us, -1))
+            heapq.heappush(events, (now_us + sum(sizes[u] for u in found.units) * own_us, -1))
     return end_us
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 _MEMORY = 0.5
 _TRIAL = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 16, 512
+_CHANGED = 1.5
 
 
 class Benefit:
@@ -20,6 +21,7 @@ class Benefit:
         self._helped_count = 0
         self._pause = _FIRST_PAUSE
         self._quiet_for = 0
+        self._judged_at_us = 0.0
 
     @property
     def may_divide(self) -> bool:
@@ -30,12 +32,14 @@ class Benefit:
         """A mini-batch that this worker computed alone."""
         self._alone_us = _mixed(self._alone_us, instance_us)
         self._quiet_for = max(self._quiet_for - 1, 0)
+        if self._alone_us > _CHANGED * self._judged_at_us:
+            self._quiet_for = 0
 
     def helped(self, instance_us: float) -> None:
         """A mini-batch with help, up to the return of the last instance's state.
 
         When some of them in a row took longer than those before alone, there is a pause, ever
-        longer; then it is tried again.
+        longer; then it is tried again, or as soon as this worker becomes much slower.
         """
         self._helped_us = _mixed(self._helped_us, instance_us)
         self._helped_count += 1
@@ -46,6 +50,7 @@ class Benefit:
             return
         self._quiet_for, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
         self._helped_us, self._helped_count = 0.0, 0
+        self._judged_at_us = self._alone_us
 
 
 def _mixed(before: float, now: float) -> float:

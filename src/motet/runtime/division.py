@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 _GRANTED_SHARE = 0.5
+_CLAIMED_SHARE = 0.75
 
 
 @dataclass(frozen=True)
 class Own:
-    """The owner computes this unit next."""
+    """The owner computes these units next."""
 
-    unit: int
+    units: range
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,14 @@ class Division:
         own_us: float,
         expected: Mapping[int, float] | None = None,
         crowd: int = 1,
+        own_share: float = 0.0,
     ) -> None:
         """`sizes`: instances of each unit; `own_us`: what the owner takes for one.
 
         `expected`: helpers of the mini-batch before, with what they took for an instance; `crowd`:
-        how many to expect at least.
+        how many to expect at least; `own_share`: of the mini-batch before, what the owner computed.
         """
+        self._own_part = own_share * sum(sizes)
         self._ends = [0, *accumulate(sizes)]
         self._front, self._back = 0, len(sizes)
         self._own_us = own_us
@@ -60,6 +63,11 @@ class Division:
         """Who has helped, and what an instance took there, all in all."""
         return {helper: self.helper_us[helper] for helper in self._working}
 
+    @property
+    def own_share(self) -> float:
+        """The part of all instances that the owner has begun."""
+        return self._ends[self._front] / max(self._ends[-1], 1)
+
     def begin_own(self, may_leave: bool = True) -> Own | Leave | None:
         """What the owner does next; None: there is nothing left for it."""
         if self._front == self._back:
@@ -70,23 +78,36 @@ class Division:
             wait_us = under_way / sum(1 / us for us in self.helpers.values())
             if wait_us < unit_us:
                 return Leave(wait_us)
-        self._front += 1
-        return Own(self._front - 1)
+        first, self._front = self._front, self._front + self._own_count()
+        return Own(range(first, self._front))
 
-    def grant(self, helper: int, helper_us: float) -> range:
-        """Units for a helper that has nothing to do; empty when that would save no time.
+    def _own_count(self) -> int:
+        """Units at once: half to three quarters of what the owner will probably end up with.
 
-        `helper_us`: what one of these instances takes it, the way there included.
+        A power of two, so that much the same units stand together in every epoch.
+        """
+        most = self._ends[self._front] + _CLAIMED_SHARE * (self._own_part - self._ends[self._front])
+        count = 1
+        while self._front + 2 * count <= self._back and self._ends[self._front + 2 * count] <= most:
+            count *= 2
+        return count
+
+    def grant(self, helper: int, helper_us: float, ready_us: float = 0.0) -> range:
+        """Units for a helper; empty when that would save no time.
+
+        `helper_us`: what one of these instances takes it, the way there included; `ready_us`: until
+        it has nothing else to do.
         """
         self.helper_us[helper] = helper_us
-        wanted = self.left * self._fair_share(helper_us) * _GRANTED_SHARE
+        left = self.left - ready_us / self._own_us
+        wanted = left * self._fair_share(helper_us) * _GRANTED_SHARE
         low = self._back
         while low > self._front and self._ends[self._back] - self._ends[low] < wanted:
             low -= 1
         count = self._ends[self._back] - self._ends[low]
-        if not count or helper_us * count >= self._own_us * self.left:
+        if not count or helper_us * count >= self._own_us * left:
             return range(0)
-        self._working[helper] = count
+        self._working[helper] = count + round(ready_us / helper_us)
         granted = range(low, self._back)
         self._back = low
         return granted

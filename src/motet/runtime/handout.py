@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,10 +21,11 @@ from motet.runtime.rows import Rows
 from motet.runtime.subtask import Clock, monotonic_us
 from motet.runtime.table_client import StaleGeneration
 
-_LATE_SHARE = 0.2
+_LATE_SHARE = 0.3
 _OVERDUE = 1.5
 _LEAST_US = 2_000
 _PATIENCE = 3
+_LATE_TWICE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class Question:
     """Of an idle worker that asks for instances of mini-batch `clock`.
 
     `number`: of its questions, ascending; `own_us`: what one of its own instances takes it;
-    `all_in_us`: what one of this worker's took it lately, from question to result.
+    `all_in_us`: what one of this worker's took it lately, waiting for it included; `ready_us`: how
+    long it still has something else to do.
     """
 
     helper: int
@@ -52,6 +55,7 @@ class Question:
     clock: int
     own_us: float
     all_in_us: float | None = None
+    ready_us: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,8 @@ class Answer:
     grant: Grant | None = None
 
 
+Reply: TypeAlias = Callable[[Answer], None]
+
 _NOTHING = Answer(is_late=False)
 
 
@@ -90,13 +96,18 @@ class Handout:
         self._answers: dict[int, tuple[int, Answer]] = {}
         self._away: set[tuple[int, int]] = set()
         self._wanted_for = 0
+        self._late_count, self._was_late = 0, False
         self._is_computing = False
         self._has_ended = False
+        self._own_share = 0.0
+        self._clock = -1
+        self._early: list[tuple[Question, Reply]] = []
 
     @property
     def is_wanted(self) -> bool:
-        """Whether others had to wait for this worker lately."""
-        return self._wanted_for > 0
+        """Whether others wait for this worker again and again; once may be chance."""
+        late = self._late_count + self._was_late
+        return self._wanted_for > 0 or late >= _LATE_TWICE
 
     def open(self, part: Part, own_us: float, crowd: int, link: float) -> None:
         """A mini-batch begins.
@@ -107,12 +118,21 @@ class Handout:
             self._part, self._own_us, self._link = part, own_us, link
             self._began_us, self._expected_us = self._now_us(), own_us * len(part.rows)
             self._wanted_for = max(self._wanted_for - 1, 0)
+            self._late_count = self._late_count + 1 if self._was_late else 0
+            self._was_late = False
+            if self._late_count >= _LATE_TWICE:
+                self._wanted_for, self._late_count = _PATIENCE, 0
             self._is_computing = True
             if part.sizes:
-                self._division = Division(part.sizes, own_us, self._helpers, crowd)
+                self._division = Division(part.sizes, own_us, self._helpers, crowd, self._own_share)
+            self._clock = part.clock
+            early = [(reply, self._answer_once(question)) for question, reply in self._early]
+            self._early.clear()
+        for reply, answer in early:
+            reply(answer)
 
-    def next_own(self) -> int | None:
-        """The unit that the worker computes next; None when the others have the rest.
+    def next_own(self) -> range | None:
+        """The units that the worker computes next; None when the others have the rest.
 
         Waits while helpers promise to be done sooner than it could be.
         """
@@ -124,16 +144,26 @@ class Handout:
                 is_taken = self._changed.wait_for(is_less, found.wait_us / 1e6)
                 self._require_life()
                 found = self._division.begin_own(may_leave=is_taken)
-            return None if found is None else found.unit
+            return None if found is None else found.units
 
-    def ask(self, question: Question) -> Answer:
-        """Give something away; the same question again gets the same answer."""
+    def ask(self, question: Question, reply: Reply) -> None:
+        """Give something away; the same question again gets the same answer.
+
+        A question about a mini-batch that this worker has not begun is answered when it begins.
+        """
         with self._changed:
-            asked, answer = self._answers.get(question.helper, (-1, _NOTHING))
-            if question.number > asked:
-                answer = self._answer(question)
-                self._answers[question.helper] = question.number, answer
-            return answer
+            if question.clock > self._clock and not self._has_ended:
+                self._early.append((question, reply))
+                return
+            answer = self._answer_once(question)
+        reply(answer)
+
+    def _answer_once(self, question: Question) -> Answer:
+        asked, answer = self._answers.get(question.helper, (-1, _NOTHING))
+        if question.number > asked:
+            answer = self._answer(question)
+            self._answers[question.helper] = question.number, answer
+        return answer
 
     def take_back(self, clock: int, low: int, state: Rows) -> None:
         """What computing these instances changed; what comes twice changes nothing."""
@@ -149,6 +179,7 @@ class Handout:
             self._is_computing = False
             if self._division is not None:
                 self._helpers = self._division.helpers
+                self._own_share = self._division.own_share
             self._division = None
 
     def settle(self, has_state: bool) -> None:
@@ -163,17 +194,22 @@ class Handout:
         """Wake who waits here."""
         with self._changed:
             self._has_ended = True
+            early = [reply for _, reply in self._early]
+            self._early.clear()
             self._changed.notify_all()
+        for reply in early:
+            reply(_NOTHING)
 
     def _answer(self, question: Question) -> Answer:
         part = self._part
         if part is None or part.clock != question.clock or not self._is_computing:
             return _NOTHING
         if self._division is None:
-            is_late = part.accepts and self._is_late()
-            self._wanted_for = _PATIENCE if is_late else self._wanted_for
+            is_late = part.accepts and self._is_late(question.ready_us)
+            self._was_late |= is_late
             return Answer(is_late)
-        units = self._division.grant(question.helper, self._helper_us(question, part.rows))
+        helper_us = self._helper_us(question, part.rows)
+        units = self._division.grant(question.helper, helper_us, question.ready_us)
         if not units:
             return Answer(is_late=bool(self._division.helpers))
         self._wanted_for = _PATIENCE
@@ -191,11 +227,11 @@ class Handout:
         own_us = question.own_us or self._own_us
         return own_us + rows.nbytes / max(len(rows), 1) / self._link
 
-    def _is_late(self) -> bool:
-        """Whether much of an undivided part is still to be done."""
-        took_us = self._now_us() - self._began_us
+    def _is_late(self, ready_us: float) -> bool:
+        """Whether much of an undivided part is still to be done when the helper is ready."""
+        took_us = self._now_us() - self._began_us + ready_us
         left_us = self._expected_us - took_us
-        is_overdue = took_us > _OVERDUE * self._expected_us
+        is_overdue = took_us - ready_us > _OVERDUE * self._expected_us
         return is_overdue or left_us > max(_LATE_SHARE * self._expected_us, _LEAST_US)
 
     def _is_less_than(self, left: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,12 +83,24 @@ class Helper:
         self._peers = peers
         self._model = model
         self._suspicion = Suspicion(executor)
+        self._calls: dict[int, Call] = {}
         self._asked = 0
         self._all_in_us: dict[int, float] = {}
 
     def waited(self, wait_us: int, work_us: int) -> None:
         """How long this worker waited for the others, and worked before."""
         self._suspicion.waited(wait_us, work_us)
+
+    def prepare(self, workers: Sequence[int], step: Step, own_us: float, instances: int) -> None:
+        """Before this worker's own instances are computed: ask who is known to be late.
+
+        The way from there takes no time then.
+        """
+        if own_us:
+            self._calls = {
+                owner: self._submit(owner, step, own_us, own_us * instances)
+                for owner in self._suspicion.known_late(workers)
+            }
 
     def help(
         self, workers: Sequence[int], pulled: Pulled, step: Step, own_us: float, log: SubtaskLog
@@ -108,32 +121,27 @@ class Helper:
     def _help_one(
         self, owner: int, pulled: Pulled, step: Step, own_us: float, haul: Haul, log: SubtaskLog
     ) -> bool:
-        """Until it has nothing to give; whether it was late."""
+        """Until it has nothing to give; whether it was late. The next lot comes meanwhile."""
         began_us = monotonic_us()
-        answer, lot = self._ask(owner, step, own_us)
+        call = self._calls.pop(owner, None) or self._submit(owner, step, own_us, 0.0)
+        answer, lot = _answer_of(call, owner)
         if lot is None and owner in self._all_in_us:
             # Perhaps it was refused for what this took once: try again some day.
             self._all_in_us[owner] *= _FADING
-        is_late = answer.is_late
         while lot is not None:
+            call = self._submit(owner, step, own_us, own_us * len(lot.rows))
             self._compute(lot, pulled, step, haul, log)
             self._note(owner, (monotonic_us() - began_us) / len(lot.rows))
             began_us = monotonic_us()
-            _, lot = self._ask(owner, step, own_us)
-        return is_late
+            _, lot = _answer_of(call, owner)
+        return answer.is_late
 
-    def _ask(self, owner: int, step: Step, own_us: float) -> tuple[Answer, _Lot | None]:
+    def _submit(self, owner: int, step: Step, own_us: float, ready_us: float) -> Call:
         self._asked += 1
         all_in_us = self._all_in_us.get(owner)
-        question = Question(self._executor, self._asked, step.clock, own_us, all_in_us)
+        question = Question(self._executor, self._asked, step.clock, own_us, all_in_us, ready_us)
         head = {"generation": self._generation, **asdict(question)}
-        connection = self._peers.connection(owner)
-        reply = _checked(connection.submit(Kind.ASK_WORK, encode_json(head)))
-        told = decode_json(reply.meta)
-        answer = Answer(told["is_late"])
-        if "low" not in told:
-            return answer, None
-        return answer, _Lot(owner, told["low"], decode_rows(told["arrays"], reply.payload))
+        return self._peers.connection(owner).submit(Kind.ASK_WORK, encode_json(head))
 
     def _compute(self, lot: _Lot, pulled: Pulled, step: Step, haul: Haul, log: SubtaskLog) -> None:
         batch = self._app.make_batch(lot.rows)
@@ -174,10 +182,11 @@ class Helper:
 
 def answer_question(handout: Handout, head: Mapping[str, Any], request: Request) -> None:
     """Reply to ASK_WORK. Instances are sent without a copy: nobody changes them meanwhile."""
-    question = Question(
-        head["helper"], head["number"], head["clock"], head["own_us"], head["all_in_us"]
-    )
-    answer = handout.ask(question)
+    question = Question(**{key: value for key, value in head.items() if key != "generation"})
+    handout.ask(question, partial(_reply, request))
+
+
+def _reply(request: Request, answer: Answer) -> None:
     told: dict[str, Any] = {"is_late": answer.is_late}
     if answer.grant is None:
         request.reply(Status.OK, encode_json(told))
@@ -185,6 +194,15 @@ def answer_question(handout: Handout, head: Mapping[str, Any], request: Request)
     described, arrays = encode_rows(answer.grant.rows)
     told |= {"low": answer.grant.low, "arrays": described}
     request.reply(Status.OK, encode_json(told), arrays)
+
+
+def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
+    reply = _checked(call)
+    told = decode_json(reply.meta)
+    answer = Answer(told["is_late"])
+    if "low" not in told:
+        return answer, None
+    return answer, _Lot(owner, told["low"], decode_rows(told["arrays"], reply.payload))
 
 
 def _checked(call: Call) -> Reply:

@@ -31,10 +31,14 @@ class Suspicion:
         self._quiet_for = max(self._quiet_for - 1, 0)
         self._is_alarmed = wait_us > max(_LONG_WAIT * work_us, _LONG_WAIT_US)
 
+    def known_late(self, workers: Sequence[int]) -> list[int]:
+        """Who was late in the mini-batches before."""
+        return [one for one in self._late if one in workers and one != self._executor]
+
     def whom(self, workers: Sequence[int]) -> list[int]:
         """Whom to ask in this mini-batch, in this order."""
         others = [one for one in workers if one != self._executor]
-        known = [one for one in self._late if one in others]
+        known = self.known_late(workers)
         if not self._is_alarmed or self._quiet_for or not others:
             return known
         # Everybody begins with another one, and with others each time.

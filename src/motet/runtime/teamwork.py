@@ -64,6 +64,7 @@ class Teamwork:
         self._link.add(transfer)
         self._helper.waited(self._model.take_wait_us(), self._work_us)
         pulled, began_us = Pulled(batch.keys, values), monotonic_us()
+        self._helper.prepare(self._workers(), step, self._own_us, len(batch.rows))
         own = self._own(share, number, sizes, pulled, step, log)
         self._handout.finish_own()
         took_us = monotonic_us() - began_us
@@ -114,8 +115,8 @@ class Teamwork:
             return self._compute(batch, pulled.values, step, log) if len(batch.rows) else None
         ends = [0, *accumulate(sizes)]
         total = RunningSum(pulled.keys, self._model.key_count)
-        while (unit := self._handout.next_own()) is not None:
-            piece = share.piece(number, ends[unit], ends[unit + 1])
+        while (units := self._handout.next_own()) is not None:
+            piece = share.piece(number, ends[units.start], ends[units.stop])
             values = rows_at(pulled.values, pulled.keys, piece.keys)
             if values is None:
                 raise JobFailed(
