@@ -12,13 +12,18 @@ from in_process_cluster import InProcessCluster
 from motet.runtime.application import Application, Batch, Step, Update
 from motet.runtime.messages import Kind
 
+_WHOLE_SHARE = 0.9
+
 
 class Gate:
-    """The late executor's computations wait here until it is asked, but not for ever."""
+    """The late executor's computations wait here: of whole parts for a time, so that it is late;
+    of units until it is asked again, but not longer.
+    """
 
-    def __init__(self, late: int, patience_s: float = 0.05) -> None:
+    def __init__(self, late: int, patience_s: float = 0.1) -> None:
         self.late = late
         self.asked = 0
+        self._whole = 0
         self._patience_s = patience_s
         self._seen = 0
         self._changed = threading.Condition()
@@ -33,12 +38,16 @@ class Gate:
                 self.asked += 1
                 self._changed.notify_all()
 
-    def pass_through(self) -> None:
+    def pass_through(self, instances: int) -> None:
         """Called before every computation."""
         if threading.current_thread().name != f"executor-{self.late}":
             return
         with self._changed:
-            self._changed.wait_for(lambda: self.asked > self._seen, self._patience_s)
+            is_whole = instances > _WHOLE_SHARE * self._whole
+            self._whole = max(self._whole, instances)
+            self._changed.wait_for(
+                lambda: self.asked > self._seen and not is_whole, self._patience_s
+            )
             self._seen = self.asked
 
 
@@ -63,7 +72,7 @@ def held_back(app: Application, gate: Gate, ledger: Ledger) -> Application:
 
     class HeldBack(type(app)):  # type: ignore[misc]
         def compute(self, batch: Batch, model: NDArray[Any], step: Step) -> Update:
-            gate.pass_through()
+            gate.pass_through(len(batch.rows))
             ledger.note(len(batch.rows))
             return super().compute(batch, model, step)
 
