@@ -29,10 +29,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "synthetic-corpus:documents=24000,words=1000,topics=50,length=400,seed=1",
         {"topics": 100, "alpha": 1.0, "beta": 0.5, "batch_size": 12000},
     ),
-    "nmf": (
-        "synthetic-ratings:users=16000,items=150,rank=16,density=0.8,seed=1",
-        {"rank": 160, "batch_size": 8000},
-    ),
 }
 
 
@@ -57,7 +53,8 @@ def train(hosts: Hosts, app: str, stragglers: str, epochs: int) -> dict[str, Any
     def heard(line: Line) -> None:
         if line.text.startswith(ASK):
             wanted, done = json.loads(line.text.removeprefix(ASK))
-            hosts.give_cpus(wanted)
+            for quota, host in wanted:
+                hosts.give_cpus({quota: [host]})
             Path(done).touch()
 
     hosts.give_cpus({HURRIED: ["all"]})

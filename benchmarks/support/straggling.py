@@ -101,7 +101,7 @@ class Director(TrainObserver):
         assert self.job is not None
         self._phase = self._left.pop(0)
         done = self._folder / f"{time.monotonic_ns()}"
-        wanted = {self._plan.quota: ["all"], self._phase.quota: [self.slow_host]}
+        wanted = [(self._plan.quota, "all"), (self._phase.quota, self.slow_host)]
         print(ASK + json.dumps([wanted, str(done)]), file=sys.stderr, flush=True)
         while not done.exists():
             time.sleep(0.02)

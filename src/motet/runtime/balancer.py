@@ -63,6 +63,7 @@ class Balancer(TrainObserver):
 
 
 def _plan(wanted: Mapping[int, int], layout: Layout) -> Plan:
-    """Nothing if the workers are others by now."""
+    """All moves at once, so that shares are built anew once; none if the workers are others."""
     is_possible = wanted.keys() == set(layout.workers)
-    return Plan.of(share_moves(layout, "data", wanted) if is_possible else [])
+    moves = tuple(share_moves(layout, "data", wanted)) if is_possible else ()
+    return Plan(moves, ((),) * len(moves))
