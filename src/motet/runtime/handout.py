@@ -60,12 +60,13 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Grant:
-    """Instances low..high-1 of a part, for a helper to compute."""
+    """Instances low..high-1 of a part, for a helper to compute; `has_more`: it may ask again."""
 
     clock: int
     low: int
     high: int
     rows: Rows
+    has_more: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +218,8 @@ class Handout:
         low, high = ends[units.start], ends[units.stop]
         self._away.add((part.clock, low))
         self._changed.notify_all()
-        return Answer(True, Grant(part.clock, low, high, part.rows.slice(low, high)))
+        has_more = self._division.left > 0
+        return Answer(True, Grant(part.clock, low, high, part.rows.slice(low, high), has_more))
 
     def _helper_us(self, question: Question, rows: Rows) -> float:
         """What an instance takes a helper; at first by what can be known of the way there."""

@@ -59,11 +59,12 @@ class Pulled:
 
 @dataclass(frozen=True, eq=False)
 class _Lot:
-    """Instances from `low` on of somebody's part of the mini-batch."""
+    """Instances from `low` on of somebody's part of a mini-batch; `has_more`: there were others."""
 
     owner: int
     low: int
     rows: Rows
+    has_more: bool
 
 
 class Helper:
@@ -129,11 +130,13 @@ class Helper:
             # Perhaps it was refused for what this took once: try again some day.
             self._all_in_us[owner] *= _FADING
         while lot is not None:
-            call = self._submit(owner, step, own_us, own_us * len(lot.rows))
+            more = None
+            if lot.has_more:
+                more = self._submit(owner, step, own_us, own_us * len(lot.rows))
             self._compute(lot, pulled, step, haul, log)
             self._note(owner, (monotonic_us() - began_us) / len(lot.rows))
             began_us = monotonic_us()
-            _, lot = _answer_of(call, owner)
+            lot = None if more is None else _answer_of(more, owner)[1]
         return answer.is_late
 
     def _submit(self, owner: int, step: Step, own_us: float, ready_us: float) -> Call:
@@ -192,7 +195,7 @@ def _reply(request: Request, answer: Answer) -> None:
         request.reply(Status.OK, encode_json(told))
         return
     described, arrays = encode_rows(answer.grant.rows)
-    told |= {"low": answer.grant.low, "arrays": described}
+    told |= {"low": answer.grant.low, "more": answer.grant.has_more, "arrays": described}
     request.reply(Status.OK, encode_json(told), arrays)
 
 
@@ -202,7 +205,8 @@ def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
     answer = Answer(told["is_late"])
     if "low" not in told:
         return answer, None
-    return answer, _Lot(owner, told["low"], decode_rows(told["arrays"], reply.payload))
+    rows = decode_rows(told["arrays"], reply.payload)
+    return answer, _Lot(owner, told["low"], rows, told["more"])
 
 
 def _checked(call: Call) -> Reply:
