@@ -32,8 +32,12 @@ def divided(own_us: float = 100.0, link: float = float("inf")) -> Handout:
     return handout
 
 
-def question(number: int, clock: int = 7, all_in_us: float | None = 1.0) -> Question:
-    return Question(helper=3, number=number, clock=clock, own_us=1.0, all_in_us=all_in_us)
+def question(
+    number: int, clock: int = 7, all_in_us: float | None = 1.0, session: str = "a"
+) -> Question:
+    return Question(
+        helper=3, session=session, number=number, clock=clock, own_us=1.0, all_in_us=all_in_us
+    )
 
 
 def asked(handout: Handout, question: Question) -> Answer:
@@ -52,6 +56,14 @@ def test_the_same_question_gets_the_same_instances_again() -> None:
     first, again = asked(handout, question(1)), asked(handout, question(1))
     assert again is first
     assert asked(handout, question(2)).grant is not first.grant
+
+
+def test_a_worker_that_left_and_came_back_is_not_given_what_it_had_before() -> None:
+    handout = divided()
+    before, after = (asked(handout, question(1, session=session)).grant for session in "ab")
+    assert before is not None
+    assert after is not None
+    assert after.high <= before.low
 
 
 def test_of_another_mini_batch_there_is_nothing() -> None:

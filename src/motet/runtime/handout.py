@@ -45,12 +45,13 @@ class Part:
 class Question:
     """Of an idle worker that asks for instances of mini-batch `clock`.
 
-    `number`: of its questions, ascending; `own_us`: what one of its own instances takes it;
-    `all_in_us`: what one of this worker's took it lately, waiting for it included; `ready_us`: how
-    long it still has something else to do.
+    `session`: a new one whenever it becomes a worker; `number`: of its questions in it, ascending;
+    `own_us`: what one of its own instances takes it; `all_in_us`: what one of this worker's took it
+    lately, waiting for it included; `ready_us`: how long it still has something else to do.
     """
 
     helper: int
+    session: str
     number: int
     clock: int
     own_us: float
@@ -94,7 +95,7 @@ class Handout:
         self._began_us = 0
         self._expected_us = 0.0
         self._helpers: dict[int, float] = {}
-        self._answers: dict[int, tuple[int, Answer]] = {}
+        self._answers: dict[str, tuple[int, Answer]] = {}
         self._away: set[tuple[int, int]] = set()
         self._wanted_for = 0
         self._late_count, self._was_late = 0, False
@@ -160,10 +161,10 @@ class Handout:
         reply(answer)
 
     def _answer_once(self, question: Question) -> Answer:
-        asked, answer = self._answers.get(question.helper, (-1, _NOTHING))
+        asked, answer = self._answers.get(question.session, (-1, _NOTHING))
         if question.number > asked:
             answer = self._answer(question)
-            self._answers[question.helper] = question.number, answer
+            self._answers[question.session] = question.number, answer
         return answer
 
     def take_back(self, clock: int, low: int, state: Rows) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,7 @@ class Helper:
         self._model = model
         self._suspicion = Suspicion(executor)
         self._calls: dict[int, Call] = {}
+        self._session = uuid4().hex
         self._asked = 0
         self._all_in_us: dict[int, float] = {}
 
@@ -142,7 +144,15 @@ class Helper:
     def _submit(self, owner: int, step: Step, own_us: float, ready_us: float) -> Call:
         self._asked += 1
         all_in_us = self._all_in_us.get(owner)
-        question = Question(self._executor, self._asked, step.clock, own_us, all_in_us, ready_us)
+        question = Question(
+            self._executor,
+            self._session,
+            self._asked,
+            step.clock,
+            own_us,
+            all_in_us,
+            ready_us,
+        )
         head = {"generation": self._generation, **asdict(question)}
         return self._peers.connection(owner).submit(Kind.ASK_WORK, encode_json(head))
 
