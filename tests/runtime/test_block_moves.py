@@ -19,11 +19,16 @@ from table_on_executors import TableOnExecutors
 
 Array = NDArray[Any]
 KEYS = 64
+CLIENTS = 4
+EVERYBODY = CLIENTS
+"""A column that all clients add to; each has another one of its own."""
 
 
 @pytest.fixture(params=["range", "hash"])
 def table(request: pytest.FixtureRequest) -> Iterator[TableOnExecutors]:
-    made = TableOnExecutors(ModelTable(KEYS, (2,), np.dtype(np.float64), partition=request.param))
+    made = TableOnExecutors(
+        ModelTable(KEYS, (CLIENTS + 1,), np.dtype(np.float64), partition=request.param)
+    )
     yield made
     made.close()
 
@@ -42,7 +47,7 @@ def in_threads(*tasks: Callable[[], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=500)
         assert not thread.is_alive(), "a client or a move does not end"
     if failures:
         raise failures[0]
@@ -50,13 +55,13 @@ def in_threads(*tasks: Callable[[], None]) -> None:
 
 def test_moved_blocks_keep_their_values(table: TableOnExecutors) -> None:
     client = table.client()
-    values = np.random.default_rng(0).random((KEYS, 2))
+    values = np.random.default_rng(0).random((KEYS, CLIENTS + 1))
     client.multi_put(None, values)
     table.move(table.ownership.blocks_of(0), 0, 1)
     np.testing.assert_array_equal(client.multi_get(), values)
     assert table.executors[0]._tenure is not None
     assert table.executors[0]._tenure.shard.block_numbers == []
-    client.multi_update(None, np.ones((KEYS, 2)))
+    client.multi_update(None, np.ones((KEYS, CLIENTS + 1)))
     table.move(table.ownership.blocks_of(1), 1, 0)
     np.testing.assert_array_equal(client.multi_get(), values + 1)
 
@@ -67,9 +72,9 @@ def test_a_client_that_never_hears_of_moves_finds_every_block(table: TableOnExec
         blocks = table.ownership.blocks_of(0)[:2]
         table.move(blocks, 0, 2)
     client = table.client(old)
-    client.multi_put(None, np.ones((KEYS, 2)))
+    client.multi_put(None, np.ones((KEYS, CLIENTS + 1)))
     assert client.ownership.version == table.ownership.version
-    assert client.multi_get().sum() == 2 * KEYS
+    assert client.multi_get().sum() == (CLIENTS + 1) * KEYS
 
 
 class Wanderer:
@@ -90,25 +95,27 @@ class Wanderer:
             self._table.move(some, source, self._random.choice(others))
 
 
-def count(client: TableClient, seed: int, rounds: int, sums: Array, lock: threading.Lock) -> None:
-    """Update random counters; what this client has added it must read again at once."""
-    rng = np.random.default_rng(seed)
+def count(client: TableClient, number: int, rounds: int, sums: Array, lock: threading.Lock) -> None:
+    """Update random counters; what this client has added, all of it, it must read again at once."""
+    rng = np.random.default_rng(number)
     own = np.zeros(KEYS)
     for _ in range(rounds):
         keys = rng.choice(KEYS, size=int(rng.integers(1, 20)), replace=False)
         amounts = rng.integers(1, 9, size=len(keys)).astype(float)
-        client.multi_update(keys, np.stack([amounts, amounts], axis=1))
+        deltas = np.zeros((len(keys), CLIENTS + 1))
+        deltas[:, number] = deltas[:, EVERYBODY] = amounts
+        client.multi_update(keys, deltas)
         own[keys] += amounts
         seen = client.multi_get(keys)
-        assert (seen[:, 0] == seen[:, 1]).all(), "half an update"
-        assert (seen[:, 0] >= own[keys]).all(), "an update of my own is missing"
+        assert (seen[:, :CLIENTS].sum(axis=1) == seen[:, EVERYBODY]).all(), "half an update"
+        assert (seen[:, number] == own[keys]).all(), "an update of my own is missing or doubled"
     with lock:
         sums += own
 
 
 def hammer(table: TableOnExecutors, rounds: int, moves: int) -> None:
     sums, lock = np.zeros(KEYS), threading.Lock()
-    clients = [table.client() for _ in range(4)]
+    clients = [table.client() for _ in range(CLIENTS)]
     blocks = range(table.spec.block_count)
     wanderers = [Wanderer(table, list(blocks[half::2]), half) for half in range(2)]
     in_threads(
@@ -116,7 +123,7 @@ def hammer(table: TableOnExecutors, rounds: int, moves: int) -> None:
         *(partial(wanderer.wander, moves) for wanderer in wanderers),
     )
     values = table.client().multi_get()
-    np.testing.assert_array_equal(values[:, 0], sums)
+    np.testing.assert_array_equal(values[:, EVERYBODY], sums)
 
 
 def test_counters_are_exact_while_blocks_move(table: TableOnExecutors) -> None:

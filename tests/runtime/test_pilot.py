@@ -31,7 +31,9 @@ def job(epochs: int, cluster: InProcessCluster | None = None, **changes: Any) ->
 
 def driven(training: Job) -> tuple[TrainResult, Flight]:
     with Pilot(training) as pilot:
-        return training.run(), pilot.flight
+        result = training.run()
+    assert pilot.failure == ""
+    return result, pilot.flight
 
 
 def locally(epochs: int) -> ToyRegression:

@@ -42,7 +42,7 @@ def test_a_held_worker_stops_where_it_said() -> None:
     runner = Runner(turnstile, 5)
     assert runner.clocks(held_at) == list(range(held_at))
     assert runner.begun.empty()
-    turnstile.release(1)
+    turnstile.decide(change(1, held_at))
     assert runner.clocks(5 - held_at) == list(range(held_at, 5))
 
 

@@ -218,7 +218,8 @@ def test_down_leaves_nothing_and_can_be_said_twice() -> None:
         running = on_host(bed, "m0", "sleep", "60")
         wait_for_processes(bed, "m0", 1)
         removal = bed.down()
-        assert (removal.hosts, removal.processes) == (2, 1)
+        assert removal.hosts == 2
+        assert removal.processes >= 1
         assert running.wait(timeout=10) == -signal.SIGKILL
         assert left_behind(bed) == []
         assert bed.down().hosts == 0

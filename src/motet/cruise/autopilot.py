@@ -123,7 +123,7 @@ class Autopilot:
         """Whether to change, how, and why.
 
         `machines`: that are there, also those that leave; `holdings`: of the machines that hold
-        something, `type` does not matter.
+        something, `type` does not matter. Where all machines leave there is nothing to decide.
         """
         self._averages.forget_what_was_otherwise()
         usable = [machine for machine in machines if not machine.is_leaving]
@@ -131,6 +131,9 @@ class Autopilot:
         leaving = [h for h in holdings if h.machine in there - {m.name for m in usable}]
         is_lost = not self._holders <= there
         self._holders = frozenset(holding.machine for holding in holdings)
+        if not usable:
+            count = RoleCount.of(holdings)
+            return Decision(Reason.WARMING_UP, count, count, 0)
         view = self._memory.view(usable, holdings, self._averages.comp_s())
         if any(holding.role for holding in leaving):
             return self._forced(Change.RECLAIMED, view, holdings)

@@ -110,7 +110,7 @@ class Memory:
         self._exchanges[round(link_bytes)] = took_s
         sizes, times_s = np.array([*self._exchanges]), np.array([*self._exchanges.values()])
         is_one_kind = len({alike.kind for alike in view.types}) == 1
-        if not is_one_kind or sizes.max() < _DIFFERENT * sizes.min():
+        if not is_one_kind or sizes.max() <= _DIFFERENT * sizes.min():
             return queue
         # A line through what exchanges took, over the bytes on the busiest link.
         slope, start_s = np.polyfit(sizes, times_s, 1)

@@ -111,7 +111,7 @@ class Coordinator:
 
     def _give_up(self, executor: int, role: Role) -> Cost:
         if role == "worker":
-            cost = self._change_work(lambda now: now.without_role(executor, "worker"))
+            cost = self._change_work(partial(_without_worker, executor))
         else:
             # One after another: nobody may hand blocks to a server that is leaving, too.
             with self._emptying:
@@ -123,7 +123,7 @@ class Coordinator:
         return cost
 
     def _empty_server(self, executor: int) -> Cost:
-        self._edit(lambda now: now.retired(executor))
+        self._edit(partial(_without_server, executor))
         costs = []
         while blocks := self._layout.model.blocks_of(executor):
             target = self._layout.repaired().model
@@ -235,6 +235,19 @@ class Coordinator:
         with self._lock:
             self._layout = edit(self._layout)
             return self._layout
+
+
+def _without_worker(executor: int, now: Layout) -> Layout:
+    # A plan that a recovery cut off may find others gone that it counted on.
+    if now.workers == (executor,):
+        raise BadInput(f"executor {executor} is the only worker by now")
+    return now.without_role(executor, "worker")
+
+
+def _without_server(executor: int, now: Layout) -> Layout:
+    if now.servers == (executor,):
+        raise BadInput(f"executor {executor} is the only server by now")
+    return now.retired(executor)
 
 
 def _with_model_at(destination: int, blocks: list[int], now: Layout) -> Layout:

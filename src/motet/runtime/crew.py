@@ -65,7 +65,7 @@ class Crew:
 
     def close(self) -> None:
         """End all."""
-        for handle in self.handles.values():
+        for handle in list(self.handles.values()):
             handle.kill()
 
     def _launch(self, numbers: list[int]) -> None:

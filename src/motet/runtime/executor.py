@@ -186,11 +186,6 @@ def _hold(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     request.reply(Status.OK, encode_json(tenure.turnstile.hold(head["number"])))
 
 
-def _release(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.turnstile.release(head["number"])
-    request.reply(Status.OK)
-
-
 def _prepare_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     tenure.prepare(head["number"], Ownership.decode(request.payload), request)
 
@@ -230,7 +225,6 @@ _CONTROLS: dict[int, Control] = {
     Kind.TAKE_BLOCK: _take_block,
     Kind.SETTLE: _settle,
     Kind.HOLD: _hold,
-    Kind.RELEASE: _release,
     Kind.PREPARE_WORK: _prepare_work,
     Kind.CHANGE_WORK: _change_work,
     Kind.SET_WORKERS: _set_workers,

@@ -107,6 +107,11 @@ class Job:
         (self._queue.put_first if is_urgent else self._queue.put)(wanted)
         return wanted
 
+    @property
+    def missed_plans(self) -> int:
+        """How many plans of the timetable had not begun when training ended."""
+        return self._queue.missed
+
     def listen(self, observer: TrainObserver) -> None:
         """Tell one more observer, from now on."""
         self._observer.add(observer)
@@ -125,19 +130,20 @@ class Job:
         """The cluster's that are there, also those that it will have to leave."""
         return [machine for machine in self._cluster.machines() if machine.condition != "gone"]
 
-    def leave_machines_to(self, listener: Callable[[Sequence[Machine]], None]) -> None:
+    def leave_machines_to(self, listener: Callable[[Sequence[Machine]], None] | None) -> None:
         """Have somebody else react to machines that appear or will be taken away.
 
         `listener` hears of all machines, on a thread of its own, whenever something has changed,
-        and moves the job by `reconfigure`. Without it the job itself leaves machines that will be
-        taken away, and makes no use of new ones until it needs a spare.
+        and moves the job by `reconfigure`. Without it (None) the job itself leaves machines that
+        will be taken away, and makes no use of new ones until it needs a spare.
         """
-        self._on_machines = listener
+        self._on_machines = listener or self._vacate
 
     @property
     def layout(self) -> Layout:
         """Who does what now."""
-        return self._layout if self._coordinator is None else self._coordinator.layout
+        coordinator = self._coordinator
+        return self._layout if coordinator is None else coordinator.layout
 
     def run(self) -> TrainResult:
         """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from motet.runtime.machine import Machine
+from motet.runtime.machine import Condition, Machine
 
 _EVERY_S = 1.0
 # A cluster that does not answer any more must not keep a job from ending.
@@ -42,13 +43,20 @@ class MachineWatch:
             self._thread.join(_CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
-        machines = self._look()
-        changed = [machine for machine in machines if machine.condition != "up"]
+        known: dict[int, Condition] | None = None
         while True:
-            if changed:
-                self._on_change(changed, machines)
+            # A cluster that cannot be asked now is asked again; the job notices itself what it has
+            # lost.
+            with contextlib.suppress(Exception):
+                known = self._compare(known)
             if self._is_over.wait(self._every_s):
                 return
-            before = {machine.number: machine.condition for machine in machines}
-            machines = self._look()
-            changed = [it for it in machines if before.get(it.number) != it.condition]
+
+    def _compare(self, known: Mapping[int, Condition] | None) -> dict[int, Condition]:
+        """Tell what has changed; the machines' conditions now."""
+        machines = self._look()
+        before = {it.number: "up" for it in machines} if known is None else known
+        changed = [it for it in machines if before.get(it.number) != it.condition]
+        if changed:
+            self._on_change(changed, machines)
+        return {machine.number: machine.condition for machine in machines}

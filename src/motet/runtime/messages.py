@@ -41,7 +41,6 @@ class Kind(IntEnum):
     MOVE_BLOCKS = 32
     TAKE_BLOCK = 33
     HOLD = 34
-    RELEASE = 35
     CHANGE_WORK = 36
     SET_WORKERS = 37
     DISMISS = 38

@@ -37,6 +37,7 @@ _LOOK_EVERY_S = 0.5
 # Deciding takes at most this part of the controller's time.
 _DECIDING_SHARE = 0.05
 _AFTER_FAILURE_S = 5.0
+_LONGEST_PAUSE_S = 60.0
 # It may be compiling the solver, which nobody needs any more.
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -64,7 +65,7 @@ class Pilot(TrainObserver):
         self._is_training = False
         self._heard: set[int] = set()
         self._epochs_done = 0
-        self._pending: tuple[Reconfiguration, Turn] | None = None
+        self._pending: list[tuple[Reconfiguration, Turn]] = []
         self._is_disturbed = False
         self._predicted_s: float | None = None
         self._failures = 0
@@ -114,7 +115,7 @@ class Pilot(TrainObserver):
                 not self._is_disturbed,
             )
             self.flight.epochs.append(record)
-            self._is_disturbed = self._pending is not None
+            self._is_disturbed = bool(self._pending)
 
     def recovering(self, recovery: Recovery) -> None:
         """What was trained since the checkpoint is trained again."""
@@ -129,10 +130,11 @@ class Pilot(TrainObserver):
         with self._lock:
             self._is_disturbed = True
             self._predicted_s = None
-            if self._pending is not None and self._pending[0].report is report:
-                turn = self._pending[1]
-                turn.report, self._pending = report, None
-                self._judge(turn, report)
+            for pending in self._pending:
+                if pending[0].report is report:
+                    pending[1].report = report
+                    self._judge(pending[1], report)
+            self._pending = [pending for pending in self._pending if pending[1].report is None]
             self._restart()
 
     # -- deciding ----------------------------------------------------------------------------------
@@ -143,6 +145,7 @@ class Pilot(TrainObserver):
             self._decide_until_the_end()
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
+            self._job.leave_machines_to(None)
 
     def _decide_until_the_end(self) -> None:
         # The first search compiles the solver.
@@ -162,9 +165,9 @@ class Pilot(TrainObserver):
         with contextlib.suppress(queue.Empty):
             while True:
                 self._inbox.get_nowait()()
-        if not self._is_training or self._pending or time.monotonic() < self._not_before_s:
-            return None
         layout, machines = self._job.layout, self._machines()
+        if not self._is_training or not self._may_decide(layout, machines):
+            return None
         # A machine that is gone takes its executor along: the job is about to recover.
         if not {name_of(one) for one in layout.executors} <= {each.name for each in machines}:
             return None
@@ -176,6 +179,15 @@ class Pilot(TrainObserver):
             self.flight.turns.append(turn)
             self._carry_out(turn, {each.name: int(each.name) for each in machines})
         return turn
+
+    def _may_decide(self, layout: Layout, machines: Sequence[Machine]) -> bool:
+        """A notice does not wait for what is under way, nor for the time after a failure."""
+        if any(turn.decision.reason is Reason.DRAIN for _, turn in self._pending):
+            return False
+        if not self._pending and time.monotonic() >= self._not_before_s:
+            return True
+        leaving = {machine.name for machine in machines if machine.is_leaving}
+        return not leaving.isdisjoint(map(name_of, layout.executors))
 
     def _observe(self, executor: int, costs: Sequence[BatchCost]) -> None:
         if executor not in self._heard:
@@ -210,18 +222,21 @@ class Pilot(TrainObserver):
             return
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
+        for earlier, _ in self._pending:
+            earlier.cancel()
         wanted = self._job.reconfigure(
             lambda now: runtime_plan(plan, now, number_of),
             gain,
             is_urgent=turn.decision.reason is Reason.DRAIN,
         )
-        self._pending = wanted, turn
+        self._pending.append((wanted, turn))
 
     def _judge(self, turn: Turn, report: ReconfigurationReport) -> None:
         """After failures the next attempt waits ever longer."""
         if report.error:
             self._failures += 1
-            self._not_before_s = time.monotonic() + _AFTER_FAILURE_S * 2.0**self._failures
+            pause_s = min(_AFTER_FAILURE_S * 2.0**self._failures, _LONGEST_PAUSE_S)
+            self._not_before_s = time.monotonic() + pause_s
         else:
             self._failures = 0
             self._predicted_s = turn.decision.predicted_s

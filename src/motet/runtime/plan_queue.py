@@ -33,11 +33,18 @@ class Timed:
 class Reconfiguration:
     """A plan under way; all of it may be used from any thread.
 
-    `report`: what an observer is told at its end.
+    `report`: what an observer is told at its end. `is_planned`: it is of the job's timetable.
     """
 
-    def __init__(self, make_plan: PlanMaker, predicted_gain: float | None = None) -> None:
+    def __init__(
+        self,
+        make_plan: PlanMaker,
+        predicted_gain: float | None = None,
+        *,
+        is_planned: bool = False,
+    ) -> None:
         self.make_plan = make_plan
+        self.is_planned = is_planned
         self.predicted_gain = predicted_gain
         self.plan: Plan | None = None
         self.finished: set[int] = set()
@@ -84,18 +91,21 @@ class PlanQueue:
         self._began_s = math.inf
         self._timetable = list(timetable)
         self._waiting: list[Reconfiguration] = []
+        self._is_closed = False
+        self._missed = 0
+
+    @property
+    def missed(self) -> int:
+        """How many plans of the timetable had not begun when training ended."""
+        return self._missed
 
     def put(self, wanted: Reconfiguration) -> None:
         """Carry this out when those before it are over."""
-        with self._changed:
-            self._waiting.append(wanted)
-            self._changed.notify_all()
+        self._insert(len(self._waiting), wanted)
 
     def put_first(self, wanted: Reconfiguration) -> None:
         """Before all others that wait: it is urgent, or it was cut off."""
-        with self._changed:
-            self._waiting.insert(0, wanted)
-            self._changed.notify_all()
+        self._insert(0, wanted)
 
     def start_clock(self) -> None:
         """Training begins now; a second call changes nothing."""
@@ -122,11 +132,21 @@ class PlanQueue:
             self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Training is over."""
+        """Training is over, also for those that come later."""
         with self._changed:
+            self._is_closed = True
+            self._missed = len(self._timetable) + sum(it.is_planned for it in self._waiting)
             for wanted in self._waiting:
                 wanted.enter("cancelled")
             self._waiting.clear()
+
+    def _insert(self, place: int, wanted: Reconfiguration) -> None:
+        with self._changed:
+            if self._is_closed:
+                wanted.enter("cancelled")
+                return
+            self._waiting.insert(place, wanted)
+            self._changed.notify_all()
 
     def _has_come(self, timed: Timed) -> bool:
         return timed.at_s is not None and timed.at_s <= time.monotonic() - self._began_s
@@ -135,7 +155,10 @@ class PlanQueue:
         with self._changed:
             due = [timed for timed in self._timetable if is_due(timed)]
             self._timetable = [timed for timed in self._timetable if timed not in due]
-            self._waiting += [Reconfiguration(t.make_plan, t.predicted_gain) for t in due]
+            self._waiting += [
+                Reconfiguration(timed.make_plan, timed.predicted_gain, is_planned=True)
+                for timed in due
+            ]
             if due:
                 self._changed.notify_all()
 

@@ -15,6 +15,7 @@ import contextlib
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -61,6 +62,8 @@ class RayCluster:
         self._host = host
         self._register = register
         self._gangs: dict[str, list[_Gang]] = {}
+        self._reserving = threading.Lock()
+        self._looking = threading.Lock()
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -126,7 +129,9 @@ class RayCluster:
         """All machines that a job may use or ever could, by number."""
         if self._register is None:
             return tuple(Machine(number, f"m{number}") for number in range(self._machine_count))
-        return self._register.update(_nodes())
+        # An old answer that is taken in after a newer one would lose machines that came between.
+        with self._looking:
+            return self._register.update(_nodes())
 
     @property
     def host(self) -> str:
@@ -164,6 +169,8 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
+        if self._register is None:
+            ray_constants.ENABLE_RAY_CLUSTER = True
 
     def _check_there(self, machines: Sequence[int]) -> None:
         """Raises MachineGone."""
@@ -184,12 +191,21 @@ class RayCluster:
 
     def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
         """A place on each machine: one that the job holds already, or a new one."""
+        with self._reserving:
+            return self._places_for(job, machines)
+
+    def _places_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
         held = self._gangs.setdefault(job, [])
         held[:] = [gang for gang in held if gang.is_held]
         places = {number: gang for number in machines for gang in held if gang.enter(number)}
         missing = [number for number in machines if number not in places]
         if missing:
-            gang = _Gang(self._reserve(job, missing), missing)
+            try:
+                gang = _Gang(self._reserve(job, missing), missing)
+            except BaseException:
+                for number, entered in places.items():
+                    entered.leave(number)
+                raise
             held.append(gang)
             places |= dict.fromkeys(missing, gang)
         return places

@@ -78,10 +78,7 @@ class Reconfigurer:
         except Exception as lost:
             self._cut_off(wanted, lost)
             return
-        self._end(wanted, error)
-        if wanted.state == "waiting":
-            return
-        wanted.report = ReconfigurationReport(
+        report = ReconfigurationReport(
             at_epoch=at_epoch,
             before=_counts(layout),
             after=_counts(self._coordinator.layout),
@@ -92,7 +89,8 @@ class Reconfigurer:
             stall_s=max((cost.stall_s for cost in costs), default=0.0),
             error=error,
         )
-        self._on_report(wanted.report)
+        if self._end(wanted, report):
+            self._on_report(report)
 
     def _plan(self, wanted: Reconfiguration, layout: Layout) -> str:
         """Have the plan made, unless it was; what is wrong with it, if anything."""
@@ -116,17 +114,16 @@ class Reconfigurer:
             self._is_closing = True
             self._on_lost(f"a reconfiguration was cut off: {type(cause).__name__}: {cause}")
 
-    def _end(self, wanted: Reconfiguration, error: str) -> None:
+    def _end(self, wanted: Reconfiguration, report: ReconfigurationReport) -> bool:
+        """Whether it is over; otherwise the next generation goes on with it."""
         done, total = wanted.progress
-        if error:
-            wanted.enter("failed")
-        elif done == total:
-            wanted.enter("done")
-        elif wanted.is_cancelled:
-            wanted.enter("cancelled")
-        else:
+        if not (report.error or done == total or wanted.is_cancelled):
             wanted.enter("waiting")
             self._queue.put_first(wanted)
+            return False
+        wanted.report = report
+        wanted.enter("failed" if report.error else "done" if done == total else "cancelled")
+        return True
 
     def _operate(self, costs: list[Cost]) -> Callable[[Plan, int], None]:
         def operate(plan: Plan, number: int) -> None:

@@ -32,7 +32,7 @@ Array = NDArray[Any]
 Indices = NDArray[np.int64]
 
 PUSH_CHUNK_BYTES = 2 << 20
-_MOST_REDIRECTS = 15_000
+_MOST_REDIRECTS = 150_000
 _REDIRECT_PAUSE_S = 0.002
 _CLIENT = struct.Struct("<Q")
 
@@ -133,7 +133,8 @@ class TableClient:
         model = self.spec.model
         destination = self.buffer(plan.length) if out is None else out
 
-        def prepare(route: Route) -> _Message:
+        def prepare(route: Route, origin: Route) -> _Message:
+            del origin
             return _Message(Kind.PULL, self._head(route, clock), (), route.views(destination))
 
         routes = plan.routes(self._ownership)
@@ -211,8 +212,8 @@ class TableClient:
         chunks = plan.chunks(self._ownership, max(PUSH_CHUNK_BYTES // row_bytes, 1))
         earlier = {id(one) for one, next_one in pairwise(chunks) if one.owner == next_one.owner}
 
-        def prepare(route: Route) -> _Message:
-            meta = self._head(route, clock) + extra(route, id(route) not in earlier)
+        def prepare(route: Route, origin: Route) -> _Message:
+            meta = self._head(route, clock) + extra(route, id(origin) not in earlier)
             return _Message(kind, meta, route.part_of(values), None)
 
         return self._run(plan, chunks, prepare, values.nbytes)[0]
@@ -221,11 +222,14 @@ class TableClient:
         self,
         plan: KeyPlan,
         routes: Sequence[Route],
-        prepare: Callable[[Route], _Message],
+        prepare: Callable[[Route, Route], _Message],
         payload_bytes: int,
     ) -> tuple[Transfer, list[tuple[Route, Reply]]]:
-        """Send every route, wait for all, follow redirections."""
-        ready = [(route, prepare(route)) for route in routes]
+        """Send every route, wait for all, follow redirections.
+
+        `prepare` is told the route, and which of `routes` it is a part of.
+        """
+        ready = [(route, prepare(route, route)) for route in routes]
         start_us = monotonic_us()
         if len(ready) == 1:
             route, message = ready[0]
@@ -234,11 +238,11 @@ class TableClient:
                 wait_us = WAIT.unpack(reply.meta)[0] if reply.meta else 0
                 transfer = Transfer(payload_bytes, start_us, monotonic_us(), wait_us)
                 return transfer, [(route, reply)]
-        pending = deque((route, self._submit(route, message)) for route, message in ready)
+        pending = deque((route, route, self._submit(route, message)) for route, message in ready)
         replies: list[tuple[Route, Reply]] = []
         wait_us, redirects = 0, 0
         while pending:
-            route, call = pending.popleft()
+            route, origin, call = pending.popleft()
             reply = call.wait()
             if reply.status == Status.OK:
                 replies.append((route, reply))
@@ -248,7 +252,8 @@ class TableClient:
                 redirects = 0 if self._learn_from(reply) else redirects + 1
                 self._require_progress(redirects, route)
                 for new in plan.split(route.selection.blocks.tolist(), self._ownership):
-                    pending.append((new, self._submit(new, prepare(new))))
+                    message = prepare(new, origin)
+                    pending.append((new, origin, self._submit(new, message)))
             else:
                 raise StaleGeneration(f"generation {self._generation} of the job has ended")
         return Transfer(payload_bytes, start_us, monotonic_us(), wait_us), replies

@@ -57,13 +57,6 @@ class Turnstile:
                 self._decided, self._hold_at, self._change = change.number, None, change
                 self._changed.notify_all()
 
-    def release(self, number: int) -> None:
-        """There will be no change `number` after all."""
-        with self._changed:
-            self._decided = max(number, self._decided)
-            self._hold_at = None
-            self._changed.notify_all()
-
     def enter(self, clock: int) -> WorkChange | None:
         """Begin a mini-batch; what changes with it, if anything.
 

@@ -92,6 +92,9 @@ class Share:
         """Instances low..high-1 of this worker's part of a mini-batch; made once."""
         key = number, low, high
         if key not in self._pieces:
+            # Divisions vary with measured speeds: without a limit they would pile up.
+            if len(self._pieces) >= _MOST_PIECES:
+                self._pieces.clear()
             start = self._bounds[number]
             self._pieces[key] = self._app.make_batch(self.rows.slice(start + low, start + high))
         return self._pieces[key]
@@ -196,6 +199,7 @@ class Worker:
         )
 
 
+_MOST_PIECES = 256
 _NO_POSITIONS = np.empty(0, dtype=np.int64)
 
 

@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from motet.domain.errors import BadInput, MotetError
@@ -45,9 +46,10 @@ def require_testbed_machine() -> ControlGroups:
 def run(command: Sequence[str]) -> str:
     """What the command prints. Raises MotetError with what it complains of."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
-        )
+        with _undisturbed():
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MotetError(f"'{' '.join(command)}' cannot be run: {error}") from error
     if done.returncode:
@@ -60,7 +62,7 @@ def start(
     command: Sequence[str], environment: Mapping[str, str], log_file: Path
 ) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own, so that no terminal's signal reaches it."""
-    with log_file.open("ab") as log:
+    with log_file.open("ab") as log, _undisturbed():
         return subprocess.Popen(
             command,
             env=dict(environment),
@@ -170,6 +172,22 @@ def number_in(file: Path) -> int:
         return int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 0
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C counts after this: a command that has just begun would make things nobody knows of."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -133,9 +133,11 @@ class Testbed:
                 self._kill(dead)  # what a Ray node leaves when it gives up
                 for host in dead:
                     self._limit(replace(host, limits=replace(host.limits, cpus=None)))
-                self._start_ray(dead, blueprint.object_store_bytes)
-                for host in dead:
-                    self._limit(host)
+                try:
+                    self._start_ray(dead, blueprint.object_store_bytes)
+                finally:
+                    for host in dead:
+                        self._limit(host)
         return chosen
 
     def partition(self, words: Sequence[str]) -> list[Host]:

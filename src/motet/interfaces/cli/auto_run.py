@@ -32,7 +32,8 @@ class AutoStart:
         """Without which it does not begin."""
         if self.workers is None and self.servers is None:
             return 1
-        return max(self.workers or 1, 1) + max(self.servers or 1, 1)
+        wanted = max(self.workers or 1, 1) + max(self.servers or 1, 1)
+        return wanted if self.machines is None else min(wanted, self.machines)
 
     @property
     def most_machines(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -122,7 +123,7 @@ def _change(entry: _Entry, machine_count: int) -> PlannedChange:
     if sum(entry.has(name) for name in _TIMES) != 1:
         raise BadInput(f"{entry.place}: say when, by at_epoch or by at_s")
     gain = entry.fields.get("predicted_gain")
-    if gain is not None and not isinstance(gain, int | float):
+    if gain is not None and not _is_finite_number(gain):
         raise BadInput(f"{entry.place}: predicted_gain is {gain!r}; give a number such as 0.2")
     timed = Timed(
         _plan_maker(entry, machine_count),
@@ -131,6 +132,10 @@ def _change(entry: _Entry, machine_count: int) -> PlannedChange:
         predicted_gain=gain,
     )
     return PlannedChange(entry.place, timed)
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _seconds(entry: _Entry) -> float:

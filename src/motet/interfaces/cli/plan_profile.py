@@ -94,6 +94,11 @@ def _of_file(fields: Fields) -> JobProfile:
 
 def _of_run(fields: Fields) -> JobProfile:
     """COMP and COMM are means over the workers, bytes sums over them, all of them of all epochs."""
+    if fields.values.get("reconfigurations"):
+        raise BadInput(
+            f"{fields.place}: that run was reconfigured while it trained, so its times belong to no "
+            "single configuration; give a run without --auto and --reconfigure"
+        )
     options = Fields.of(f"{fields.place}: options", fields.values.get("options"))
     workers, servers = options.whole("workers"), options.whole("servers")
     epochs, instances = fields.whole("epochs"), fields.whole("instances")

@@ -53,7 +53,7 @@ def run(flags: TrainFlags, began_s: float) -> None:
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
         training = check(flags, folder, progress)
         _begin(flags, folder, log)
-        result, flight = _train(flags, training, progress, began_s)
+        training, result, flight = _train(flags, training, progress, began_s)
         progress.preparing("evaluating")
         document = _document(flags, training, result, flight)
         if folder is not None:
@@ -109,7 +109,8 @@ def _to_stderr(text: str) -> None:
 
 def _train(
     flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
-) -> tuple[TrainResult, Flight | None]:
+) -> tuple[Training, TrainResult, Flight | None]:
+    """The training as it began on the cluster, and what became of it."""
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
     options = training.options
@@ -124,13 +125,12 @@ def _train(
         if flags.balances:
             job.listen(Balancer(job))
         result, flight = _drive(job, progress) if flags.auto else (job.run(), None)
-    missed = len(training.timetable) - len(result.reconfigurations)
-    if missed > 0 and not flags.auto:
+    if job.missed_plans:
         progress.remark(
-            f"training ended before {count_text(missed, 'reconfiguration')} of "
+            f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
             f"{flags.reconfigure} came about"
         )
-    return result, flight
+    return replace(training, options=options), result, flight
 
 
 def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, Flight]:
