@@ -122,6 +122,22 @@ def test_with_one_machine_left_it_works_and_serves() -> None:
     ]
 
 
+def test_a_single_machine_that_nothing_is_exchanged_with_is_measured_and_kept() -> None:
+    driven = job(1, 1, comp_s={"a": 1e-4, "b": 1e-4})
+    driven.leaving = {"a"}
+    driven.look()
+    del driven.comp_s["a"]
+    driven.leaving = set()
+    assert driven.live(looks=3) == []
+    assert driven.decisions[-1].reason is Reason.TOO_LITTLE_GAIN
+
+
+def test_where_all_machines_leave_nothing_is_decided() -> None:
+    driven = job(1, 1, comp_s={"a": 1e-4, "b": 1e-4})
+    driven.leaving = {"a", "b"}
+    assert driven.look().plan is None
+
+
 def test_after_a_loss_the_rest_is_configured_anew_without_a_warm_up() -> None:
     driven = job(6, 2, bandwidth=3e7)
     driven.live(looks=4)

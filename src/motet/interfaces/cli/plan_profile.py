@@ -96,7 +96,7 @@ def _of_run(fields: Fields) -> JobProfile:
     """COMP and COMM are means over the workers, bytes sums over them, all of them of all epochs."""
     if fields.values.get("reconfigurations"):
         raise BadInput(
-            f"{fields.place}: that run was reconfigured while it trained, so its times belong to no "
+            f"{fields.place}: that run was reconfigured while it trained, so its times are of no "
             "single configuration; give a run without --auto and --reconfigure"
         )
     options = Fields.of(f"{fields.place}: options", fields.values.get("options"))
