@@ -48,7 +48,7 @@ class MemoryProbe(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         """Look at every executor process below this one."""
         for child in psutil.Process().children(recursive=True):
-            if "_ExecutorActor" in " ".join(child.cmdline()):
+            if "ExecutorActor" in " ".join(child.cmdline()):
                 self.largest_bytes = max(self.largest_bytes, child.memory_full_info().uss)
 
 

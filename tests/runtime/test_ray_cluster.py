@@ -60,7 +60,7 @@ def executor_processes() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "_ExecutorActor" in " ".join(child.cmdline()):
+            if "ExecutorActor" in " ".join(child.cmdline()):
                 found.append(child)
     return found
 

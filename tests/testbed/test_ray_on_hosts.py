@@ -154,6 +154,6 @@ def executor_host(bed: Bed) -> str:
     """A host on which an executor runs."""
     for host in read_state(bed.layout).blueprint.machines:
         members = machine.members(bed.groups.members_files(bed.layout.label_of(host)))
-        if any("_ExecutorActor" in " ".join(psutil.Process(it).cmdline()) for it in members):
+        if any("ExecutorActor" in " ".join(psutil.Process(it).cmdline()) for it in members):
             return host.name
     raise AssertionError("no executor runs")

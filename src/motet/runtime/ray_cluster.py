@@ -1,4 +1,4 @@
-"""Executors as Ray actors: the only module of the runtime that knows Ray.
+"""A Ray cluster as machines for jobs; with `ray_executors.py` all that knows Ray.
 
 Ray gives processes, gang placement (placement groups) and failure detection; bulk bytes and the
 mini-batch loop never go through it. `embedded` starts Ray inside this process's life: its N
@@ -11,37 +11,38 @@ from __future__ import annotations
 import motet.runtime.ray_environment  # noqa: F401
 
 # isort: split
-import contextlib
 import logging
-import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import ray
 from ray._private import ray_constants
 from ray._private import state as ray_state
 from ray._private import worker as ray_worker
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.exceptions import RayActorError, RayError
 from ray.util.placement_group import (
     PlacementGroup,
     placement_group,
     remove_placement_group,
 )
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
-from motet.runtime.assignment import Assignment, Outcome
 from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone
-from motet.runtime.executor import Executor
 from motet.runtime.machine import Machine
 from motet.runtime.machine_register import MachineRegister, Node
-from motet.transport import Endpoint
+from motet.runtime.ray_executors import (
+    CALL_TIMEOUT_S,
+    ExecutorActor,
+    Gang,
+    RayExecutor,
+    brief,
+    end_actor,
+)
 
-_CALL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 180.0
 _LOOK_EVERY_S = 1.0
 _OBJECT_STORE_BYTES = 100 << 20
@@ -61,7 +62,7 @@ class RayCluster:
         self._machine_count = machine_count
         self._host = host
         self._register = register
-        self._gangs: dict[str, list[_Gang]] = {}
+        self._gangs: dict[str, list[Gang]] = {}
         self._reserving = threading.Lock()
         self._looking = threading.Lock()
 
@@ -152,17 +153,17 @@ class RayCluster:
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         except (RayError, TimeoutError, MachineGone) as error:
             for actor in actors:
-                _end(actor)
+                end_actor(actor)
             for number, gang in gangs.items():
                 gang.leave(number)
             if isinstance(error, MachineGone):
                 raise
             if isinstance(error, RayActorError):
                 self._check_there(machines)
-                raise ExecutorLost(f"an executor died while it started: {_brief(error)}") from error
-            raise JobFailed(f"executors of {job} did not start: {_brief(error)}") from error
+                raise ExecutorLost(f"an executor died while it started: {brief(error)}") from error
+            raise JobFailed(f"executors of {job} did not start: {brief(error)}") from error
         return {
-            number: _RayExecutor(number, actor, endpoint, gangs[number])
+            number: RayExecutor(number, actor, endpoint, gangs[number])
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
         }
 
@@ -189,19 +190,19 @@ class RayCluster:
             if references and time.monotonic() > deadline_s:
                 raise TimeoutError(f"not within {_START_TIMEOUT_S:.0f} s")
 
-    def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
+    def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, Gang]:
         """A place on each machine: one that the job holds already, or a new one."""
         with self._reserving:
             return self._places_for(job, machines)
 
-    def _places_for(self, job: str, machines: Sequence[int]) -> dict[int, _Gang]:
+    def _places_for(self, job: str, machines: Sequence[int]) -> dict[int, Gang]:
         held = self._gangs.setdefault(job, [])
         held[:] = [gang for gang in held if gang.is_held]
         places = {number: gang for number in machines for gang in held if gang.enter(number)}
         missing = [number for number in machines if number not in places]
         if missing:
             try:
-                gang = _Gang(self._reserve(job, missing), missing)
+                gang = Gang(self._reserve(job, missing), missing)
             except BaseException:
                 for number, entered in places.items():
                     entered.leave(number)
@@ -213,14 +214,14 @@ class RayCluster:
     def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
         """A place on each of the machines, or none."""
         group = self._group(machines)
-        deadline_s = time.monotonic() + _CALL_TIMEOUT_S
+        deadline_s = time.monotonic() + CALL_TIMEOUT_S
         try:
             while not group.wait(_LOOK_EVERY_S):
                 self._check_there(machines)
                 if time.monotonic() > deadline_s:
                     raise JobFailed(
                         f"the cluster could not give {len(machines)} machine(s) to {job} within "
-                        f"{_CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
+                        f"{CALL_TIMEOUT_S:.0f} s; wait for other jobs or lower --machines"
                     )
         except BaseException:
             remove_placement_group(group)
@@ -236,7 +237,7 @@ class RayCluster:
         group: PlacementGroup = placement_group(bundles, bundle_label_selector=selector)
         return group
 
-    def _start(self, number: int, gang: _Gang, secret: bytes) -> Any:
+    def _start(self, number: int, gang: Gang, secret: bytes) -> Any:
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": 0,
@@ -247,127 +248,7 @@ class RayCluster:
         is_embedded = self._register is None
         if is_embedded:
             options["resources"] = {_machine(number): 0.001}
-        return ray.remote(**options)(_ExecutorActor).remote(number, secret, is_embedded)
-
-
-class _ExecutorActor:
-    """The actor around an `Executor`."""
-
-    def __init__(self, number: int, secret: bytes, is_embedded: bool) -> None:
-        host = "127.0.0.1" if is_embedded else ray.util.get_node_ip_address()
-        self._executor = Executor(number, secret, host)
-
-    def endpoint(self) -> Endpoint:
-        """Where the executor listens."""
-        return self._executor.endpoint
-
-    def warm_up(self, app: Application) -> None:
-        """Compile the application's kernels."""
-        self._executor.warm_up(app)
-
-    def configure(self, assignment: Assignment) -> None:
-        """See `Executor.configure`."""
-        self._executor.configure(assignment)
-
-    def run(self) -> Outcome:
-        """See `Executor.run`."""
-        return self._executor.run()
-
-    def abort(self) -> None:
-        """See `Executor.abort`."""
-        self._executor.abort()
-
-    def process_id(self) -> int:
-        """The operating system's number of this process (tests kill it)."""
-        return os.getpid()
-
-
-class _Gang:
-    """The executors of one reservation; the last one to go gives it back."""
-
-    def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
-        """All `machines` are present from now on."""
-        self._group = group
-        self._bundles = {number: bundle for bundle, number in enumerate(machines)}
-        self._present = set(machines)
-
-    def place_of(self, machine: int) -> PlacementGroupSchedulingStrategy:
-        """Where the executor of a machine must run."""
-        return PlacementGroupSchedulingStrategy(
-            placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
-        )
-
-    @property
-    def is_held(self) -> bool:
-        """Whether anybody is there."""
-        return bool(self._present)
-
-    def enter(self, machine: int) -> bool:
-        """Come back to a place that was left; False when this reservation has none for it."""
-        if not self._present or machine not in self._bundles:
-            return False
-        self._present.add(machine)
-        return True
-
-    def leave(self, machine: int) -> None:
-        """This executor has ended."""
-        self._present.discard(machine)
-        if not self._present:
-            remove_placement_group(self._group)
-
-
-class _RayExecutor:
-    """`ExecutorHandle` over an actor."""
-
-    def __init__(self, number: int, actor: Any, endpoint: Endpoint, gang: _Gang) -> None:
-        self.number = number
-        self._gang = gang
-        self._actor = actor
-        self._endpoint = endpoint
-
-    def endpoint(self) -> Endpoint:
-        """Where it listens."""
-        return self._endpoint
-
-    def configure(self, assignment: Assignment) -> None:
-        """Hand over an assignment."""
-        self._call(self._actor.configure.remote(assignment))
-
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
-        """Start the executor; `on_end` is called from a Ray thread."""
-        future = self._actor.run.remote().future()
-
-        def ended(done: Any) -> None:
-            on_end(self.number, None if done.exception() is not None else done.result())
-
-        future.add_done_callback(ended)
-
-    def abort(self) -> None:
-        """End the executor's generation."""
-        self._call(self._actor.abort.remote())
-
-    def process_id(self) -> int:
-        """The operating system's number of the executor's process."""
-        return int(self._call(self._actor.process_id.remote()))
-
-    def kill(self) -> None:
-        """End the process."""
-        _end(self._actor)
-        with contextlib.suppress(Exception):
-            self._gang.leave(self.number)
-
-    def _call(self, reference: Any) -> Any:
-        try:
-            return ray.get(reference, timeout=_CALL_TIMEOUT_S)
-        except RayTaskError as error:
-            raise JobFailed(f"executor {self.number}: {_brief(error)}") from error
-        except (RayActorError, TimeoutError) as error:
-            raise ExecutorLost(f"executor {self.number}: {_brief(error)}") from error
-
-
-def _end(actor: Any) -> None:
-    with contextlib.suppress(Exception):
-        ray.kill(actor)
+        return ray.remote(**options)(ExecutorActor).remote(number, secret, is_embedded)
 
 
 def _nodes() -> list[Node]:
@@ -399,14 +280,6 @@ def _keep_ray_quiet() -> None:
 
 def _machine(number: int) -> str:
     return f"motet_machine_{number}"
-
-
-def _brief(error: BaseException) -> str:
-    """One line; of an exception in an executor its own message, not Ray's story around it."""
-    if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
-        error = error.cause
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
 def _pickle_by_value(app: Application) -> None:
