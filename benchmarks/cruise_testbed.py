@@ -47,7 +47,7 @@ from support.testbed_cases import (
 from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
 
 FOLDER = RESULTS / "cruise"
-TYPES_CASE = OPPORTUNISTIC_CASE = CASES["lda"]
+TYPES_CASE = OPPORTUNISTIC_CASE = CASES["mlr"]
 NOTICE = ("--notice", "60s")
 
 

@@ -39,7 +39,8 @@ def run_walk(
     Starts and moves are hurried with more CPUs: only what comes after them counts.
     """
     machines = sum(stops[0])
-    plan = WalkPlan(case.app, case.data, dict(case.settings), machines, list(stops))
+    settings = dict(case.settings)
+    plan = WalkPlan(case.app, case.data, settings, machines, list(stops), case.warm_up_epochs)
 
     def heard(line: Line) -> None:
         if line.text == MOVING:

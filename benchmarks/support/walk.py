@@ -33,7 +33,8 @@ MOVING, TRAINING = "moving", "training"
 class WalkPlan:
     """What to train and where to go. `stops`: numbers of workers and servers.
 
-    A stop ends after at least `least_epochs` settled epochs that took `least_s` together.
+    The first one begins after `warm_up_epochs`. A stop ends after at least `least_epochs` settled
+    epochs that took `least_s` together.
     """
 
     app: str
@@ -41,6 +42,7 @@ class WalkPlan:
     settings: Mapping[str, Any]
     machines: int
     stops: list[tuple[int, int]]
+    warm_up_epochs: int = 0
     least_epochs: int = 3
     least_s: float = 4.0
 
@@ -60,13 +62,14 @@ class Walk(Recorder):
         self._plan = plan
         self._stop = 0
         self._is_changing = False
-        self._to_skip = SETTLING_EPOCHS
+        self._to_skip = SETTLING_EPOCHS + plan.warm_up_epochs
         self._settled_s: list[float] = []
 
     def started(self, instance_count: int, model_bytes: int) -> None:
         """Training is about to begin."""
         super().started(instance_count, model_bytes)
-        say(TRAINING)
+        if not self._plan.warm_up_epochs:
+            say(TRAINING)
 
     def epoch_done(self, report: EpochReport) -> None:
         """Go on if this stop has been seen for long enough."""
@@ -79,6 +82,8 @@ class Walk(Recorder):
                 self._go_on()
         elif not self._is_changing:
             self._to_skip -= 1
+        if report.epoch + 1 == self._plan.warm_up_epochs:
+            say(TRAINING)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """The job is at its next stop."""
