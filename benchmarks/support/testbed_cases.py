@@ -3,7 +3,9 @@
 Hosts are slow in COMP and fast on the link (0.1 CPUs, 100 Mbit/s): then little data is enough for
 COMP to be ten to twenty times COMM on one worker, which puts the best configuration into the middle
 of the grid; little data move quickly; and eight hosts take 0.8 CPUs together, so neither they nor
-the driver ever wait for a core.
+the driver ever wait for a core. A mini-batch's COMP must take much longer than a period of the
+quotas (20 ms): its first slice comes at once, so short COMP looks too fast. Hence two mini-batches
+per epoch, and applications that compute much for each byte of data.
 """
 
 from __future__ import annotations
@@ -40,19 +42,19 @@ CASES: Mapping[str, Case] = MappingProxyType(
     {
         "nmf": Case(
             "nmf",
-            "synthetic-ratings:users=30000,items=150,rank=16,density=0.8,seed=1",
+            "synthetic-ratings:users=15000,items=600,rank=16,density=0.8,seed=1",
             {"rank": 160, "batch_size": 7500},
         ),
         "mlr": Case(
             "mlr",
-            "synthetic-classification:rows=40000,features=150,classes=100,density=0.9,seed=1",
+            "synthetic-classification:rows=20000,features=60,classes=800,density=0.9,seed=1",
             {"batch_size": 10000},
         ),
         # Flat priors: with few topics per document COMP would become still faster in time.
         "lda": Case(
             "lda",
-            "synthetic-corpus:documents=9000,words=1000,topics=50,length=400,seed=1",
-            {"topics": 100, "alpha": 2.0, "beta": 1.0, "batch_size": 2250},
+            "synthetic-corpus:documents=4500,words=1000,topics=50,length=400,seed=1",
+            {"topics": 400, "alpha": 0.5, "beta": 1.0, "batch_size": 2250},
             warm_up_epochs=20,
         ),
         # A mini-batch is all the data: one per epoch.
