@@ -39,11 +39,11 @@ def test_version_two_is_found_if_it_has_the_controllers(tmp_path: Path) -> None:
 def test_version_one_limits_a_quota_of_a_period_and_bytes() -> None:
     groups = VersionOne(ROOT / "cpu", ROOT / "memory")
     assert groups.limits("a", LIMITS) == [
-        FileWrite(ROOT / "cpu/a/cpu.cfs_period_us", "20000"),
-        FileWrite(ROOT / "cpu/a/cpu.cfs_quota_us", "4000"),
+        FileWrite(ROOT / "cpu/a/cpu.cfs_period_us", "5000"),
+        FileWrite(ROOT / "cpu/a/cpu.cfs_quota_us", "1000"),
         FileWrite(ROOT / "memory/a/memory.limit_in_bytes", "512000000"),
     ]
-    assert [it.text for it in groups.limits("a", Limits())] == ["20000", "-1", "-1"]
+    assert [it.text for it in groups.limits("a", Limits())] == ["5000", "-1", "-1"]
     assert groups.members_files("a") == [
         ROOT / "cpu/a/cgroup.procs",
         ROOT / "memory/a/cgroup.procs",
@@ -54,10 +54,10 @@ def test_version_two_limits_a_quota_of_a_period_and_bytes() -> None:
     groups = VersionTwo(ROOT)
     assert groups.preparation() == [FileWrite(ROOT / "cgroup.subtree_control", "+cpu +memory")]
     assert groups.limits("a", LIMITS) == [
-        FileWrite(ROOT / "a/cpu.max", "4000 20000"),
+        FileWrite(ROOT / "a/cpu.max", "1000 5000"),
         FileWrite(ROOT / "a/memory.max", "512000000"),
     ]
-    assert [it.text for it in groups.limits("a", Limits())] == ["max 20000", "max"]
+    assert [it.text for it in groups.limits("a", Limits())] == ["max 5000", "max"]
     assert groups.folders("a") == [ROOT / "a"]
     assert groups.members_files("a") == [ROOT / "a/cgroup.procs"]
     assert groups.memory_file("a") == ROOT / "a/memory.current"

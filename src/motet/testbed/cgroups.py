@@ -6,6 +6,7 @@ right below the root of each hierarchy, so no group of another owner is touched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Protocol
 from motet.domain.errors import BadInput
 from motet.testbed.hosts import Limits
 
-# Short, so that a throttled host looks like a slow one and not like one that stops and goes.
-PERIOD_US = 20_000
+# As short as the kernel lets them be, so that a throttled host looks like a slow one and not like
+# one that stops and goes: work that is shorter than a period would hardly be slowed at all.
+LEAST_QUOTA_US = 1_000
+LEAST_PERIOD_US = 5_000
 NEEDED = ("cpu", "memory")
 
 
@@ -78,7 +81,7 @@ class VersionOne:
         """-1 stands for no limit."""
         cpu, memory = self.cpu / label, self.memory / label
         return [
-            FileWrite(cpu / "cpu.cfs_period_us", str(PERIOD_US)),
+            FileWrite(cpu / "cpu.cfs_period_us", str(_period_us(limits))),
             FileWrite(cpu / "cpu.cfs_quota_us", str(_quota_us(limits) or -1)),
             FileWrite(memory / "memory.limit_in_bytes", str(limits.memory_bytes or -1)),
         ]
@@ -115,7 +118,7 @@ class VersionTwo:
         """`max` stands for no limit."""
         folder = self.root / label
         return [
-            FileWrite(folder / "cpu.max", f"{_quota_us(limits) or 'max'} {PERIOD_US}"),
+            FileWrite(folder / "cpu.max", f"{_quota_us(limits) or 'max'} {_period_us(limits)}"),
             FileWrite(folder / "memory.max", str(limits.memory_bytes or "max")),
         ]
 
@@ -169,4 +172,10 @@ def _has_controllers(root: Path) -> bool:
 
 
 def _quota_us(limits: Limits) -> int | None:
-    return None if limits.cpus is None else round(limits.cpus * PERIOD_US)
+    return None if limits.cpus is None else round(limits.cpus * _period_us(limits))
+
+
+def _period_us(limits: Limits) -> int:
+    if limits.cpus is None:
+        return LEAST_PERIOD_US
+    return max(LEAST_PERIOD_US, math.ceil(LEAST_QUOTA_US / limits.cpus))

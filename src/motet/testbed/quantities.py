@@ -14,7 +14,7 @@ LONGEST_S = 3600
 SLOWEST_BPS, FASTEST_BPS = 64 * 10**3, 100 * 10**9
 LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 16 * 10**6, 100 * 10**12
 LEAST_OBJECT_STORE_BYTES = 80 * 10**6
-# A quota is at least a millisecond of a period (see `cgroups.PERIOD_US`).
+# A quota is at least a millisecond (see `cgroups.LEAST_QUOTA_US`).
 LEAST_CPUS, MOST_CPUS = 0.05, 1024.0
 
 
