@@ -42,6 +42,7 @@ from support.testbed_cases import (
     FAST_HOSTS,
     MOVES_BANDWIDTH,
     MOVES_CPUS,
+    SLOW_CPUS,
     Case,
 )
 from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
@@ -69,7 +70,7 @@ class Wanted:
     def unequal_hosts(self) -> Iterator[Hosts]:
         """Some of them fast."""
         lines = ["name,count,cpus,bandwidth", f"fast,{FAST_HOSTS},{FAST_CPUS},{BANDWIDTH}"]
-        lines.append(f"slow,{self.machines - FAST_HOSTS},{CPUS},{BANDWIDTH}")
+        lines.append(f"slow,{self.machines - FAST_HOSTS},{SLOW_CPUS},{BANDWIDTH}")
         with TemporaryDirectory() as folder:
             file = Path(folder) / "types.csv"
             file.write_text("\n".join(lines))
@@ -80,7 +81,7 @@ class Wanted:
         """What `unequal_hosts` have when nothing is hurried."""
         fast = [f"fast-{number}" for number in range(FAST_HOSTS)]
         slow = [f"slow-{number}" for number in range(self.machines - FAST_HOSTS)]
-        return {FAST_CPUS: fast, CPUS: slow}
+        return {FAST_CPUS: fast, SLOW_CPUS: slow}
 
     def missing(self, names: Iterable[str]) -> list[Path]:
         """The files that are to be made."""

@@ -1,11 +1,12 @@
 """What is trained on the testbed, and on which hosts.
 
-Hosts are slow in COMP and fast on the link (0.1 CPUs, 100 Mbit/s): then little data is enough for
-COMP to be ten to twenty times COMM on one worker, which puts the best configuration into the middle
-of the grid; little data move quickly; and eight hosts take 0.8 CPUs together, so neither they nor
-the driver ever wait for a core. A mini-batch's COMP must take much longer than a period of the
-quotas (20 ms): its first slice comes at once, so short COMP looks too fast. Hence two mini-batches
-per epoch, and applications that compute much for each byte of data.
+Hosts are slow in COMP and fast on the link (0.2 CPUs, 100 Mbit/s): then little data is enough for
+COMP to be some ten times COMM on one worker, which puts the best configuration into the middle of
+the grid; little data move quickly; and eight hosts take 1.6 CPUs together, so on two cores neither
+they nor the driver wait for a core. A mini-batch's COMP must take much longer than a period of the
+quotas: its first slice comes at once, so short COMP looks too fast (at 0.1 CPUs in periods of 20 ms
+by 40 % with six workers). Hence two mini-batches per epoch, and applications that compute much for
+each byte of data.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-CPUS, BANDWIDTH = "0.1", "100mbit"
-FAST_HOSTS, FAST_CPUS = 2, "0.3"
+CPUS, BANDWIDTH = "0.2", "100mbit"
+FAST_HOSTS, FAST_CPUS, SLOW_CPUS = 2, "0.4", "0.13"
 MOVES_CPUS, MOVES_BANDWIDTH, MOVES_BYTES_PER_S = "0.45", "50mbit", 6.25e6
 """Where moves are measured, CPUs are not to be what limits them."""
 HURRIED_CPUS = {"0.6": ["all"]}
