@@ -4,9 +4,10 @@ Hosts are slow in COMP and fast on the link (0.2 CPUs, 100 Mbit/s): then little 
 COMP to be some ten times COMM on one worker, which puts the best configuration into the middle of
 the grid; little data move quickly; and eight hosts take 1.6 CPUs together, so on two cores neither
 they nor the driver wait for a core. A mini-batch's COMP must take much longer than a period of the
-quotas: its first slice comes at once, so short COMP looks too fast (at 0.1 CPUs in periods of 20 ms
-by 40 % with six workers). Hence two mini-batches per epoch, and applications that compute much for
-each byte of data.
+quotas: its first slice comes at once, so short COMP seems to look too fast (MLR at 0.1 CPUs in
+periods of 20 ms: by 27 % with six workers, 42 % with seven, none of it at 0.2 CPUs, in periods of
+5 ms and with larger mini-batches). Hence two mini-batches per epoch, and applications that compute
+much for each byte of data.
 """
 
 from __future__ import annotations
