@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from motet.cruise.trigger import (
     required_gain,
     review,
 )
-from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
+from motet.estimate.epoch_cost import Configuration, Profile, epoch_s, even_shares
 
 _STANDARD_ERRORS = 3.0
 _ANOTHER_WORLD = 1.25
@@ -298,7 +297,5 @@ def _evened(profile: Profile, view: FleetView) -> Configuration:
 
 def _dealt(blocks: int, holders: Sequence[int], machines: int) -> tuple[int, ...]:
     """Even shares for the holders."""
-    counts = [0] * machines
-    for place in islice(cycle(holders), blocks):
-        counts[place] += 1
-    return tuple(counts)
+    held = dict(zip(holders, even_shares(blocks, len(holders)), strict=True))
+    return tuple(held.get(place, 0) for place in range(machines))

@@ -11,7 +11,7 @@ from motet.cruise.homogeneous import homogeneous_epochs
 from motet.cruise.problem import Problem, Roles, server_counts
 from motet.cruise.search import FEW_WAYS, Found, best_in_order, best_with, search
 from motet.cruise.whole_blocks import blocks_by, exchange_seconds
-from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
+from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, even_shares
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -114,9 +114,9 @@ def _with_best(best_s: dict[int, float], found: Found) -> CostCurve:
 def _even(problem: Problem, machines: int, workers: int) -> Configuration:
     """Of equal machines the first work and the last serve, or all in use do both."""
     servers = workers if problem.is_both else machines - workers
-    data = _evenly(problem.data_blocks, workers) + [0] * (machines - workers)
-    model, idle = _evenly(problem.model_blocks, servers), [0] * (machines - servers)
-    return Configuration(tuple(data), tuple(model + idle if problem.is_both else idle + model))
+    data = even_shares(problem.data_blocks, workers) + (0,) * (machines - workers)
+    model, idle = even_shares(problem.model_blocks, servers), (0,) * (machines - servers)
+    return Configuration(data, model + idle if problem.is_both else idle + model)
 
 
 def _spread(
@@ -129,7 +129,7 @@ def _spread(
     model: list[int] = []
     for t, machines in enumerate(fleet.counts.tolist()):
         working = shares[t] + [0] * (machines - int(workers[t]))
-        serving = _evenly(int(model_blocks[t]), int(servers[t]))
+        serving = list(even_shares(int(model_blocks[t]), int(servers[t])))
         padding = [0] * (machines - len(serving))
         data += working
         model += serving + padding if problem.is_both else padding + serving
@@ -159,10 +159,3 @@ def _data_shares(
         shares[takers] += 1
         lacking -= len(takers)
     return [shares[kinds == t].astype(int).tolist() for t in range(len(workers))]
-
-
-def _evenly(blocks: int, machines: int) -> list[int]:
-    if machines == 0:
-        return []
-    share, more = divmod(blocks, machines)
-    return [share + (place < more) for place in range(machines)]

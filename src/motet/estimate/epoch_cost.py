@@ -183,6 +183,14 @@ class Configuration:
         return sum(blocks > 0 for blocks in self.model_blocks)
 
 
+def even_shares(blocks: int, holders: int) -> tuple[int, ...]:
+    """Blocks for every holder, give or take one; the first have more."""
+    if holders == 0:
+        return ()
+    share, more = divmod(blocks, holders)
+    return tuple(share + (place < more) for place in range(holders))
+
+
 def epoch_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> float:
     """C: the slowest worker's epoch. Raises BadInput if not every block is on one machine."""
     return float(worker_epochs_s(profile, fleet, configuration).max())

@@ -19,7 +19,7 @@ from motet.runtime.cluster import ExecutorHandle, ExecutorLost
 from motet.runtime.generation import Generation
 from motet.runtime.layout import Layout, Role
 from motet.runtime.messages import Kind, Status, decode_json
-from motet.runtime.reconfiguration import Add, Delete, Move, Operation
+from motet.runtime.reconfiguration import Add, Delete, Move, Operation, require_another
 from motet.runtime.table_client import StaleGeneration
 from motet.transport import Call
 
@@ -239,14 +239,12 @@ class Coordinator:
 
 def _without_worker(executor: int, now: Layout) -> Layout:
     # A plan that a recovery cut off may find others gone that it counted on.
-    if now.workers == (executor,):
-        raise BadInput(f"executor {executor} is the only worker by now")
+    require_another(now, executor, "worker")
     return now.without_role(executor, "worker")
 
 
 def _without_server(executor: int, now: Layout) -> Layout:
-    if now.servers == (executor,):
-        raise BadInput(f"executor {executor} is the only server by now")
+    require_another(now, executor, "server")
     return now.retired(executor)
 
 

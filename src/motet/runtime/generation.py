@@ -81,8 +81,8 @@ class Generation:
         controller: Endpoint,
         secret: bytes,
     ) -> None:
-        self.number = number
         """`layout`: what the executors begin with."""
+        self.number = number
         self._plan = plan
         self._layout = layout
         self._handles = dict(handles)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from motet.runtime.cluster import Roles
+from motet.runtime.options import RoleCounts
 from motet.runtime.ownership import Ownership
 
 Role = Literal["worker", "server"]
@@ -40,6 +41,11 @@ class Layout:
     def executors(self) -> list[int]:
         """Those with a role."""
         return sorted({*self.workers, *self.servers})
+
+    @property
+    def counts(self) -> RoleCounts:
+        """How many do what."""
+        return RoleCounts(len(self.workers), len(self.servers))
 
     def with_role(self, executor: int, role: Role) -> Self:
         """One more worker or server; it has no blocks yet."""

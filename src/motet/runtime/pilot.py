@@ -26,7 +26,6 @@ from motet.runtime.options import (
     EpochReport,
     ReconfigurationReport,
     Recovery,
-    RoleCounts,
     TrainObserver,
 )
 from motet.runtime.plan_queue import Reconfiguration
@@ -109,7 +108,7 @@ class Pilot(TrainObserver):
             record = EpochRecord(
                 report.epoch,
                 time.monotonic() - self._began_s,
-                _counts(self._job.layout),
+                self._job.layout.counts,
                 self._predicted_s,
                 report.wall_s,
                 not self._is_disturbed,
@@ -308,7 +307,3 @@ def _check(job: Job) -> None:
             f"consistency={consistency}: a job can configure itself under bsp only, whose "
             "mini-batches its cost model describes; leave consistency or --auto out"
         )
-
-
-def _counts(layout: Layout) -> RoleCounts:
-    return RoleCounts(len(layout.workers), len(layout.servers))

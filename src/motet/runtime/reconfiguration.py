@@ -252,12 +252,17 @@ def _after_move(layout: Layout, move: Move) -> Layout:
     return layout.moved(move.table, move.blocks, move.destination)
 
 
+def require_another(layout: Layout, executor: int, role: Role) -> None:
+    """Raises BadInput if nobody would be left in the role of this executor."""
+    if layout.holders(role) == (executor,):
+        raise BadInput(f"executor {executor} is the only {role}; add another one first")
+
+
 def _after_giving_up(layout: Layout, executor: int, role: Role) -> Layout:
     holders = layout.holders(role)
     if executor not in holders:
         raise BadInput(f"executor {executor} is no {role}")
-    if len(holders) == 1:
-        raise BadInput(f"executor {executor} is the only {role}; add another one first")
+    require_another(layout, executor, role)
     return layout.without_role(executor, role)
 
 

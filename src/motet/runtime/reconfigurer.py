@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from motet.domain.errors import BadInput
 from motet.runtime.coordinator import CannotLaunch, Coordinator, Cost
 from motet.runtime.layout import Layout
-from motet.runtime.options import ReconfigurationReport, RoleCounts
+from motet.runtime.options import ReconfigurationReport
 from motet.runtime.plan_queue import PlanQueue, Reconfiguration
 from motet.runtime.reconfiguration import Plan
 
@@ -80,8 +80,8 @@ class Reconfigurer:
             return
         report = ReconfigurationReport(
             at_epoch=at_epoch,
-            before=_counts(layout),
-            after=_counts(self._coordinator.layout),
+            before=layout.counts,
+            after=self._coordinator.layout.counts,
             operations=len(wanted.finished),
             predicted_gain=wanted.predicted_gain,
             plan_s=time.perf_counter() - began_s,
@@ -162,7 +162,3 @@ def run_plan(
                     failures.append(error)
     for failure in sorted(failures, key=lambda error: isinstance(error, BadInput | CannotLaunch)):
         raise failure
-
-
-def _counts(layout: Layout) -> RoleCounts:
-    return RoleCounts(len(layout.workers), len(layout.servers))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from motet.domain.errors import BadInput
-from motet.estimate.epoch_cost import Configuration, Fleet, Profile, exchange_s
+from motet.estimate.epoch_cost import Configuration, Fleet, Profile, even_shares, exchange_s
 from motet.interfaces.cli.plan_fields import Fields, read_fields
 from motet.report.run_files import RECORD
 from motet.runtime.local import DATA_BLOCKS
@@ -43,8 +43,8 @@ class MeasuredRun:
         idle_workers = (0,) * (self.machines - self.workers)
         idle_servers = (0,) * (self.machines - self.servers)
         return Configuration(
-            _even(profile.data_blocks, self.workers) + idle_workers,
-            idle_servers + _even(profile.model_blocks, self.servers),
+            even_shares(profile.data_blocks, self.workers) + idle_workers,
+            idle_servers + even_shares(profile.model_blocks, self.servers),
         )
 
 
@@ -135,8 +135,3 @@ def _effective_bandwidth(profile: Profile, run: MeasuredRun, comm_s: float) -> f
     if comm_s <= 0 or bytes_on_slowest_link <= 0:
         return None
     return bytes_on_slowest_link / comm_s
-
-
-def _even(blocks: int, machines: int) -> tuple[int, ...]:
-    share, more = divmod(blocks, machines)
-    return tuple(share + (place < more) for place in range(machines))
