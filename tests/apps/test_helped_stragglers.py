@@ -14,26 +14,14 @@ from motet.apps.lasso import Lasso
 from motet.apps.lda import LDA
 from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
-from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_diabetes, load_digits
-from motet.datasets.kinds import Corpus, LabelledMatrix
+from motet.datasets.kinds import LabelledMatrix
 from motet.runtime.application import Application
 from motet.runtime.job import Job
 from motet.runtime.options import TrainOptions, TrainResult
+from small_data import corpus, ratings
 
 MACHINES, LATE = 4, 1
-
-
-def ratings() -> Any:
-    return open_dataset("synthetic-ratings:users=150,items=40,rank=3,density=0.3,seed=1")
-
-
-def corpus() -> Any:
-    rng = np.random.default_rng(0)
-    documents = np.repeat(np.arange(120), 30)
-    words = 10 * rng.integers(0, 4, 120)[documents] + rng.integers(0, 10, len(documents))
-    ones = np.ones(len(words), dtype=np.int64)
-    return Corpus.from_pairs(documents, words, ones, (120, 40), source="planted")
 
 
 def sparse() -> Any:

@@ -14,14 +14,13 @@ from motet.apps.lasso import Lasso
 from motet.apps.lda import LDA
 from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
-from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_diabetes, load_digits
-from motet.datasets.kinds import Corpus
 from motet.runtime.application import Application
 from motet.runtime.job import Job
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Reconfiguration
 from random_plans import RandomPlans
+from small_data import corpus, ratings
 
 MACHINES = 5
 PLANS = 20
@@ -58,18 +57,6 @@ def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) 
     if isinstance(restless, Restless):
         restless.job = job
     return job.run()
-
-
-def ratings() -> Any:
-    return open_dataset("synthetic-ratings:users=150,items=40,rank=3,density=0.3,seed=1")
-
-
-def corpus() -> Any:
-    rng = np.random.default_rng(0)
-    documents = np.repeat(np.arange(120), 30)
-    words = 10 * rng.integers(0, 4, 120)[documents] + rng.integers(0, 10, len(documents))
-    ones = np.ones(len(words), dtype=np.int64)
-    return Corpus.from_pairs(documents, words, ones, (120, 40), source="planted")
 
 
 CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {

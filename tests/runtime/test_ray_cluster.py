@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from executor_processes import executor_processes
 from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.job import Job
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
@@ -53,16 +54,6 @@ class Assassin(TrainObserver):
             self._left -= 1
             self._countdown = self._random.randrange(1, 6)
             self._random.choice(executor_processes()).kill()
-
-
-def executor_processes() -> list[psutil.Process]:
-    """Processes of this test's embedded cluster that run an executor."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "ExecutorActor" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
 
 
 class EarlyAssassin(TrainObserver):

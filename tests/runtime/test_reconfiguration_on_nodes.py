@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 import motet.runtime.ray_environment  # noqa: F401
 import ray_driver
+from executor_processes import executor_processes
 from motet.runtime.job import Job
 from motet.runtime.options import TrainObserver, TrainOptions, TrainResult
 from motet.runtime.plan_queue import Timed
@@ -93,15 +93,6 @@ def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert nodes.most == 3
     np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
-
-
-def executor_processes() -> list[psutil.Process]:
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "ExecutorActor" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
 
 
 def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(

@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from executor_processes import executor_processes
 from motet.runtime.job import Job
 from motet.runtime.layout import Layout
 from motet.runtime.options import EpochReport, Recovery, TrainObserver, TrainOptions, TrainResult
@@ -28,15 +29,6 @@ MACHINES = 4
 def cluster() -> Iterator[RayCluster]:
     with RayCluster.embedded(machines=MACHINES) as made:
         yield made
-
-
-def executor_processes() -> list[psutil.Process]:
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "ExecutorActor" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
 
 
 class Census(TrainObserver):
