@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.cruise.autopilot import RoleCount
+from motet.cruise.plan import Delete, Holding
 from motet.cruise.trigger import Reason
 from motet.estimate.epoch_cost import Profile
 from simulated_job import SimulatedJob, even_holdings
@@ -111,6 +112,24 @@ def test_machines_that_are_reclaimed_are_emptied_at_once(leaving: list[str], bat
     assert not {holding.machine for holding in driven.holdings} & driven.leaving
     assert driven.configuration.worker_count >= 1
     assert sum(driven.configuration.model_blocks) == PROFILE.model_blocks
+
+
+@pytest.mark.parametrize("batches", [0, 20])
+def test_an_executor_without_blocks_on_a_reclaimed_machine_ends_and_nothing_else_changes(
+    batches: int,
+) -> None:
+    driven = job(6, 1, comp_s=dict.fromkeys(NAMES[:7], 2e-4))
+    driven.run(batches)
+    driven.look()
+    before = list(driven.holdings)
+    driven.comp_s["m7"] = 2e-4
+    driven.holdings.append(Holding("m7", None))
+    driven.leaving = {"m7"}
+    decision = driven.look()
+    assert (decision.reason, decision.predicted_s) == (Reason.DRAIN, None)
+    assert decision.plan is not None
+    assert decision.plan.operations == (Delete("m7"),)
+    assert driven.holdings == before
 
 
 def test_with_one_machine_left_it_works_and_serves() -> None:

@@ -84,7 +84,11 @@ def carried_out(
     plan: Plan, current: tuple[Holding, ...], order: Random
 ) -> dict[str, tuple[list[int], list[int]]]:
     """The blocks of every executor after operations in any order that `after` allows."""
-    state = {h.machine: (list(h.data_blocks), list(h.model_blocks)) for h in current if h.role}
+    state = {
+        holding.machine: (list(holding.data_blocks), list(holding.model_blocks))
+        for holding in current
+        if holding.role or holding.type is None
+    }
     waiting, done = list(range(len(plan.operations))), set[int]()
     while waiting:
         ready = [n for n in waiting if done.issuperset(plan.operations[n].after)]

@@ -121,8 +121,8 @@ class Autopilot:
     def decide(self, machines: Sequence[Machine], holdings: Sequence[Holding]) -> Decision:
         """Whether to change, how, and why.
 
-        `machines`: that are there, also those that leave; `holdings`: of the machines that hold
-        something, `type` does not matter. Where all machines leave there is nothing to decide.
+        `machines`: that are there, also those that leave; `holdings`: of the machines that have an
+        executor, `type` does not matter. Where all machines leave there is nothing to decide.
         """
         self._averages.forget_what_was_otherwise()
         usable = [machine for machine in machines if not machine.is_leaving]
@@ -138,6 +138,10 @@ class Autopilot:
             return self._forced(Change.RECLAIMED, view, holdings)
         if is_lost and not self._memory.is_empty:
             return self._forced(Change.LOST, view, holdings)
+        if leaving:
+            # Their executors hold nothing and end; the others stay as they are.
+            kept = Verdict(Reason.DRAIN, Choice(view.current, np.nan))
+            return self._decision(kept, view, holdings, None, 0.0)
         if not self._averages.is_ready:
             count = RoleCount.of(holdings)
             return Decision(Reason.WARMING_UP, count, count, len(usable))

@@ -42,7 +42,10 @@ class Role(Flag):
 
 @dataclass(frozen=True)
 class Holding:
-    """What a machine holds now, by block number. `type`: in the fleet; None: it must be left."""
+    """What a machine holds now, by block number.
+
+    `type`: in the fleet; None: it must be left, and its executor ends also if it holds nothing.
+    """
 
     machine: str
     type: int | None
@@ -154,7 +157,8 @@ def make_plan(
     first_move = len(operations)
     operations += moves
     for place in places:
-        if place.holding.role and not place.role:
+        must_end = place.holding.role or place.holding.type is None
+        if must_end and not place.role:
             leaving = place.holding.machine
             after = [i for i, move in enumerate(moves, first_move) if move.source == leaving]
             operations.append(Delete(leaving, tuple(after)))
