@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster
+from motet.cruise.machine_types import Machine
 from motet.cruise.trigger import Reason
 from motet.domain.errors import BadInput
-from motet.runtime.flight import Flight
+from motet.runtime.flight import Flight, Turn
 from motet.runtime.job import Job
+from motet.runtime.layout import Layout
 from motet.runtime.local import LocalTraining
+from motet.runtime.messages import Kind
+from motet.runtime.notices import Settling, leaving_of
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.pilot import Pilot
+from motet.runtime.plan_queue import PlanMaker, Reconfiguration
+from motet.runtime.reconfiguration import Plan
 from slow_app import SlowRegression
 from toy_app import ToyRegression
 
@@ -29,8 +37,13 @@ def job(epochs: int, cluster: InProcessCluster | None = None, **changes: Any) ->
     return Job(app, rows, TrainOptions(**fields), cluster or InProcessCluster(MACHINES))
 
 
-def driven(training: Job) -> tuple[TrainResult, Flight]:
-    with Pilot(training) as pilot:
+def driven(
+    training: Job,
+    on_turn: Callable[[Turn], None] | None = None,
+    settling: Settling | None = None,
+) -> tuple[TrainResult, Flight]:
+    settling = settling or Settling(notices_s=0, machines_s=0)
+    with Pilot(training, on_turn, settling) as pilot:
         result = training.run()
     assert pilot.failure == ""
     return result, pilot.flight
@@ -87,13 +100,14 @@ def test_jobs_whose_mini_batches_have_no_common_end_are_refused() -> None:
 
 
 class Script(TrainObserver):
-    """Does something after the second epoch."""
+    """Does something after an epoch."""
 
-    def __init__(self, action: Callable[[], object]) -> None:
+    def __init__(self, action: Callable[[], object], epoch: int = 1) -> None:
         self._action = action
+        self._epoch = epoch
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 1:
+        if report.epoch == self._epoch:
             self._action()
 
 
@@ -127,3 +141,91 @@ def test_after_the_loss_of_a_machine_it_goes_on_deciding_for_the_others() -> Non
     assert len(result.recoveries) == 1
     assert flight.turns[-1].decision.machines == 3
     assert [each.epoch for each in flight.epochs] == list(range(14))
+
+
+class UntilTwoLeave(Settling):
+    """Knows what is to come."""
+
+    def look(self, machines: Iterable[Machine], now_s: float) -> None:
+        del now_s
+        self._count = len(leaving_of(machines))
+
+    def is_settled(self, now_s: float, *, must_leave: bool) -> bool:
+        del now_s
+        return self._count == 2 if must_leave else self._count == 0
+
+
+def test_machines_whose_notices_come_one_by_one_are_left_together() -> None:
+    cluster = InProcessCluster(MACHINES)
+    training = job(epochs=18, cluster=cluster, workers=3, servers=1)
+    training.listen(Script(lambda: cluster.give_notice(0), epoch=2))
+    training.listen(Script(lambda: cluster.give_notice(1), epoch=4))
+    result, flight = driven(training, settling=UntilTwoLeave())
+    drains = [turn for turn in flight.turns if turn.decision.reason is Reason.DRAIN]
+    assert [turn.decision.machines for turn in drains] == [2]
+    assert result.recoveries == ()
+
+
+class WatchedJob(Job):
+    """Remembers the urgent reconfigurations that it was asked for."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._asking = threading.Lock()
+        self._urgent: list[Reconfiguration] = []
+
+    @property
+    def urgent(self) -> list[Reconfiguration]:
+        with self._asking:
+            return list(self._urgent)
+
+    def reconfigure(
+        self,
+        plan: Plan | PlanMaker,
+        predicted_gain: float | None = None,
+        *,
+        is_urgent: bool = False,
+    ) -> Reconfiguration:
+        with self._asking:
+            wanted = super().reconfigure(plan, predicted_gain, is_urgent=is_urgent)
+            if is_urgent:
+                self._urgent.append(wanted)
+        return wanted
+
+
+def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
+    # The first drain cannot prepare its moves of data before it is cut short.
+    def hold(executor: int, kind: int) -> None:
+        deadline_s = time.monotonic() + 10
+        while kind == Kind.PREPARE_WORK and not all(it.is_cancelled for it in training.urgent[:1]):
+            assert time.monotonic() < deadline_s, "nothing overtakes the first drain"
+            time.sleep(0.01)
+
+    def more(turn: Turn) -> None:
+        if turn.decision.reason is Reason.DRAIN and turn.decision.machines == 3:
+            cluster.give_notice(1)
+
+    cluster = InProcessCluster(MACHINES, hold)
+    app = SlowRegression(comp_s_per_instance=1e-3, batch_size=40)
+    options = TrainOptions(machines=MACHINES, workers=3, servers=1, epochs=20)
+    training = WatchedJob(app, app.prepare(None, seed=1), options, cluster)
+    training.listen(Script(lambda: cluster.give_notice(0)))
+    layouts: list[Layout] = []
+    training.listen(LastLayout(training, layouts))
+    result, flight = driven(training, more)
+    turns = [t for t in flight.turns if t.decision.reason is Reason.DRAIN]
+    assert [turn.decision.machines for turn in turns] == [3, 2]
+    assert [each.state for each in training.urgent] == ["cancelled", "done"]
+    assert not {0, 1} & set(layouts[-1].executors)
+    assert result.recoveries == ()
+
+
+class LastLayout(TrainObserver):
+    """Notes who does what at the end of every epoch."""
+
+    def __init__(self, training: Job, layouts: list[Layout]) -> None:
+        self._training = training
+        self._layouts = layouts
+
+    def epoch_done(self, report: EpochReport) -> None:
+        self._layouts.append(self._training.layout)

@@ -10,9 +10,8 @@ from motet.cruise.plan import BlockBytes, Holding, make_plan
 from motet.estimate.epoch_cost import Configuration, Fleet
 from motet.runtime.cluster import Roles
 from motet.runtime.layout import Layout
-from motet.runtime.pilot import holdings_of, name_of
 from motet.runtime.reconfiguration import Add, Delete, Move, Plan
-from motet.runtime.translation import runtime_plan
+from motet.runtime.translation import holdings_of, name_of, runtime_plan
 
 MACHINES = 5
 FLEET = Fleet.uniform(MACHINES, 1e-3, 1e8)

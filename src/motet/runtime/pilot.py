@@ -6,14 +6,13 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
 from motet.cruise.averages import MovingAverages
 from motet.cruise.machine_types import Machine
-from motet.cruise.plan import BlockBytes, Holding
 from motet.cruise.solver import best_configuration
 from motet.cruise.trigger import Reason
 from motet.domain.errors import BadInput
@@ -21,16 +20,16 @@ from motet.estimate.epoch_cost import Fleet, Profile
 from motet.runtime.batch_costs import BatchCost
 from motet.runtime.flight import EpochRecord, Flight, Turn
 from motet.runtime.job import Job
+from motet.runtime.job_profile import block_bytes_of, profile_of
 from motet.runtime.layout import Layout
+from motet.runtime.notices import Settling, Underway, leaving_of
 from motet.runtime.options import (
     EpochReport,
     ReconfigurationReport,
     Recovery,
     TrainObserver,
 )
-from motet.runtime.plan_queue import Reconfiguration
-from motet.runtime.touched_rows import touched_parts
-from motet.runtime.translation import runtime_plan
+from motet.runtime.translation import holdings_of, name_of, runtime_plan
 
 _LOOK_EVERY_S = 0.5
 # Deciding takes at most this part of the controller's time.
@@ -48,13 +47,22 @@ class Pilot(TrainObserver):
     Raises BadInput for a job that it cannot drive.
     """
 
-    def __init__(self, job: Job, on_turn: Callable[[Turn], None] | None = None) -> None:
-        """`on_turn` hears of every decision when it is made, on a thread of the pilot's own."""
+    def __init__(
+        self,
+        job: Job,
+        on_turn: Callable[[Turn], None] | None = None,
+        settling: Settling | None = None,
+    ) -> None:
+        """`on_turn` hears of every decision when it is made, on a thread of the pilot's own.
+
+        `settling`: how long machines must have been the same before it decides.
+        """
         _check(job)
         self.flight = Flight()
         self.failure = ""
         self._job = job
         self._on_turn = on_turn or (lambda turn: None)
+        self._settling = settling or Settling()
         self._autopilot = Autopilot(profile_of(job), block_bytes_of(job), _averages())
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -64,7 +72,7 @@ class Pilot(TrainObserver):
         self._is_training = False
         self._heard: set[int] = set()
         self._epochs_done = 0
-        self._pending: list[tuple[Reconfiguration, Turn]] = []
+        self._pending: list[Underway] = []
         self._is_disturbed = False
         self._predicted_s: float | None = None
         self._failures = 0
@@ -130,10 +138,10 @@ class Pilot(TrainObserver):
             self._is_disturbed = True
             self._predicted_s = None
             for pending in self._pending:
-                if pending[0].report is report:
-                    pending[1].report = report
-                    self._judge(pending[1], report)
-            self._pending = [pending for pending in self._pending if pending[1].report is None]
+                if pending.wanted.report is report:
+                    pending.turn.report = report
+                    self._judge(pending, report)
+            self._pending = [each for each in self._pending if each.turn.report is None]
             self._restart()
 
     # -- deciding ----------------------------------------------------------------------------------
@@ -165,10 +173,11 @@ class Pilot(TrainObserver):
             while True:
                 self._inbox.get_nowait()()
         layout, machines = self._job.layout, self._machines()
+        self._settling.look(machines, time.monotonic())
         if not self._is_training or not self._may_decide(layout, machines):
             return None
         # A machine that is gone takes its executor along: the job is about to recover.
-        if not {name_of(one) for one in layout.executors} <= {each.name for each in machines}:
+        if not _machines_of(layout) <= {each.name for each in machines}:
             return None
         decision = self._autopilot.decide(machines, holdings_of(layout))
         if not self._is_news(decision):
@@ -176,17 +185,25 @@ class Pilot(TrainObserver):
         with self._lock:
             turn = Turn(self._epochs_done, time.monotonic() - self._began_s, decision)
             self.flight.turns.append(turn)
-            self._carry_out(turn, {each.name: int(each.name) for each in machines})
+            self._carry_out(turn, machines)
         return turn
 
     def _may_decide(self, layout: Layout, machines: Sequence[Machine]) -> bool:
-        """A notice does not wait for what is under way, nor for the time after a failure."""
-        if any(turn.decision.reason is Reason.DRAIN for _, turn in self._pending):
+        """Whether nothing is under way and the machines have settled.
+
+        A notice does not wait for the time after a failure, and ends what does not know of it.
+        """
+        leaving, executors = leaving_of(machines), _machines_of(layout)
+        pending = self._pending
+        for each in pending:
+            if each.overlooks(leaving, executors):
+                each.wanted.cancel()
+        if pending:
             return False
-        if not self._pending and time.monotonic() >= self._not_before_s:
-            return True
-        leaving = {machine.name for machine in machines if machine.is_leaving}
-        return not leaving.isdisjoint(map(name_of, layout.executors))
+        must_leave, now_s = not leaving.isdisjoint(executors), time.monotonic()
+        if now_s < self._not_before_s and not must_leave:
+            return False
+        return self._settling.is_settled(now_s, must_leave=must_leave)
 
     def _observe(self, executor: int, costs: Sequence[BatchCost]) -> None:
         if executor not in self._heard:
@@ -215,22 +232,21 @@ class Pilot(TrainObserver):
         last = self.flight.turns[-1].decision if self.flight.turns else None
         return last is None or (last.reason, last.after) != (decision.reason, decision.after)
 
-    def _carry_out(self, turn: Turn, number_of: Mapping[str, int]) -> None:
+    def _carry_out(self, turn: Turn, machines: Sequence[Machine]) -> None:
         plan = turn.decision.plan
         if plan is None:
             return
+        number_of = {each.name: int(each.name) for each in machines}
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
-        for earlier, _ in self._pending:
-            earlier.cancel()
         wanted = self._job.reconfigure(
             lambda now: runtime_plan(plan, now, number_of),
             gain,
             is_urgent=turn.decision.reason is Reason.DRAIN,
         )
-        self._pending.append((wanted, turn))
+        self._pending.append(Underway(wanted, turn, leaving_of(machines)))
 
-    def _judge(self, turn: Turn, report: ReconfigurationReport) -> None:
+    def _judge(self, pending: Underway, report: ReconfigurationReport) -> None:
         """After failures the next attempt waits ever longer."""
         if report.error:
             self._failures += 1
@@ -238,7 +254,8 @@ class Pilot(TrainObserver):
             self._not_before_s = time.monotonic() + pause_s
         else:
             self._failures = 0
-            self._predicted_s = turn.decision.predicted_s
+            if not pending.wanted.is_cut_short:
+                self._predicted_s = pending.turn.decision.predicted_s
 
     def _restart(self) -> None:
         """What is in the inbox already is of the time before."""
@@ -257,42 +274,9 @@ class Pilot(TrainObserver):
         ]
 
 
-def name_of(executor: int) -> str:
-    """What Cruise calls its machine."""
-    return str(executor)
-
-
-def profile_of(job: Job) -> Profile:
-    """What is known of a job before it trains. Mini-batches stay the same with any workers."""
-    schedule = job.plan.schedule
-    return Profile(
-        instances=schedule.instance_count,
-        batch_size=-(-schedule.instance_count // schedule.batch_count),
-        exchange_bytes=0.0,
-        data_blocks=schedule.block_count,
-        model_blocks=job.plan.table.block_count,
-        touched=touched_parts(job.plan.app, job.rows, schedule),
-    )
-
-
-def block_bytes_of(job: Job) -> BlockBytes:
-    """Of a block of each table, on average."""
-    plan = job.plan
-    model_bytes = plan.table.model.nbytes / plan.table.block_count
-    return BlockBytes(max(job.rows.nbytes / plan.schedule.block_count, 1.0), max(model_bytes, 1.0))
-
-
-def holdings_of(layout: Layout) -> list[Holding]:
-    """Who holds what now."""
-    return [
-        Holding(
-            name_of(executor),
-            None,
-            tuple(layout.data.blocks_of(executor)),
-            tuple(layout.model.blocks_of(executor)),
-        )
-        for executor in layout.executors
-    ]
+def _machines_of(layout: Layout) -> set[str]:
+    """Those that have an executor."""
+    return set(map(name_of, layout.executors))
 
 
 def _averages() -> MovingAverages:

@@ -68,6 +68,11 @@ class Reconfiguration:
         """Whether `cancel` was called."""
         return self._is_cancelled
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether it ended before all of it was done."""
+        return self._state in ("cancelled", "failed")
+
     def cancel(self) -> None:
         """Begin no further operation; those that run are brought to their end."""
         self._is_cancelled = True

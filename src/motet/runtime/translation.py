@@ -1,4 +1,4 @@
-"""From Cruise's plans, which name machines, to the runtime's, which number executors. Pure."""
+"""Between Cruise, which names machines, and the runtime, which numbers executors. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,24 @@ from motet.runtime.layout import Layout, Role, TableName
 from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan
 
 _ROLE_OF: dict[TableName, Role] = {"data": "worker", "model": "server"}
+
+
+def name_of(executor: int) -> str:
+    """What Cruise calls its machine."""
+    return str(executor)
+
+
+def holdings_of(layout: Layout) -> list[cruise.Holding]:
+    """Who holds what now: of every executor, also of one that has no blocks."""
+    return [
+        cruise.Holding(
+            name_of(executor),
+            None,
+            tuple(layout.data.blocks_of(executor)),
+            tuple(layout.model.blocks_of(executor)),
+        )
+        for executor in layout.executors
+    ]
 
 
 def runtime_plan(wanted: cruise.Plan, layout: Layout, number_of: Mapping[str, int]) -> Plan:
