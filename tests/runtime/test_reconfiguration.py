@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from in_process_cluster import InProcessCluster
+from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.application import Application
 from motet.runtime.cluster import ExecutorHandle
 from motet.runtime.job import Job
 from motet.runtime.layout import Layout
 from motet.runtime.local import LocalTraining
-from motet.runtime.options import EpochReport, RoleCounts, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.options import (
+    EpochReport,
+    ReconfigurationReport,
+    RoleCounts,
+    TrainObserver,
+    TrainOptions,
+    TrainResult,
+)
 from motet.runtime.plan_queue import Reconfiguration, Timed
 from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
 from random_plans import RandomPlans
@@ -186,6 +193,44 @@ def test_a_plan_that_cannot_be_done_is_reported_and_training_goes_on() -> None:
     assert "executor 0 is a worker already" in first.error
     assert (first.operations, second.operations, second.error) == (0, 1, "")
     assert result.app.visits_.tolist() == [6.0] * 203
+
+
+class Remembering(InProcessCluster):
+    """Knows the first executor of every number."""
+
+    def __init__(self, machine_count: int) -> None:
+        super().__init__(machine_count)
+        self.first: dict[int, InProcessExecutor] = {}
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        handles = super().launch(*args)
+        self.first = self.executors | self.first
+        return handles
+
+
+class After(TrainObserver):
+    """Does something when so many reconfigurations are done."""
+
+    def __init__(self, count: int, action: Callable[[], object]) -> None:
+        self._left = count
+        self._action = action
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        self._left -= 1
+        if not self._left:
+            self._action()
+
+
+def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -> None:
+    cluster = Remembering(MACHINES)
+    again = at(1, Add(2, "worker")), at(2, Delete(2)), at(3, Add(2, "worker"))
+    observer = After(3, lambda: cluster.first[2].end_late())
+    result = train(again, cluster=cluster, observer=observer, epochs=40)
+    assert len(result.reconfigurations) == 3
+    assert cluster.launches[-1] == [2]
+    assert cluster.first[2] is not cluster.executors[2]
+    assert result.recoveries == ()
+    assert_same(result, epochs=40)
 
 
 class NoRoom(InProcessCluster):

@@ -75,6 +75,12 @@ class InProcessExecutor:
         assert self._on_end is not None
         self._on_end(self.number, None)
 
+    def end_late(self) -> None:
+        """The end of its process, long over, becomes known only now."""
+        assert self._is_dead
+        assert self._on_end is not None
+        self._on_end(self.number, None)
+
     def _run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
         outcome = self._executor.run()
         if not self._is_dead:

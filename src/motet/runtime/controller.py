@@ -61,10 +61,14 @@ class BatchProgress:
 
 @dataclass(frozen=True)
 class ExecutorEnded:
-    """An executor's `run` ended; `outcome` None: its process died."""
+    """An executor's `run` ended; `outcome` None: its process died.
+
+    `life`: how many executors of this number its generation had before it.
+    """
 
     generation: int
     number: int
+    life: int
     outcome: Outcome | None
 
 

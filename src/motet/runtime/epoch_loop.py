@@ -102,9 +102,12 @@ class EpochLoop:
             if event.leads:
                 batch_count = self._generation.batch_count
                 self._observer.batch_done(event.epoch, event.batch, batch_count)
-        elif isinstance(event, ExecutorEnded) and not self._generation.is_expected(event.number):
+        elif isinstance(event, ExecutorEnded) and not self._is_expected(event):
             _judge(event)
         return None
+
+    def _is_expected(self, event: ExecutorEnded) -> bool:
+        return self._generation.is_expected(event.number, event.life)
 
     def _worker_done(self, report: WorkerReport) -> Checkpoint | None:
         """Count a report; one that was sent again takes the place of the first."""

@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +65,11 @@ class JobPlan:
         return Layout.even(self.roles, self.table.block_count, self.schedule.block_count)
 
 
-def _ignore(number: int, outcome: Outcome | None) -> None:
-    del number, outcome
+OnEnd: TypeAlias = Callable[[int, int, Outcome | None], None]
+
+
+def _ignore(number: int, life: int, outcome: Outcome | None) -> None:
+    del number, life, outcome
 
 
 class Generation:
@@ -93,10 +96,11 @@ class Generation:
         client = int.from_bytes(os.urandom(4), "little") << 32
         self._reading = threading.Lock()
         self._admitting = threading.Lock()
-        self._dismissed: set[int] = set()
+        self._lives = dict.fromkeys(handles, 0)
+        self._dismissed: set[tuple[int, int]] = set()
         self._workers: list[tuple[int, tuple[int, ...]]] = []
         self._first_epoch = 0
-        self._on_end: Callable[[int, Outcome | None], None] = _ignore
+        self._on_end: OnEnd = _ignore
         self._client = TableClient(plan.table, layout.model, self._peers, number, client)
 
     @property
@@ -125,11 +129,14 @@ class Generation:
         self._send_data(current)
         self._client.multi_put(None, start.model)
 
-    def start(self, on_end: Callable[[int, Outcome | None], None]) -> None:
-        """Let every executor run."""
+    def start(self, on_end: OnEnd) -> None:
+        """Let every executor run; `on_end(number, life, outcome)` hears of its end.
+
+        `life`: how many executors of that number there have been before, see `is_expected`.
+        """
         self._on_end = on_end
         for handle in self._handles.values():
-            handle.run(on_end)
+            self._run(handle)
 
     def read_model(self, epoch_count: int) -> Array:
         """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
@@ -170,16 +177,16 @@ class Generation:
         number, endpoint = handle.number, handle.endpoint()
         with self._admitting:
             self._endpoints[number] = endpoint
+            self._lives[number] = self._lives.get(number, -1) + 1
             self._peers.meet({number: endpoint})
             handle.configure(self._assignment(layout, self._first_epoch))
-            self._dismissed.discard(number)
             self.ask_all(Kind.MEET, {"endpoints": [(number, endpoint.encode())]})
             self._handles[number] = handle
-            handle.run(self._on_end)
+            self._run(handle)
 
     def dismiss(self, number: int) -> ExecutorHandle:
         """An executor ends that nobody asks for anything any more."""
-        self._dismissed.add(number)
+        self._dismissed.add((number, self._lives[number]))
         with self._reading:
             handle = self._handles.pop(number)
         # Its process is ended in any case.
@@ -187,9 +194,16 @@ class Generation:
             self.ask(number, Kind.DISMISS, {}).wait(_DISMISS_TIMEOUT_S)
         return handle
 
-    def is_expected(self, number: int) -> bool:
-        """Whether an executor may end: it was dismissed."""
-        return number in self._dismissed
+    def is_expected(self, number: int, life: int) -> bool:
+        """Whether an executor may end: it was dismissed.
+
+        Its end may become known when its number has been admitted again, for another life.
+        """
+        return (number, life) in self._dismissed
+
+    def _run(self, handle: ExecutorHandle) -> None:
+        life = self._lives[handle.number]
+        handle.run(lambda number, outcome: self._on_end(number, life, outcome))
 
     # -- asking executors --------------------------------------------------------------------------
 
@@ -210,20 +224,21 @@ class Generation:
 
     def _ask_each(self, submit: Callable[[int], Call]) -> None:
         """Who is dismissed meanwhile need not answer."""
-        calls: list[tuple[int, Call]] = []
+        calls: list[tuple[int, int, Call]] = []
         for number in self.executors:
-            with self._unless_dismissed(number):
-                calls.append((number, submit(number)))
-        for number, call in calls:
-            with self._unless_dismissed(number):
+            life = self._lives[number]
+            with self._unless_dismissed(number, life):
+                calls.append((number, life, submit(number)))
+        for number, life, call in calls:
+            with self._unless_dismissed(number, life):
                 call.wait(_CONTROL_TIMEOUT_S)
 
     @contextlib.contextmanager
-    def _unless_dismissed(self, number: int) -> Iterator[None]:
+    def _unless_dismissed(self, number: int, life: int) -> Iterator[None]:
         try:
             yield
         except Unreachable:
-            if number not in self._dismissed:
+            if not self.is_expected(number, life):
                 raise
 
     def close(self) -> None:

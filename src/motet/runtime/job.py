@@ -193,7 +193,7 @@ class Job:
             lambda: len(progress.reports),
             lambda report: self._reconfigured(progress, report),
             lambda why: self._controller.events.put(
-                ExecutorEnded(number, CONTROLLER, Outcome("aborted", why))
+                ExecutorEnded(number, CONTROLLER, 0, Outcome("aborted", why))
             ),
         )
         try:
@@ -201,7 +201,9 @@ class Job:
             generation.set_up(self._rows, progress.checkpoint)
             self._observer.started(len(self._rows), self._plan.table.model.nbytes)
             events = self._controller.events
-            generation.start(lambda who, how: events.put(ExecutorEnded(number, who, how)))
+            generation.start(
+                lambda who, life, how: events.put(ExecutorEnded(number, who, life, how))
+            )
             self._queue.epochs_done(progress.checkpoint.epoch_count)
             self._queue.start_clock()
             reconfigurer.start()
