@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.application import Application
+from motet.runtime.assignment import Assignment
 from motet.runtime.cluster import ExecutorHandle
 from motet.runtime.job import Job
 from motet.runtime.layout import Layout
@@ -26,6 +28,7 @@ from motet.runtime.options import (
 from motet.runtime.plan_queue import Reconfiguration, Timed
 from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
 from random_plans import RandomPlans
+from slow_app import SlowRegression
 from toy_app import ToyRegression
 
 MACHINES = 5
@@ -231,6 +234,41 @@ def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -
     assert cluster.first[2] is not cluster.executors[2]
     assert result.recoveries == ()
     assert_same(result, epochs=40)
+
+
+class SlowToConfigure(InProcessExecutor):
+    """Has its assignment, but is not ready before another executor has ended."""
+
+    other: InProcessExecutor
+
+    def configure(self, assignment: Assignment) -> None:
+        super().configure(assignment)
+        deadline_s = time.monotonic() + 20
+        while not self.other.is_dead and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+
+
+class SlowServer(InProcessCluster):
+    """Executor 2 is slow to configure: it waits for executor 0 to end."""
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        handles = dict(super().launch(*args))
+        for number in handles.keys() & {2}:
+            slow = self.executors[number]
+            slow.__class__ = SlowToConfigure
+            slow.other = self.executors[0]  # type: ignore[attr-defined]
+        return handles
+
+
+def test_a_server_that_joins_while_a_worker_leaves_does_not_wait_for_that_worker() -> None:
+    cluster = SlowServer(MACHINES)
+    both = Timed(lambda now: Plan((Add(2, "server"), Delete(0)), ((), ())), at_epoch=1)
+    known: list[set[int]] = []
+    observer = After(1, lambda: known.append(cluster.executors[2].known_workers))
+    result = train((both,), SlowRegression(1e-4), cluster, observer, epochs=40)
+    assert [report.error for report in result.reconfigurations] == [""]
+    assert cluster.executors[0].is_dead
+    assert known == [{1}]
 
 
 class NoRoom(InProcessCluster):

@@ -75,6 +75,16 @@ class InProcessExecutor:
         assert self._on_end is not None
         self._on_end(self.number, None)
 
+    @property
+    def known_workers(self) -> set[int]:
+        """Who keeps step, as far as its server knows."""
+        assert self._executor._tenure is not None
+        return set(self._executor._tenure.shard.worker_clocks)
+
+    @property
+    def is_dead(self) -> bool:
+        return self._is_dead
+
     def end_late(self) -> None:
         """The end of its process, long over, becomes known only now."""
         assert self._is_dead

@@ -102,7 +102,7 @@ class Coordinator:
         except (JobFailed, ExecutorLost) as error:
             raise CannotLaunch(f"executor {executor} did not start: {error}") from error
         try:
-            self._generation.admit(handle, self._layout)
+            self._generation.admit(handle, self._layout.model)
         except ExecutorLost as error:
             self._retire(handle)
             raise CannotLaunch(f"executor {executor} did not stay: {error}") from error
@@ -204,12 +204,12 @@ class Coordinator:
         moved_bytes = self._prepare(everybody, number, before, after)
         clock = self._hold(before.workers, number)
         self._generation.set_workers(after.workers, clock)
-        self._tell_servers(everybody, clock)
+        self._generation.tell_workers(everybody, clock)
         fields = {"number": number, "clock": clock, "workers": after.workers}
         data = after.data.encode()
         calls = [self._generation.ask(one, Kind.CHANGE_WORK, fields, data) for one in everybody]
         reports = [_answer(call, _CHANGE_TIMEOUT_S) for call in calls]
-        self._tell_servers(after.workers, clock)
+        self._generation.tell_workers(after.workers, clock)
         stall_s = max(float(report.get("stall_us", 0)) for report in reports) / 1e6
         return Cost(moved_bytes, stall_s)
 
@@ -226,10 +226,6 @@ class Coordinator:
         calls = [self._generation.ask(one, Kind.HOLD, {"number": number}) for one in workers]
         clocks: list[int] = [_answer(call, _HOLD_TIMEOUT_S) for call in calls]
         return max(clocks)
-
-    def _tell_servers(self, workers: Iterable[int], clock: int) -> None:
-        fields = {"workers": list(workers), "clock": clock}
-        self._generation.ask_all(Kind.SET_WORKERS, fields)
 
     def _edit(self, edit: Edit) -> Layout:
         with self._lock:

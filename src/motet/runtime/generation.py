@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -68,6 +68,14 @@ class JobPlan:
 OnEnd: TypeAlias = Callable[[int, int, Outcome | None], None]
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What servers were told: who computes; who is new begins with this mini-batch (SSP)."""
+
+    workers: tuple[int, ...]
+    clock: int
+
+
 def _ignore(number: int, life: int, outcome: Outcome | None) -> None:
     del number, life, outcome
 
@@ -99,6 +107,8 @@ class Generation:
         self._lives = dict.fromkeys(handles, 0)
         self._dismissed: set[tuple[int, int]] = set()
         self._workers: list[tuple[int, tuple[int, ...]]] = []
+        self._telling = threading.Lock()
+        self._told = [_Told(layout.workers, 0)]
         self._first_epoch = 0
         self._on_end: OnEnd = _ignore
         self._client = TableClient(plan.table, layout.model, self._peers, number, client)
@@ -122,7 +132,7 @@ class Generation:
         self._first_epoch = start.epoch_count
         self._workers = [(0, self._layout.workers)]
         for handle in self._handles.values():
-            handle.configure(self._assignment(self._layout, start.epoch_count))
+            handle.configure(self._assignment(self._layout.model, start.epoch_count))
         by_id = start.state.take(np.argsort(start.state.ids)).columns
         order = np.argsort(rows.ids)
         current = rows.take(order).with_columns(by_id)
@@ -172,16 +182,29 @@ class Generation:
         """Who computes from a mini-batch on that nobody has begun."""
         self._workers.append((clock, workers))
 
-    def admit(self, handle: ExecutorHandle, layout: Layout) -> None:
+    def tell_workers(self, workers: Iterable[int], clock: int) -> None:
+        """Tell all servers who computes; whoever is admitted meanwhile is told, too."""
+        told = _Told(tuple(workers), clock)
+        with self._telling:
+            self._told.append(told)
+            present = self.executors
+        self._ask_each(lambda number: self._tell(number, told), present)
+
+    def admit(self, handle: ExecutorHandle, model: Ownership) -> None:
         """One more executor, without blocks and work; everybody is told its address."""
         number, endpoint = handle.number, handle.endpoint()
         with self._admitting:
             self._endpoints[number] = endpoint
             self._lives[number] = self._lives.get(number, -1) + 1
             self._peers.meet({number: endpoint})
-            handle.configure(self._assignment(layout, self._first_epoch))
+            known = len(self._told)
+            handle.configure(self._assignment(model, self._first_epoch))
             self.ask_all(Kind.MEET, {"endpoints": [(number, endpoint.encode())]})
-            self._handles[number] = handle
+            with self._telling:
+                self._handles[number] = handle
+                calls = [self._tell(number, told) for told in self._told[known:]]
+            for call in calls:
+                call.wait(_CONTROL_TIMEOUT_S)
             self._run(handle)
 
     def dismiss(self, number: int) -> ExecutorHandle:
@@ -214,18 +237,22 @@ class Generation:
 
     def ask_all(self, kind: Kind, fields: Mapping[str, Any]) -> None:
         """Send everybody a control message and wait until all have answered."""
-        self._ask_each(lambda number: self.ask(number, kind, fields))
+        self._ask_each(lambda number: self.ask(number, kind, fields), self.executors)
 
     def teach(self, ownership: Ownership) -> None:
         """Tell everybody who owns the model's blocks."""
         self._client.learn(ownership)
         owners = encode_owners(self.number, ownership)
-        self._ask_each(lambda n: self._peers.connection(n).submit(Kind.LEARN_OWNERS, owners))
+        connection, kind = self._peers.connection, Kind.LEARN_OWNERS
+        self._ask_each(lambda n: connection(n).submit(kind, owners), self.executors)
 
-    def _ask_each(self, submit: Callable[[int], Call]) -> None:
+    def _tell(self, number: int, told: _Told) -> Call:
+        return self.ask(number, Kind.SET_WORKERS, {"workers": told.workers, "clock": told.clock})
+
+    def _ask_each(self, submit: Callable[[int], Call], executors: Iterable[int]) -> None:
         """Who is dismissed meanwhile need not answer."""
         calls: list[tuple[int, int, Call]] = []
-        for number in self.executors:
+        for number in executors:
             life = self._lives[number]
             with self._unless_dismissed(number, life):
                 calls.append((number, life, submit(number)))
@@ -246,15 +273,15 @@ class Generation:
         self._peers.close()
         self._arena.close()
 
-    def _assignment(self, layout: Layout, first_epoch: int) -> Assignment:
+    def _assignment(self, model: Ownership, first_epoch: int) -> Assignment:
         plan = self._plan
         return Assignment(
             generation=self.number,
             app=plan.app,
             schedule=plan.schedule,
             table=plan.table,
-            sync=replace(plan.sync, workers=layout.workers),
-            ownership=layout.model,
+            sync=replace(plan.sync, workers=self._told[-1].workers),
+            ownership=model,
             endpoints={**self._endpoints, CONTROLLER: self._controller},
             first_epoch=first_epoch,
             helps=plan.helps,
