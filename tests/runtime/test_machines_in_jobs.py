@@ -167,6 +167,17 @@ def test_who_listens_for_machines_decides_alone_what_to_do() -> None:
     assert 1 in job.layout.executors
 
 
+class Failing(Script):
+    def machine_changed(self, machine: Machine) -> None:
+        raise ValueError(f"the observer has no room for {machine.name}")
+
+
+def test_what_an_observer_of_machines_raises_ends_the_job() -> None:
+    cluster = InProcessCluster(4)
+    with pytest.raises(ValueError, match="no room for m4"):
+        train(cluster, Failing(lambda: cluster.gain()))
+
+
 def test_a_machine_that_is_lost_while_the_job_moves_away_is_recovered_from() -> None:
     cluster = InProcessCluster(4)
 

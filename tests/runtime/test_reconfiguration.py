@@ -236,6 +236,16 @@ def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -
     assert_same(result, epochs=40)
 
 
+def fail() -> None:
+    raise ValueError("the observer's disk is full")
+
+
+def test_what_an_observer_of_reconfigurations_raises_ends_the_job() -> None:
+    plans = at(1, Move("data", (0, 2), 0, 1)), at(2, Move("data", (0, 2), 1, 0))
+    with pytest.raises(ValueError, match="disk is full"):
+        train(plans, observer=After(1, fail), epochs=40)
+
+
 class SlowToConfigure(InProcessExecutor):
     """Has its assignment, but is not ready before another executor has ended."""
 

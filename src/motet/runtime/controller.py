@@ -77,7 +77,14 @@ class Cancelled:
     """Somebody cancelled the job."""
 
 
-Event = WorkerReport | BatchProgress | ExecutorEnded | Cancelled
+@dataclass(frozen=True)
+class ObserverFailed:
+    """An observer raised this on another thread than the job's."""
+
+    error: Exception
+
+
+Event = WorkerReport | BatchProgress | ExecutorEnded | Cancelled | ObserverFailed
 
 
 class Controller:

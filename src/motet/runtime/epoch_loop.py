@@ -18,6 +18,7 @@ from motet.runtime.controller import (
     Controller,
     Event,
     ExecutorEnded,
+    ObserverFailed,
     WorkerReport,
 )
 from motet.runtime.generation import Generation
@@ -83,11 +84,16 @@ class EpochLoop:
         self._ended_epoch = progress.checkpoint.epoch_count - 1
 
     def run(self) -> Checkpoint:
-        """The final state. Raises GenerationLost, JobFailed or Interrupted."""
+        """The final state.
+
+        Raises GenerationLost, JobFailed, Interrupted or what an observer raised.
+        """
         while True:
             event = self._events.get()
             if isinstance(event, Cancelled):
                 raise Interrupted("the job was cancelled")
+            if isinstance(event, ObserverFailed):
+                raise event.error
             if event.generation != self._generation.number:
                 continue
             final = self._handle(event)

@@ -20,7 +20,7 @@ from motet.runtime.application import Application
 from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.cluster import Cluster, ExecutorLost, Roles
-from motet.runtime.controller import Cancelled, Controller, ExecutorEnded
+from motet.runtime.controller import Cancelled, Controller, ExecutorEnded, ObserverFailed
 from motet.runtime.coordinator import Coordinator
 from motet.runtime.crew import Crew
 from motet.runtime.epoch_loop import EpochLoop, GenerationLost, Progress
@@ -74,7 +74,8 @@ class Job:
         self._rows = rows
         self._options = options
         self._cluster = cluster
-        self._observer = Observers([] if observer is None else [observer])
+        self._failure: Exception | None = None
+        self._observer = Observers([] if observer is None else [observer], self._observer_failed)
         self._name = f"{app.name}-{uuid4().hex[:8]}"
         self._secret = os.urandom(32)
         self._controller = Controller(self._secret, cluster.host, options.port)
@@ -146,13 +147,18 @@ class Job:
         return self._layout if coordinator is None else coordinator.layout
 
     def run(self) -> TrainResult:
-        """Train. Raises JobFailed, Interrupted (after `cancel`) or what the application raised."""
+        """Train.
+
+        Raises JobFailed, Interrupted (after `cancel`), or what the application or an observer did.
+        """
         began_s = time.perf_counter()
         try:
             folder = self._folder()
             progress = self._first_progress(folder)
             self._watch.start()
             self._train_through_failures(progress, folder)
+            if self._failure is not None:
+                raise self._failure
             return self._finish(progress, time.perf_counter() - began_s)
         finally:
             self._close()
@@ -256,6 +262,11 @@ class Job:
     def _reconfigured(self, progress: Progress, report: ReconfigurationReport) -> None:
         progress.reconfigurations.append(report)
         self._observer.reconfigured(report)
+
+    def _observer_failed(self, error: Exception) -> None:
+        """Wherever an observer was called when it raised this, the job ends with it."""
+        self._failure = error
+        self._controller.events.put(ObserverFailed(error))
 
     def _folder(self) -> CheckpointFolder | None:
         """Where checkpoints are kept beyond this process; without `resume` old ones go."""

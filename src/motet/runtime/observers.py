@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from motet.runtime.batch_costs import BatchCost
 from motet.runtime.machine import Machine
@@ -12,8 +13,12 @@ from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, 
 class Observers(TrainObserver):
     """Tells each of them, in the order in which they came."""
 
-    def __init__(self, observers: Iterable[TrainObserver]) -> None:
+    def __init__(
+        self, observers: Iterable[TrainObserver], on_failure: Callable[[Exception], None]
+    ) -> None:
+        """`on_failure` is told what they raise where they are called beside the job's thread."""
         self._all = tuple(observers)
+        self._on_failure = on_failure
 
     def add(self, observer: TrainObserver) -> None:
         """One more, told last; from any thread."""
@@ -51,10 +56,20 @@ class Observers(TrainObserver):
 
     def machine_changed(self, machine: Machine) -> None:
         """A machine appeared, will be taken away or is gone."""
-        for each in self._all:
-            each.machine_changed(machine)
+        with self._beside():
+            for each in self._all:
+                each.machine_changed(machine)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """A reconfiguration ended."""
-        for each in self._all:
-            each.reconfigured(report)
+        with self._beside():
+            for each in self._all:
+                each.reconfigured(report)
+
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """The thread that tells has other things to do: nothing that is raised may end it."""
+        try:
+            yield
+        except Exception as error:
+            self._on_failure(error)

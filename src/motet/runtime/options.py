@@ -190,7 +190,10 @@ class TrainResult:
 
 
 class TrainObserver:
-    """Hears of a run's progress; every method may be left as it is. Called from one thread."""
+    """Hears of a run's progress; every method may be left as it is. Called from one thread.
+
+    What a method raises ends the run, which raises it.
+    """
 
     def preparing(self, what: str) -> None:
         """A start-up step has begun (for people: "starting 5 executors")."""
