@@ -46,14 +46,31 @@ def test_operations_are_taken_as_they_stand(tmp_path: Path) -> None:
 """,
     )
     (change,) = read_plan_file(path, 5, 10)
-    assert (change.timed.at_s, change.timed.predicted_gain) == (1.5, 0.2)
-    assert change.timed.make_plan(LAYOUT).operations == (
+    timed = change.timed(lambda: range(5))
+    assert (timed.at_s, timed.predicted_gain) == (1.5, 0.2)
+    assert timed.make_plan(LAYOUT).operations == (
         Add(2, "worker"),
         Move("data", (8, 10), 0, 2),
         Move("model", (0, 1), 3, 4),
         Switch(1, "server"),
         Delete(4),
     )
+
+
+def test_counts_are_reached_on_the_machines_that_are_there_then(tmp_path: Path) -> None:
+    (change,) = read_plan_file(written(tmp_path, "- {at_epoch: 3, workers: 4}"), 5, 10)
+    timed = change.timed(lambda: [0, 3, 4, 7, 9])  # 1 and 2 are lost
+    then = timed.make_plan(LAYOUT.handed_over(1, 7)).checked(LAYOUT.handed_over(1, 7), [0, 7, 9])
+    assert (then.workers, then.servers) == ((0, 3, 7, 9), (3, 4))
+
+
+def test_counts_for_which_too_few_machines_are_left_are_refused_in_their_moment(
+    tmp_path: Path,
+) -> None:
+    (change,) = read_plan_file(written(tmp_path, "- {at_epoch: 3, workers: 4}"), 5, 10)
+    timed = change.timed(lambda: [0, 3, 4])
+    with pytest.raises(BadInput, match=r"plan.yaml:1: workers: 4 need .*, the job has 3$"):
+        timed.make_plan(LAYOUT)
 
 
 @pytest.mark.parametrize(

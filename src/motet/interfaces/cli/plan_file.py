@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import yaml
 
 from motet.domain.errors import BadInput
 from motet.runtime.layout import Layout, Role, TableName
-from motet.runtime.plan_queue import PlanMaker, Timed
+from motet.runtime.plan_queue import Timed
 from motet.runtime.reconfiguration import (
     Add,
     Delete,
@@ -29,6 +29,9 @@ _LINE = "__line__"
 _TIMES = ("at_epoch", "at_s")
 _TABLES: tuple[TableName, ...] = get_args(TableName)
 _ROLES: tuple[Role, ...] = get_args(Role)
+
+Planner: TypeAlias = Callable[[Layout, Collection[int]], Plan]
+"""From a layout and the machines that may be given a role; raises BadInput."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +64,31 @@ class _Entry:
 
 @dataclass(frozen=True)
 class PlannedChange:
-    """An entry of the file; `make_plan` is told the layout of its moment."""
+    """An entry of the file; `make_plan` is told the layout and the machines of its moment."""
 
     place: str
-    timed: Timed
+    make_plan: Planner
+    at_epoch: int | None = None
+    at_s: float | None = None
+    predicted_gain: float | None = None
 
     def check(self, layout: Layout, machine_count: int) -> Layout:
         """The layout it leads to. Raises BadInput."""
-        plan = self.timed.make_plan(layout)
+        machines = range(machine_count)
+        plan = self.make_plan(layout, machines)
         try:
-            return plan.checked(layout, range(machine_count))
+            return plan.checked(layout, machines)
         except BadInput as error:
             raise BadInput(f"{self.place}: {error}") from None
+
+    def timed(self, machines: Callable[[], Collection[int]]) -> Timed:
+        """For a job; `machines`: those that may be given a role when it is asked."""
+        return Timed(
+            lambda layout: self.make_plan(layout, machines()),
+            self.at_epoch,
+            self.at_s,
+            self.predicted_gain,
+        )
 
 
 def read_plan_file(path: Path, machine_count: int, epochs: int) -> tuple[PlannedChange, ...]:
@@ -125,13 +141,13 @@ def _change(entry: _Entry, machine_count: int) -> PlannedChange:
     gain = entry.fields.get("predicted_gain")
     if gain is not None and not _is_finite_number(gain):
         raise BadInput(f"{entry.place}: predicted_gain is {gain!r}; give a number such as 0.2")
-    timed = Timed(
-        _plan_maker(entry, machine_count),
+    return PlannedChange(
+        entry.place,
+        _planner(entry, machine_count),
         at_epoch=entry.number("at_epoch") if entry.has("at_epoch") else None,
         at_s=_seconds(entry) if entry.has("at_s") else None,
         predicted_gain=gain,
     )
-    return PlannedChange(entry.place, timed)
 
 
 def _is_finite_number(value: object) -> bool:
@@ -145,24 +161,36 @@ def _seconds(entry: _Entry) -> float:
     return float(value)
 
 
-def _plan_maker(entry: _Entry, machine_count: int) -> PlanMaker:
+def _planner(entry: _Entry, machine_count: int) -> Planner:
     by_count = entry.has("workers") or entry.has("servers")
     if by_count == entry.has("operations"):
         raise BadInput(f"{entry.place}: give either workers and servers, or operations")
     if not by_count:
-        return _by_operations(entry, machine_count)
+        return _by_operations(entry)
+    return _by_counts(entry, machine_count)
+
+
+def _by_counts(entry: _Entry, machine_count: int) -> Planner:
     workers = entry.number("workers", 1) if entry.has("workers") else None
     servers = entry.number("servers", 1) if entry.has("servers") else None
-    for name, count in (("workers", workers), ("servers", servers)):
-        if count is not None and count > machine_count:
-            raise BadInput(
-                f"{entry.place}: {name}: {count} need as many machines, the job has "
-                f"{machine_count}; raise --machines"
-            )
-    return lambda layout: towards(layout, workers, servers, range(machine_count))
+
+    def require(available: int, remedy: str = "") -> None:
+        for name, count in (("workers", workers), ("servers", servers)):
+            if count is not None and count > available:
+                raise BadInput(
+                    f"{entry.place}: {name}: {count} need as many machines, the job has "
+                    f"{available}{remedy}"
+                )
+
+    def make_plan(layout: Layout, machines: Collection[int]) -> Plan:
+        require(len(machines))
+        return towards(layout, workers, servers, machines)
+
+    require(machine_count, "; raise --machines")
+    return make_plan
 
 
-def _by_operations(entry: _Entry, machine_count: int) -> PlanMaker:
+def _by_operations(entry: _Entry) -> Planner:
     listed = entry.fields["operations"]
     if not isinstance(listed, list) or not listed:
         raise BadInput(f"{entry.place}: operations must be a list of add, delete, switch or move")
@@ -170,12 +198,12 @@ def _by_operations(entry: _Entry, machine_count: int) -> PlanMaker:
     items = [_entry(path, number, item) for number, item in enumerate(listed, start=1)]
     readers = [_operation(item) for item in items]
 
-    def make_plan(layout: Layout) -> Plan:
+    def make_plan(layout: Layout, machines: Collection[int]) -> Plan:
         operations = []
         for item, read in zip(items, readers, strict=True):
             try:
                 operations.append(read(layout))
-                layout = applied(layout, operations[-1], range(machine_count))
+                layout = applied(layout, operations[-1], machines)
             except BadInput as error:
                 raise BadInput(f"{item.place}: {error}") from None
         return Plan.of(operations)

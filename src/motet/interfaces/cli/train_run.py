@@ -38,6 +38,7 @@ from motet.runtime.balancer import Balancer
 from motet.runtime.flight import Flight
 from motet.runtime.job import Job
 from motet.runtime.options import ReconfigurationReport, TrainResult
+from motet.runtime.succession import usable
 
 COLOUR = job_colour(0)
 
@@ -121,7 +122,10 @@ def _train(
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
         options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
-        job = Job(training.app, training.rows, options, cluster, progress, training.timetable)
+        timetable = tuple(
+            change.timed(lambda: usable(cluster.machines())) for change in training.changes
+        )
+        job = Job(training.app, training.rows, options, cluster, progress, timetable)
         if flags.balances:
             job.listen(Balancer(job))
         result, flight = _drive(job, progress) if flags.auto else (job.run(), None)

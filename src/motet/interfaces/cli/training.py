@@ -27,7 +27,6 @@ from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.fingerprint import fingerprint
 from motet.runtime.job import plan_job
 from motet.runtime.options import StopRule, Stragglers, TrainOptions, TrainResult
-from motet.runtime.plan_queue import Timed
 from motet.runtime.rows import Rows
 
 
@@ -80,7 +79,7 @@ class TrainFlags:
 class Training:
     """A checked request: the application with its parameters, its options, its data.
 
-    `resumed`: the checkpoint that training goes on from; `timetable`: what is reconfigured when;
+    `resumed`: the checkpoint that training goes on from; `changes`: what is reconfigured when;
     `most_workers`: more would have nothing to do.
     """
 
@@ -90,7 +89,7 @@ class Training:
     test: Dataset | None
     rows: Rows
     resumed: Checkpoint | None
-    timetable: tuple[Timed, ...] = ()
+    changes: tuple[PlannedChange, ...] = ()
     most_workers: int = 1
 
 
@@ -124,9 +123,8 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
             f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
             "raise --epochs to train on"
         )
-    timetable = tuple(change.timed for change in changes)
     most_workers = plan.schedule.block_count
-    return Training(app, options, dataset, test, rows, resumed, timetable, most_workers)
+    return Training(app, options, dataset, test, rows, resumed, changes, most_workers)
 
 
 def more_metrics(
