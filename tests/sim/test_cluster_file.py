@@ -69,6 +69,7 @@ def test_only_gpus_are_required(tmp_path: Path) -> None:
         ("c.yaml", "- 4", r"entry 1: 4 is no mapping"),
         ("c.yaml", "- {gpus: x}", r"entry 1: gpus is 'x'"),
         ("c.yaml", "a: [", "no YAML"),
+        ("c.yaml", "- gpus: 4\n  gpus: 8", "c.yaml:2: 'gpus' is given twice"),
     ],
 )
 def test_what_is_no_cluster_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:

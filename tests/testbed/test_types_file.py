@@ -46,6 +46,7 @@ def test_csv_and_yaml_say_the_same_and_empty_cells_are_the_flags(tmp_path: Path)
         ("h.yaml", "machines: 5", "write a list under 'machines:'"),
         ("h.yaml", "- 5", "entry 1: 5 is no mapping"),
         ("h.yaml", "[", "no YAML"),
+        ("h.yaml", "- name: a\n  name: b", "h.yaml:2: 'name' is given twice"),
         ("h.txt", "", "name it .csv or .yaml"),
     ],
 )

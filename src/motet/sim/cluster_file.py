@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
 
 from motet.domain.cluster import MOST_MACHINES, Cluster
 from motet.domain.errors import BadInput, UnknownName
@@ -123,12 +122,9 @@ def _csv_rows(path: Path) -> Iterable[_Machines]:
 
 
 def _yaml_rows(path: Path) -> Iterable[_Machines]:
-    import yaml
+    from motet.domain.yaml_text import read_yaml
 
-    try:
-        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise BadInput(f"--cluster {path}: no YAML ({' '.join(str(error).split())})") from error
+    document = read_yaml(path.read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
     if not isinstance(entries, list):
         raise BadInput(f"--cluster {path}: write a list under 'machines:', an entry per machine")

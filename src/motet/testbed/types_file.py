@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.testbed.hosts import HostType, Limits
@@ -85,12 +84,9 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
 
 
 def _yaml_rows(path: Path) -> Iterable[_Row]:
-    import yaml
+    from motet.domain.yaml_text import read_yaml
 
-    try:
-        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise BadInput(f"--types {path}: no YAML ({' '.join(str(error).split())})") from error
+    document = read_yaml(path.read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
     if not isinstance(entries, list):
         raise BadInput(f"--types {path}: write a list under 'machines:', an entry per type")

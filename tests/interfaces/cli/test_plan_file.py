@@ -98,7 +98,8 @@ def test_counts_for_which_too_few_machines_are_left_are_refused_in_their_moment(
             "- at_epoch: 1\n  operations:\n  - {move: 9, of: data, from: 0, to: 1}",
             r"plan.yaml:3: executor 0 has 6 data block\(s\), 9 cannot move",
         ),
-        ("- at_epoch: [1", "plan.yaml:2: is not YAML|plan.yaml:1: is not YAML"),
+        ("- at_epoch: [1", "plan.yaml:[12]: no YAML"),
+        ("- at_epoch: 1\n  workers: 1\n  workers: 2", "plan.yaml:3: 'workers' is given twice"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:

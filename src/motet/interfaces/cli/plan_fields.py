@@ -80,14 +80,12 @@ class Fields:
 
 def read_fields(path: Path) -> Fields:
     """A YAML or JSON file. Raises NotFound, BadInput."""
-    import yaml
+    from motet.domain.yaml_text import read_yaml
 
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise NotFound(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path}: no YAML or JSON ({' '.join(str(error).split())})") from error
-    return Fields.of(str(path), document)
+    return Fields.of(str(path), read_yaml(text, str(path), name="YAML or JSON"))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 import yaml
 
 from motet.domain.errors import BadInput
+from motet.domain.yaml_text import StrictLoader, read_yaml
 from motet.runtime.layout import Layout, Role, TableName
 from motet.runtime.plan_queue import Timed
 from motet.runtime.reconfiguration import (
@@ -111,14 +112,11 @@ def check_changes(
 
 def _entries(path: Path) -> list[_Entry]:
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"--reconfigure {path}: cannot be read ({reason})") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = str(path) if mark is None else f"{path}:{mark.line + 1}"
-        raise BadInput(f"{place}: is not YAML ({getattr(error, 'problem', error)})") from error
+    content = read_yaml(text, str(path), loader=_Loader)
     if not isinstance(content, list) or not content:
         raise BadInput(
             f"--reconfigure {path}: must be a list of changes, for example "
@@ -271,7 +269,7 @@ def _check_times(entries: Sequence[_Entry], epochs: int) -> None:
         )
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(StrictLoader):
     """Keeps the line of every mapping."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
