@@ -17,8 +17,6 @@ link            blocks move while a job trains: bytes per second, mini-batches m
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -31,7 +29,7 @@ from typing import Any
 from support.cruise_report import write_report
 from support.evidence import Grid, visits_of
 from support.figures import RESULTS
-from support.hosts import CommandFailed, Hosts, hosts_up
+from support.hosts import CommandFailed, Hosts, hosts_up, unwind_when_terminated
 from support.piloted import PilotedPlan
 from support.recorder import read_events
 from support.testbed_cases import (
@@ -190,8 +188,7 @@ PARTS: dict[str, Callable[[Wanted], None]] = {
 def main() -> None:
     """The parts that were asked for, one after another."""
     chosen = _arguments()
-    # Hosts are to be removed however this ends.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    unwind_when_terminated()
     FOLDER.mkdir(parents=True, exist_ok=True)
     if chosen.report:
         write_report(FOLDER)

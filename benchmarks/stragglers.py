@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from support.figures import Figure, parser, report
-from support.hosts import Hosts, Line, hosts_up
+from support.hosts import Hosts, Line, hosts_up, unwind_when_terminated
 from support.straggling import ASK, SLOW_EXECUTOR, Phase, Straggling
 
 HOSTS, QUOTA, SLOW_QUOTA = 4, "0.2", "0.06"
@@ -120,6 +120,7 @@ def main() -> None:
     found: list[Figure] = []
     raw: dict[str, Any] = {}
     shape = ("--machines", str(HOSTS), "--cpus", HURRIED, "--bandwidth", "200mbit")
+    unwind_when_terminated()
     with hosts_up(arguments.name, *shape) as hosts:
         for app in arguments.app or sorted(CASES):
             alone, helped = (train(hosts, app, how, epochs) for how in ("ignore", "help"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from motet.testbed.hosts import Limits
 from motet.testbed.layout import Layout
@@ -20,6 +23,7 @@ from motet.testbed.testbed import Testbed
 ROOT = Path(__file__).resolve().parents[2]
 MOTET = (sys.executable, "-m", "motet.interfaces.cli")
 UP_TIMEOUT_S = 240.0
+END_TIMEOUT_S = 10.0
 LAST_ACT_TIMEOUT_S = 120.0
 """What a line made somebody do may go on when the command has ended."""
 
@@ -66,10 +70,14 @@ class Hosts:
         alarm = threading.Timer(timeout_s, process.terminate)
         alarm.start()
         assert process.stdout is not None
-        out = process.stdout.read()
-        code = process.wait()
-        is_late = not alarm.is_alive()
-        alarm.cancel()
+        try:
+            out = process.stdout.read()
+            code = process.wait()
+        finally:
+            # Python waits for this thread, too, before it ends.
+            is_late = not alarm.is_alive()
+            alarm.cancel()
+            _end(process)
         listener.join(LAST_ACT_TIMEOUT_S)
         if code or is_late:
             words = " | ".join(line.text for line in lines[-3:])
@@ -88,11 +96,22 @@ class Hosts:
             bed.change(hosts, Limits(cpus=float(cpus)))
 
 
+def unwind_when_terminated() -> None:
+    """Hosts are to be removed however this process ends: the first SIGTERM raises SystemExit."""
+
+    def unwind(number: int, frame: object) -> NoReturn:
+        del frame
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit("terminated")
+
+    signal.signal(signal.SIGTERM, unwind)
+
+
 @contextmanager
 def hosts_up(name: str, *shape: str) -> Iterator[Hosts]:
     """A testbed made by `motet testbed up SHAPE`, removed at the end. Raises CommandFailed."""
-    _up(name, shape)
     try:
+        _up(name, shape)
         yield Hosts(name)
     finally:
         _testbed("down", "--name", name)
@@ -118,6 +137,16 @@ def _testbed(command: str, *words: str) -> None:
     )
     if done.returncode:
         raise CommandFailed(f"motet testbed {command}: {done.stderr.strip()}")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """And all of its group, if it still runs."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_TIMEOUT_S)
 
 
 def _listen(
