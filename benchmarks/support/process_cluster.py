@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, never
 from motet.runtime.executor import Executor
 from motet.transport import Endpoint
 
@@ -89,7 +89,12 @@ class ProcessCluster:
         self.executors: dict[int, ProcessExecutor] = {}
 
     def launch(
-        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+        self,
+        job: str,
+        machines: Sequence[int],
+        secret: bytes,
+        app: Application,
+        is_given_up: Callable[[], bool] = never,
     ) -> Mapping[int, ExecutorHandle]:
         """Start one process per machine."""
         started = {number: ProcessExecutor(number, secret) for number in machines}

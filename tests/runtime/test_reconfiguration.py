@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ import pytest
 
 from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed
-from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment
-from motet.runtime.cluster import ExecutorHandle
+from motet.runtime.cluster import ExecutorHandle, LaunchGivenUp
 from motet.runtime.job import Job
 from motet.runtime.layout import Layout
 from motet.runtime.local import LocalTraining
@@ -32,6 +32,7 @@ from slow_app import SlowRegression
 from toy_app import ToyRegression
 
 MACHINES = 5
+ADD = Add(2, "worker")
 
 
 def train(
@@ -284,12 +285,47 @@ def test_a_server_that_joins_while_a_worker_leaves_does_not_wait_for_that_worker
 class NoRoom(InProcessCluster):
     """A cluster on which nothing starts after the job's first executors."""
 
-    def launch(
-        self, job: str, machines: Sequence[int], secret: bytes, app: Application
-    ) -> Mapping[int, ExecutorHandle]:
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
         if self.launches:
             raise JobFailed("no machine is free")
-        return super().launch(job, machines, secret, app)
+        return super().launch(*args)
+
+
+class Stuck(InProcessCluster):
+    """Starts no executor any more after so many launches, nor refuses to."""
+
+    def __init__(self, machine_count: int, launches: int) -> None:
+        super().__init__(machine_count)
+        self._left = launches
+        self.is_stuck = threading.Event()
+        self.was_given_up = False
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        self._left -= 1
+        if self._left >= 0:
+            return super().launch(*args)
+        self.is_stuck.set()
+        deadline_s = time.monotonic() + 20
+        while not args[-1]():
+            assert time.monotonic() < deadline_s, "nobody gives the launch up"
+            time.sleep(0.005)
+        self.was_given_up = True
+        raise LaunchGivenUp
+
+
+@pytest.mark.parametrize("launches", [0, 1])
+def test_a_cancelled_job_does_not_wait_for_an_executor_that_does_not_start(launches: int) -> None:
+    cluster = Stuck(MACHINES, launches)
+    app = SlowRegression(1e-3)
+    options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=1000)
+    job = Job(app, app.prepare(None, seed=1), options, cluster, timetable=(at(0, ADD),))
+    canceller = threading.Thread(target=lambda: (cluster.is_stuck.wait(20), job.cancel()))
+    canceller.start()
+    with pytest.raises(Interrupted, match="cancelled"):
+        job.run()
+    canceller.join()
+    assert cluster.was_given_up
+    assert job.layout.executors == [0, 1, 3, 4]
 
 
 def test_an_executor_that_does_not_start_is_reported_and_training_goes_on() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from motet.runtime.application import Application
 from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone, never
 from motet.runtime.executor import Executor
 from motet.runtime.machine import Machine
 from motet.transport import Endpoint, Request
@@ -134,9 +134,14 @@ class InProcessCluster:
         return self._machines[number]
 
     def launch(
-        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+        self,
+        job: str,
+        machines: Sequence[int],
+        secret: bytes,
+        app: Application,
+        is_given_up: Callable[[], bool] = never,
     ) -> Mapping[int, ExecutorHandle]:
-        del job, app
+        del job, app, is_given_up
         for number in machines:
             if self._machines[number].condition != "up":
                 raise MachineGone(f"m{number} is {self._machines[number].condition}")

@@ -16,6 +16,10 @@ class ExecutorLost(Exception):
     """A call to an executor failed because its process or machine is gone."""
 
 
+class LaunchGivenUp(Exception):
+    """Nobody wants the executors any more that were being started."""
+
+
 class MachineGone(ExecutorLost):
     """No executor can be started on a machine because it has gone or is about to."""
 
@@ -67,6 +71,11 @@ class ExecutorHandle(Protocol):
         ...
 
 
+def never() -> bool:
+    """Of a launch that is wanted whatever happens."""
+    return False
+
+
 class Cluster(Protocol):
     """Machines that executors can be started on."""
 
@@ -85,10 +94,16 @@ class Cluster(Protocol):
         ...
 
     def launch(
-        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+        self,
+        job: str,
+        machines: Sequence[int],
+        secret: bytes,
+        app: Application,
+        is_given_up: Callable[[], bool] = never,
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine; returns when all of them listen and are warm.
 
-        Raises JobFailed when the cluster cannot host them, MachineGone, or ExecutorLost.
+        Raises JobFailed when the cluster cannot host them, MachineGone, ExecutorLost, or
+        LaunchGivenUp soon after `is_given_up` has become true.
         """
         ...

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from motet.domain.errors import Unreachable
 from motet.runtime.application import Application
-from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, MachineGone
+from motet.runtime.cluster import Cluster, ExecutorHandle, ExecutorLost, MachineGone, never
 from motet.runtime.layout import Layout
 from motet.runtime.succession import leavers, resettled
 
@@ -31,11 +31,11 @@ class Crew:
         self._app = app
         self._say = say
 
-    def muster(self, layout: Layout) -> Layout:
+    def muster(self, layout: Layout, is_given_up: Callable[[], bool] = never) -> Layout:
         """Have an executor wherever the layout wants one, and nowhere else.
 
         Where it wants one on a machine that is not up, others take over: the layout of those that
-        are there then. Raises JobFailed or ExecutorLost.
+        are there then. Raises JobFailed, ExecutorLost or LaunchGivenUp.
         """
         while True:
             layout = self._on_machines_that_are_up(layout)
@@ -46,11 +46,11 @@ class Crew:
                 return layout
             self._say(f"starting {len(missing)} executors")
             with contextlib.suppress(MachineGone):  # in this moment: then on another one
-                self._launch(missing)
+                self._launch(missing, is_given_up)
 
-    def launch_one(self, number: int) -> ExecutorHandle:
-        """One more. Raises JobFailed or ExecutorLost."""
-        self._launch([number])
+    def launch_one(self, number: int, is_given_up: Callable[[], bool] = never) -> ExecutorHandle:
+        """One more. Raises JobFailed, ExecutorLost or LaunchGivenUp."""
+        self._launch([number], is_given_up)
         return self.handles[number]
 
     def retire(self, handle: ExecutorHandle) -> None:
@@ -68,8 +68,10 @@ class Crew:
         for handle in list(self.handles.values()):
             handle.kill()
 
-    def _launch(self, numbers: list[int]) -> None:
-        self.handles |= self._cluster.launch(self._job, numbers, self._secret, self._app)
+    def _launch(self, numbers: list[int], is_given_up: Callable[[], bool]) -> None:
+        self.handles |= self._cluster.launch(
+            self._job, numbers, self._secret, self._app, is_given_up
+        )
 
     def _on_machines_that_are_up(self, layout: Layout) -> Layout:
         machines = self._cluster.machines()

@@ -9,17 +9,18 @@ evaluates, writes checkpoints and decides whether to go on.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 import numpy as np
 
-from motet.domain.errors import BadInput, JobFailed, Unreachable
+from motet.domain.errors import BadInput, Interrupted, JobFailed, Unreachable
 from motet.runtime.application import Application
 from motet.runtime.assignment import CONTROLLER, Outcome
 from motet.runtime.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.cluster import Cluster, ExecutorLost, Roles
+from motet.runtime.cluster import Cluster, ExecutorLost, LaunchGivenUp, Roles
 from motet.runtime.controller import Cancelled, Controller, ExecutorEnded, ObserverFailed
 from motet.runtime.coordinator import Coordinator
 from motet.runtime.crew import Crew
@@ -74,6 +75,7 @@ class Job:
         self._rows = rows
         self._options = options
         self._cluster = cluster
+        self._is_cancelled = threading.Event()
         self._failure: Exception | None = None
         self._observer = Observers([] if observer is None else [observer], self._observer_failed)
         self._name = f"{app.name}-{uuid4().hex[:8]}"
@@ -88,6 +90,7 @@ class Job:
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
+        self._is_cancelled.set()
         self._controller.events.put(Cancelled())
 
     def reconfigure(
@@ -169,11 +172,13 @@ class Job:
         number = 0
         while not self._is_over(progress):
             try:
-                self._layout = self._crew.muster(self._layout)
+                self._layout = self._crew.muster(self._layout, self._is_cancelled.is_set)
                 self._train_generation(number, progress, folder)
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 self._recover(str(lost), progress)
                 number += 1
+            except LaunchGivenUp as cancelled:
+                raise Interrupted("the job was cancelled") from cancelled
 
     def _is_over(self, progress: Progress) -> bool:
         until = self._options.until
@@ -188,8 +193,12 @@ class Job:
         generation = Generation(
             number, self._plan, self._layout, self._crew.handles, listening, self._secret
         )
+        is_over = threading.Event()
         coordinator = Coordinator(
-            generation, self._layout, self._crew.launch_one, self._crew.retire
+            generation,
+            self._layout,
+            lambda executor: self._crew.launch_one(executor, is_over.is_set),
+            self._crew.retire,
         )
         self._coordinator = coordinator
         reconfigurer = Reconfigurer(
@@ -224,6 +233,7 @@ class Job:
             ).run()
         finally:
             reconfigurer.stop_taking()
+            is_over.set()
             generation.close()
             reconfigurer.close()
             self._layout, self._coordinator = coordinator.layout.repaired(), None

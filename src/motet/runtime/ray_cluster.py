@@ -15,7 +15,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import ray
@@ -31,7 +32,7 @@ from ray.util.placement_group import (
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.runtime.application import Application
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone
+from motet.runtime.cluster import ExecutorHandle, ExecutorLost, LaunchGivenUp, MachineGone, never
 from motet.runtime.machine import Machine
 from motet.runtime.machine_register import MachineRegister, Node
 from motet.runtime.ray_executors import (
@@ -140,23 +141,30 @@ class RayCluster:
         return self._host
 
     def launch(
-        self, job: str, machines: Sequence[int], secret: bytes, app: Application
+        self,
+        job: str,
+        machines: Sequence[int],
+        secret: bytes,
+        app: Application,
+        is_given_up: Callable[[], bool] = never,
     ) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine, all or none; compile the application's kernels."""
         _pickle_by_value(app)
         self._check_there(machines)
-        gangs = self._gangs_for(job, machines)
+        check = partial(self._check_wanted, machines, is_given_up)
+        with self._reserving:
+            gangs = self._places_for(job, machines, check)
         actors: list[Any] = []
         try:
             actors += [self._start(number, gangs[number], secret) for number in machines]
-            self._await([actor.warm_up.remote(app) for actor in actors], machines)
+            self._await([actor.warm_up.remote(app) for actor in actors], check)
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
-        except (RayError, TimeoutError, MachineGone) as error:
+        except (RayError, TimeoutError, MachineGone, LaunchGivenUp) as error:
             for actor in actors:
                 end_actor(actor)
             for number, gang in gangs.items():
                 gang.leave(number)
-            if isinstance(error, MachineGone):
+            if isinstance(error, MachineGone | LaunchGivenUp):
                 raise
             if isinstance(error, RayActorError):
                 self._check_there(machines)
@@ -180,29 +188,33 @@ class RayCluster:
             if machine.condition != "up":
                 raise MachineGone(f"machine {machine.name} is {machine.condition}")
 
-    def _await(self, references: list[Any], machines: Sequence[int]) -> None:
-        """Raises RayError, TimeoutError, or MachineGone for machines that are gone meanwhile."""
+    def _await(self, references: list[Any], check: Callable[[], None]) -> None:
+        """Raises RayError, TimeoutError, or what `check` raises meanwhile."""
         deadline_s = time.monotonic() + _START_TIMEOUT_S
         while references:
             ready, references = ray.wait(references, timeout=_LOOK_EVERY_S)
             ray.get(ready)
-            self._check_there(machines)
+            check()
             if references and time.monotonic() > deadline_s:
                 raise TimeoutError(f"not within {_START_TIMEOUT_S:.0f} s")
 
-    def _gangs_for(self, job: str, machines: Sequence[int]) -> dict[int, Gang]:
-        """A place on each machine: one that the job holds already, or a new one."""
-        with self._reserving:
-            return self._places_for(job, machines)
+    def _check_wanted(self, machines: Sequence[int], is_given_up: Callable[[], bool]) -> None:
+        """Raises MachineGone or LaunchGivenUp."""
+        self._check_there(machines)
+        if is_given_up():
+            raise LaunchGivenUp
 
-    def _places_for(self, job: str, machines: Sequence[int]) -> dict[int, Gang]:
+    def _places_for(
+        self, job: str, machines: Sequence[int], check: Callable[[], None]
+    ) -> dict[int, Gang]:
+        """A place on each machine: one that the job holds already, or a new one."""
         held = self._gangs.setdefault(job, [])
         held[:] = [gang for gang in held if gang.is_held]
         places = {number: gang for number in machines for gang in held if gang.enter(number)}
         missing = [number for number in machines if number not in places]
         if missing:
             try:
-                gang = Gang(self._reserve(job, missing), missing)
+                gang = Gang(self._reserve(job, missing, check), missing)
             except BaseException:
                 for number, entered in places.items():
                     entered.leave(number)
@@ -211,13 +223,15 @@ class RayCluster:
             places |= dict.fromkeys(missing, gang)
         return places
 
-    def _reserve(self, job: str, machines: Sequence[int]) -> PlacementGroup:
-        """A place on each of the machines, or none."""
+    def _reserve(
+        self, job: str, machines: Sequence[int], check: Callable[[], None]
+    ) -> PlacementGroup:
+        """A place on each of the machines, or none; also none when `check` raises."""
         group = self._group(machines)
         deadline_s = time.monotonic() + CALL_TIMEOUT_S
         try:
             while not group.wait(_LOOK_EVERY_S):
-                self._check_there(machines)
+                check()
                 if time.monotonic() > deadline_s:
                     raise JobFailed(
                         f"the cluster could not give {len(machines)} machine(s) to {job} within "
