@@ -23,8 +23,8 @@ def job(
     workers: int = 1, servers: int = 7, profile: Profile = PROFILE, **changes: Any
 ) -> SimulatedJob:
     fields: dict[str, Any] = {"comp_s": dict.fromkeys(NAMES, 2e-4), "bandwidth": 1e8, **changes}
-    holdings = even_holdings(list(fields["comp_s"]), workers, servers, PROFILE)
-    return SimulatedJob(PROFILE, holdings=holdings, **fields)
+    holdings = even_holdings(list(fields["comp_s"]), workers, servers, profile)
+    return SimulatedJob(profile, holdings=holdings, **fields)
 
 
 @settings(deadline=None, max_examples=25)
@@ -58,6 +58,15 @@ def test_a_decision_predicts_what_is_measured_afterwards() -> None:
     assert change.predicted_s == pytest.approx(driven.epoch_s(), rel=0.05)
     assert change.measured_s is not None
     assert change.gain == pytest.approx(1 - change.predicted_s / change.measured_s, abs=0.02)
+
+
+@pytest.mark.parametrize("batch_size", [20_000, 10_000, 500])
+def test_fast_workers_do_not_make_an_epoch_look_shorter_than_it_is(batch_size: int) -> None:
+    comp_s = {**dict.fromkeys(NAMES[:2], 1e-4), **dict.fromkeys(NAMES[2:], 4e-4)}
+    driven = job(5, 3, replace(PROFILE, batch_size=batch_size), comp_s=comp_s)
+    took_s = driven.epoch_s()
+    (change,) = driven.live(looks=1)
+    assert change.measured_s == pytest.approx(took_s, rel=0.01)
 
 
 def test_without_a_warm_up_nothing_is_decided() -> None:

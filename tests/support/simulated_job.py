@@ -108,10 +108,13 @@ class SimulatedJob:
         """So many mini-batches of every worker."""
         fleet, now, names = self.fleet, self.configuration, list(self.comp_s)
         moved_s = exchange_s(self.profile, fleet, now)
-        slowest_s = worker_epochs_s(self.profile, fleet, now).max() / self.profile.global_batches
-        slowest_s += self.overhead_s(now.worker_count, now.server_count)
-        for name in self.workers * batches:
+        own_s = worker_epochs_s(self.profile, fleet, now) / self.profile.global_batches
+        own_s += self.overhead_s(now.worker_count, now.server_count)
+        for number, name in enumerate(self.workers * batches):
             place = names.index(name)
+            # Who is done earlier waits in the next mini-batch, in an epoch's last one not at all.
+            is_first = number // len(self.workers) % self.profile.global_batches == 0
+            took_s = own_s[place] if is_first else own_s.max()
             share = now.data_blocks[place] / self.profile.data_blocks
             instances = max(round(share * self.profile.batch_size), 1)
             part = float(self.profile.exchanged_part(np.array([now.data_blocks[place]]))[0])
@@ -121,7 +124,7 @@ class SimulatedJob:
                     name,
                     self.comp_s[name] * instances * comp,
                     moved_s[place] * comm,
-                    slowest_s * batch,
+                    took_s * batch,
                     instances,
                     self.profile.exchange_bytes * part,
                     0.0,

@@ -152,7 +152,7 @@ class Autopilot:
     def _weighed(self, view: FleetView, holdings: Sequence[Holding]) -> Decision:
         profile = self._profile = self._measured_profile(view)
         view, found = self._memory.calibrate(view, profile, self._averages)
-        batch = _pooled(self._averages.batch_s().values())
+        batch = _slowest(self._averages.batch_s().values())
         measured_s = batch.mean_s * profile.global_batches
         modelled_s = epoch_s(profile, view.fleet, view.current)
         # Latencies of exchanges, and what is in neither COMP nor COMM.
@@ -273,12 +273,14 @@ def _key(view: FleetView, configuration: Configuration) -> tuple[object, ...]:
     return _signature(view), by_type
 
 
-def _pooled(averages: Iterable[Average]) -> Average:
-    """Of all workers; they wait for each other, so their errors are one."""
+def _slowest(averages: Iterable[Average]) -> Average:
+    """That of the worker for whom it takes longest: who is done earlier waits in the next one.
+
+    So in an epoch's last one nobody has waited yet: a mean over workers would be too short.
+    Workers wait for each other, so their errors are one.
+    """
     listed = list(averages)
-    return Average(
-        float(np.mean([each.mean_s for each in listed])), max(each.error_s for each in listed)
-    )
+    return Average(max(each.mean_s for each in listed), max(each.error_s for each in listed))
 
 
 def _evened(profile: Profile, view: FleetView) -> Configuration:

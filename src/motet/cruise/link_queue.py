@@ -28,7 +28,8 @@ def measured_queue(averages: MovingAverages, link_bytes: float) -> Queue:
         return Queue()
     exchange_s = [each.mean_s for each in averages.exchange_s().values()]
     comp_s = [each.mean_s for each in averages.batch_comp_s().values()]
-    batch_s = _mean(each.mean_s for each in averages.batch_s().values())
+    # Who is done earlier waits for the slowest one, but not within an epoch's last mini-batch.
+    batch_s = max((each.mean_s for each in averages.batch_s().values()), default=0.0)
     return queue_of(
         len(exchange_s),
         link_bytes / (pulled + pushed),
