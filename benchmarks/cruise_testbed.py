@@ -40,13 +40,14 @@ from support.testbed_cases import (
     FAST_HOSTS,
     MOVES_BANDWIDTH,
     MOVES_CPUS,
+    OPPORTUNISTIC,
     SLOW_CPUS,
     Case,
 )
-from support.testbed_runs import SLOW, Act, Quotas, run_link, run_piloted, run_walk
+from support.testbed_runs import Act, Quotas, run_link, run_piloted, run_walk
 
 FOLDER = RESULTS / "cruise"
-TYPES_CASE = OPPORTUNISTIC_CASE = CASES["mlr"]
+TYPES_CASE = CASES["mlr"]
 NOTICE = ("--notice", "60s")
 
 
@@ -97,7 +98,8 @@ def grid(wanted: Wanted) -> None:
     up = [(workers, wanted.machines - workers) for workers in range(1, wanted.machines)]
 
     def measure(hosts: Hosts, out: Path) -> None:
-        run_walk(hosts, CASES[out.stem.split("-")[1]], [*up, *up[-2::-1]], SLOW, out)
+        case = CASES[out.stem.split("-")[1]]
+        run_walk(hosts, case, [*up, *up[-2::-1]], case.quotas, out)
 
     _each(wanted.missing(f"grid-{app}.jsonl" for app in wanted.apps), wanted.equal_hosts, measure)
 
@@ -109,8 +111,8 @@ def cruise(wanted: Wanted) -> None:
 
     def measure(hosts: Hosts, out: Path) -> None:
         _, app, workers = out.stem.split("-")
-        plan = _piloted(CASES[app], wanted.machines, int(workers))
-        run_piloted(hosts, plan, SLOW, out)
+        case = CASES[app]
+        run_piloted(hosts, _piloted(case, wanted.machines, int(workers)), case.quotas, out)
 
     _each(wanted.missing(names), wanted.equal_hosts, measure)
 
@@ -143,7 +145,7 @@ def opportunistic(wanted: Wanted) -> None:
             Act(f"{half} are reclaimed", partial(hosts.tell, "reclaim", *late, *NOTICE)),
         ]
         plan = _piloted(
-            OPPORTUNISTIC_CASE,
+            OPPORTUNISTIC,
             wanted.machines,
             half // 2,
             servers=half // 2,
@@ -151,7 +153,7 @@ def opportunistic(wanted: Wanted) -> None:
             machines_at_first=half,
             checkpoint_every=5,
         )
-        run_piloted(hosts, plan, SLOW, out, acts)
+        run_piloted(hosts, plan, OPPORTUNISTIC.quotas, out, acts)
 
     _each(wanted.missing(["opportunistic.jsonl"]), wanted.equal_hosts, measure)
 

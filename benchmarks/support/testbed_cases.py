@@ -12,7 +12,7 @@ much for each byte of data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +27,7 @@ HURRIED_CPUS = {"0.6": ["all"]}
 
 @dataclass(frozen=True)
 class Case:
-    """An application on generated data; `settings` as for `--set`.
+    """An application on generated data; `settings` as for `--set`; `cpus`: of every host.
 
     `quiet_epochs`: in which a job that configures itself would surely have decided again;
     `warm_up_epochs`: hurried, before anything is measured, while COMP still becomes faster.
@@ -38,6 +38,12 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     quiet_epochs: int = 8
     warm_up_epochs: int = 0
+    cpus: str = CPUS
+
+    @property
+    def quotas(self) -> Mapping[str, Sequence[str]]:
+        """Hosts by CPUs, where all are equal."""
+        return {self.cpus: ["all"]}
 
 
 CASES: Mapping[str, Case] = MappingProxyType(
@@ -59,12 +65,23 @@ CASES: Mapping[str, Case] = MappingProxyType(
             {"topics": 400, "alpha": 0.5, "beta": 1.0, "batch_size": 2250},
             warm_up_epochs=20,
         ),
-        # A mini-batch is all the data: one per epoch.
+        # A mini-batch is all the data: one per epoch. Few bytes need little COMP.
         "lasso": Case(
             "lasso",
             "synthetic-classification:rows=1000,features=20000,classes=2,density=0.5,seed=1",
             {"solver": "fista"},
             quiet_epochs=40,
+            cpus="0.1",
         ),
     }
 )
+
+OPPORTUNISTIC = Case(
+    "lda",
+    "synthetic-corpus:documents=4500,words=400,topics=50,length=400,seed=1",
+    {"topics": 400, "alpha": 0.5, "beta": 1.0, "batch_size": 2250},
+    quiet_epochs=12,
+)
+"""For hosts that come and go: few words, so that COMM, which more hosts do not shorten, is little;
+and few bytes per document, so that a minute's notice is enough to drain hosts that go on training.
+"""

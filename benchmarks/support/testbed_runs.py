@@ -12,7 +12,7 @@ from support.evidence import Shape
 from support.hosts import Hosts, Line
 from support.piloted import QUIET, PilotedPlan
 from support.recorder import append_event
-from support.testbed_cases import CPUS, HURRIED_CPUS, Case
+from support.testbed_cases import HURRIED_CPUS, Case
 from support.walk import MOVING, TRAINING, WalkPlan
 
 Quotas = Mapping[str, Sequence[str]]
@@ -96,7 +96,3 @@ def _run(
     command = [sys.executable, "-m", module, *words, str(part_of(out))]
     hosts.run(command, timeout_s=900, heard=heard)
     part_of(out).rename(out)
-
-
-SLOW: Quotas = {CPUS: ["all"]}
-"""As the cases want it."""
