@@ -39,7 +39,6 @@ from support.testbed_cases import (
     FAST_CPUS,
     FAST_HOSTS,
     MOVES_BANDWIDTH,
-    MOVES_CPUS,
     OPPORTUNISTIC,
     SLOW_CPUS,
     Case,
@@ -160,7 +159,7 @@ def opportunistic(wanted: Wanted) -> None:
 
 def link(wanted: Wanted) -> None:
     """Half of an executor's data blocks, then of its model blocks, back and forth."""
-    shape = ("--machines", "4", "--cpus", MOVES_CPUS, "--bandwidth", MOVES_BANDWIDTH)
+    shape = ("--machines", "4", "--bandwidth", MOVES_BANDWIDTH)
     _each(wanted.missing(["link.jsonl"]), partial(hosts_up, wanted.bed, *shape), run_link)
 
 

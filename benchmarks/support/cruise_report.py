@@ -220,7 +220,8 @@ def _link_part(evidence: Evidence) -> list[str]:
     return [
         f"""### Moving over a link
 
-Four hosts with {MOVES_BANDWIDTH}, two workers and two servers; half of an executor's blocks go to
-the other one and back while the job trains over the same links. Target: 0.5 of the link.""",
+Four hosts with {MOVES_BANDWIDTH} and no quotas of CPUs, two workers and two servers; half of an
+executor's blocks go to the other one and back while the job trains over the same links. Target: 0.5
+of the link.""",
         link_table(evidence.link, MOVES_BYTES_PER_S),
     ]

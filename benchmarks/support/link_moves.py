@@ -46,7 +46,7 @@ class LightTraffic(Application):
     state_columns: ClassVar[tuple[str, ...]] = ("visits",)
     batch_size = ROWS // BATCHES
 
-    def __init__(self, model_mb: int, data_mb: int, passes: int = 700) -> None:
+    def __init__(self, model_mb: int, data_mb: int, passes: int = 1500) -> None:
         self.model_mb = model_mb
         self.data_mb = data_mb
         self.passes = passes
