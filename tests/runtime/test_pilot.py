@@ -21,7 +21,7 @@ from motet.runtime.local import LocalTraining
 from motet.runtime.messages import Kind
 from motet.runtime.notices import Settling, leaving_of
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.pilot import Pilot
+from motet.runtime.pilot import Pilot, pause_after
 from motet.runtime.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.reconfiguration import Plan
 from slow_app import SlowRegression
@@ -229,3 +229,10 @@ class LastLayout(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         self._layouts.append(self._training.layout)
+
+
+@pytest.mark.parametrize(("decided_s", "pause_s"), [(0.0, 0.5), (0.1, 2.0), (40.0, 10.0)])
+def test_it_looks_less_often_where_that_takes_long_but_goes_on_looking(
+    decided_s: float, pause_s: float
+) -> None:
+    assert pause_after(decided_s) == pytest.approx(pause_s)

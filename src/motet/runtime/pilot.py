@@ -34,6 +34,8 @@ from motet.runtime.translation import holdings_of, name_of, runtime_plan
 _LOOK_EVERY_S = 0.5
 # Deciding takes at most this part of the controller's time.
 _DECIDING_SHARE = 0.05
+# A first search for machines of several types may have compiled for long.
+_LONGEST_LOOK_S = 10.0
 _AFTER_FAILURE_S = 5.0
 _LONGEST_PAUSE_S = 60.0
 # It may be compiling the solver, which nobody needs any more.
@@ -165,7 +167,7 @@ class Pilot(TrainObserver):
             turn = self._look()
             if turn is not None:
                 self._on_turn(turn)
-            pause_s = max(_LOOK_EVERY_S, (time.monotonic() - began_s) / _DECIDING_SHARE)
+            pause_s = pause_after(time.monotonic() - began_s)
 
     def _look(self) -> Turn | None:
         """Decide if it is time to; what is worth telling."""
@@ -277,6 +279,11 @@ class Pilot(TrainObserver):
 def _machines_of(layout: Layout) -> set[str]:
     """Those that have an executor."""
     return set(map(name_of, layout.executors))
+
+
+def pause_after(decided_s: float) -> float:
+    """Seconds until the next look after one that took so long."""
+    return min(max(_LOOK_EVERY_S, decided_s / _DECIDING_SHARE), _LONGEST_LOOK_S)
 
 
 def _averages() -> MovingAverages:
