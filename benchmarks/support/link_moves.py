@@ -1,8 +1,8 @@
 """Moves half of an executor's blocks back and forth over a link while a job trains.
 
-Runs on the front of a testbed of four hosts: two workers, two servers. The job computes for about
-as long as it exchanges, and pulls little of its model: without moves the link is not full. Epochs
-are longer than moves: no evaluation, which reads all of the model, is in the way.
+Runs on the front of a testbed of four hosts: two workers, two servers. The job computes for longer
+than it exchanges, and pulls little of its model: without moves the link is not full. Epochs are
+longer than moves: no evaluation, which reads all of the model, is in the way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LightTraffic(Application):
     state_columns: ClassVar[tuple[str, ...]] = ("visits",)
     batch_size = ROWS // BATCHES
 
-    def __init__(self, model_mb: int, data_mb: int, passes: int = 1500) -> None:
+    def __init__(self, model_mb: int, data_mb: int, passes: int = 5000) -> None:
         self.model_mb = model_mb
         self.data_mb = data_mb
         self.passes = passes

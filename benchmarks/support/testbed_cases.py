@@ -20,9 +20,7 @@ from typing import Any
 CPUS, BANDWIDTH = "0.2", "100mbit"
 FAST_HOSTS, FAST_CPUS, SLOW_CPUS = 2, "0.4", "0.13"
 MOVES_BANDWIDTH, MOVES_BYTES_PER_S = "50mbit", 6.25e6
-"""Where moves are measured, hosts have no quotas of CPUs: in short periods the thread that computes
-takes all of a quota, and those that send wait for it (0.26 of the link with 0.45 CPUs each).
-"""
+"""Where moves are measured, CPUs are not to be what limits them: hosts have no quotas."""
 HURRIED_CPUS = {"0.6": ["all"]}
 """While executors start, and while blocks move and nothing is measured."""
 
@@ -80,9 +78,9 @@ CASES: Mapping[str, Case] = MappingProxyType(
 
 OPPORTUNISTIC = Case(
     "lda",
-    "synthetic-corpus:documents=4500,words=400,topics=50,length=400,seed=1",
-    {"topics": 400, "alpha": 0.5, "beta": 1.0, "batch_size": 2250},
-    quiet_epochs=12,
+    "synthetic-corpus:documents=6000,words=100,topics=50,length=400,seed=1",
+    {"topics": 400, "alpha": 0.5, "beta": 1.0, "batch_size": 3000},
+    quiet_epochs=16,
 )
 """For hosts that come and go: few words, so that COMM, which more hosts do not shorten, is little;
 and few bytes per document, so that a minute's notice is enough to drain hosts that go on training.
