@@ -114,7 +114,12 @@ def hosts_up(name: str, *shape: str) -> Iterator[Hosts]:
         _up(name, shape)
         yield Hosts(name)
     finally:
-        _testbed("down", "--name", name)
+        try:
+            _testbed("down", "--name", name)
+        except SystemExit:
+            # Terminated in the middle of it, which does not happen twice.
+            _testbed("down", "--name", name)
+            raise
 
 
 def _up(name: str, shape: Sequence[str]) -> None:

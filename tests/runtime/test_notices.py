@@ -8,7 +8,7 @@ import pytest
 
 from motet.cruise.autopilot import Decision, RoleCount
 from motet.cruise.machine_types import Machine
-from motet.cruise.plan import Add, Move, Plan, Role
+from motet.cruise.plan import Add, Delete, Move, Plan, Role
 from motet.cruise.trigger import Reason
 from motet.runtime.flight import Turn
 from motet.runtime.layout import Layout
@@ -55,6 +55,14 @@ def test_notices_that_come_one_by_one_are_waited_for() -> None:
     assert answers(settling, 14.0) == (True, True)
 
 
+def test_the_first_notice_does_not_wait_for_ever() -> None:
+    settling, names = Settling(notices_s=2, machines_s=3), "abcdefghij"
+    settling.look(fleet(names), 0.0)
+    for count in range(1, 9):
+        settling.look(fleet(names, leaving=names[:count]), 100 + 1.5 * count)
+        assert settling.is_settled(100 + 1.5 * count, must_leave=True) == (count == 8)
+
+
 def test_machines_that_come_or_go_do_not_delay_leaving_others() -> None:
     settling = Settling(notices_s=2, machines_s=3)
     settling.look(fleet("abc", leaving="a"), 0.0)
@@ -70,16 +78,18 @@ def test_machines_that_come_or_go_do_not_delay_leaving_others() -> None:
         ("ab", True),  # An executor is there.
         ("ac", True),  # One is about to be started there.
         ("ad", False),  # It has nothing to do with the job.
+        ("ae", False),  # It is left anyway.
     ],
 )
 def test_what_does_not_know_that_its_machines_leave_is_noticed(
     leaving: str, is_overlooked: bool
 ) -> None:
-    plan = Plan((Add("c", Role.WORKER), Move("data", (0,), "a", "c")), 1.0)
+    ways = Add("c", Role.WORKER), Move("data", (0,), "a", "c"), Delete("e")
+    plan = Plan(ways, 1.0)
     count = RoleCount(1, 1)
     turn = Turn(0, 0.0, Decision(Reason.DRAIN, count, count, 3, plan=plan))
     under_way = Underway(Reconfiguration(_never), turn, frozenset("a"))
-    assert under_way.overlooks(set(leaving), {"a", "b"}) is is_overlooked
+    assert under_way.overlooks(set(leaving), {"a", "b", "e"}) is is_overlooked
 
 
 def _never(layout: Layout) -> Any:

@@ -23,7 +23,7 @@ from motet.runtime.notices import Settling, leaving_of
 from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
 from motet.runtime.pilot import Pilot, pause_after
 from motet.runtime.plan_queue import PlanMaker, Reconfiguration
-from motet.runtime.reconfiguration import Plan
+from motet.runtime.reconfiguration import Add, Plan
 from slow_app import SlowRegression
 from toy_app import ToyRegression
 
@@ -81,6 +81,14 @@ def check_notes(result: TrainResult, flight: Flight) -> None:
         [t for t in flight.turns if t.report][-1].decision.predicted_s,
     )
     assert not all(each.is_steady for each in flight.epochs)
+
+
+def test_a_worker_that_was_left_without_data_does_not_keep_it_from_deciding() -> None:
+    training = job(15, workers=1, servers=2)
+    training.reconfigure(Plan.of([Add(3, "worker")]))
+    result, flight = driven(training)
+    assert result.reconfigurations[0].after.workers == 2
+    assert Reason.GAIN in [turn.decision.reason for turn in flight.turns]
 
 
 def test_a_change_that_fails_is_noted_and_training_goes_on() -> None:
@@ -206,7 +214,7 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
             cluster.give_notice(1)
 
     cluster = InProcessCluster(MACHINES, hold)
-    app = SlowRegression(comp_s_per_instance=1e-3, batch_size=40)
+    app = SlowRegression(comp_s_per_instance=3e-3, batch_size=40)
     options = TrainOptions(machines=MACHINES, workers=3, servers=1, epochs=20)
     training = WatchedJob(app, app.prepare(None, seed=1), options, cluster)
     training.listen(Script(lambda: cluster.give_notice(0)))

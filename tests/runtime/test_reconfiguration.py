@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster, InProcessExecutor
-from motet.domain.errors import Interrupted, JobFailed
+from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.runtime.assignment import Assignment
 from motet.runtime.cluster import ExecutorHandle, LaunchGivenUp
 from motet.runtime.job import Job
@@ -20,6 +20,7 @@ from motet.runtime.local import LocalTraining
 from motet.runtime.options import (
     EpochReport,
     ReconfigurationReport,
+    Recovery,
     RoleCounts,
     TrainObserver,
     TrainOptions,
@@ -218,11 +219,15 @@ class After(TrainObserver):
     def __init__(self, count: int, action: Callable[[], object]) -> None:
         self._left = count
         self._action = action
+        self.recoveries = 0
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
         self._left -= 1
         if not self._left:
             self._action()
+
+    def recovering(self, recovery: Recovery) -> None:
+        self.recoveries += 1
 
 
 def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -> None:
@@ -237,14 +242,16 @@ def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -
     assert_same(result, epochs=40)
 
 
-def fail() -> None:
-    raise ValueError("the observer's disk is full")
+@pytest.mark.parametrize("error", [ValueError, Unreachable])
+def test_what_an_observer_of_reconfigurations_raises_ends_the_job(error: type[Exception]) -> None:
+    def fail() -> None:
+        raise error("the observer's disk is full")
 
-
-def test_what_an_observer_of_reconfigurations_raises_ends_the_job() -> None:
     plans = at(1, Move("data", (0, 2), 0, 1)), at(2, Move("data", (0, 2), 1, 0))
-    with pytest.raises(ValueError, match="disk is full"):
-        train(plans, observer=After(1, fail), epochs=40)
+    observer = After(1, fail)
+    with pytest.raises(error, match="disk is full"):
+        train(plans, observer=observer, epochs=40)
+    assert observer.recoveries == 0
 
 
 class SlowToConfigure(InProcessExecutor):

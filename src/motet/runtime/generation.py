@@ -200,6 +200,8 @@ class Generation:
             known = len(self._told)
             handle.configure(self._assignment(model, self._first_epoch))
             self.ask_all(Kind.MEET, {"endpoints": [(number, endpoint.encode())]})
+            # Dialling may take long, and nobody can be told anything meanwhile.
+            self._peers.connection(number)
             with self._telling:
                 self._handles[number] = handle
                 calls = [self._tell(number, told) for told in self._told[known:]]

@@ -175,6 +175,8 @@ class Job:
                 self._layout = self._crew.muster(self._layout, self._is_cancelled.is_set)
                 self._train_generation(number, progress, folder)
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
+                if self._failure is not None:
+                    raise self._failure from lost
                 self._recover(str(lost), progress)
                 number += 1
             except LaunchGivenUp as cancelled:

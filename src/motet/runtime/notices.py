@@ -19,6 +19,7 @@ from motet.runtime.plan_queue import Reconfiguration
 # A notice has a deadline, so that it waits less.
 _NOTICES_S = 2.0
 _MACHINES_S = 3.0
+_LONGEST_S = 10.0
 
 
 class Settling:
@@ -30,7 +31,7 @@ class Settling:
         self._machines_s = machines_s
         self._there: frozenset[str] | None = None
         self._leaving: frozenset[str] = frozenset()
-        self._noticed_s = -math.inf
+        self._noticed_s = self._first_noticed_s = -math.inf
         self._changed_s = -math.inf
 
     def look(self, machines: Iterable[Machine], now_s: float) -> None:
@@ -40,13 +41,17 @@ class Settling:
         if self._there is not None and (there, leaving) != (self._there, self._leaving):
             self._changed_s = now_s
             if not leaving <= self._leaving:
+                if now_s - self._noticed_s >= self._notices_s:
+                    self._first_noticed_s = now_s
                 self._noticed_s = now_s
         self._there, self._leaving = there, leaving
 
     def is_settled(self, now_s: float, *, must_leave: bool) -> bool:
         """Whether the machines are known well enough: to leave some of them, or for a gain."""
         if must_leave:
-            return now_s - self._noticed_s >= self._notices_s
+            # The first one's deadline does not wait until the last one has come.
+            has_waited = now_s - self._first_noticed_s >= _LONGEST_S
+            return has_waited or now_s - self._noticed_s >= self._notices_s
         return now_s - self._changed_s >= self._machines_s
 
 
@@ -63,17 +68,15 @@ class Underway:
 
         `executors`: the machines that have one now.
         """
-        return not (leaving - self.leaving).isdisjoint(executors | self._goals)
-
-    @property
-    def _goals(self) -> set[str]:
         plan = self.turn.decision.plan
         operations = [] if plan is None else plan.operations
-        return {
+        left = {each.machine for each in operations if isinstance(each, Delete)}
+        goals = {
             each.destination if isinstance(each, Move) else each.machine
             for each in operations
             if not isinstance(each, Delete)
         }
+        return not (leaving - self.leaving - left).isdisjoint(executors | goals)
 
 
 def leaving_of(machines: Iterable[Machine]) -> frozenset[str]:

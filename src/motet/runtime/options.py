@@ -190,9 +190,10 @@ class TrainResult:
 
 
 class TrainObserver:
-    """Hears of a run's progress; every method may be left as it is. Called from one thread.
+    """Hears of a run's progress; every method may be left as it is.
 
-    What a method raises ends the run, which raises it.
+    Called from one thread; `reconfigured` and `machine_changed` from others. What a method raises
+    ends the run, which raises it.
     """
 
     def preparing(self, what: str) -> None:

@@ -171,12 +171,12 @@ class Pilot(TrainObserver):
 
     def _look(self) -> Turn | None:
         """Decide if it is time to; what is worth telling."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._inbox.get_nowait()()
         layout, machines = self._job.layout, self._machines()
         self._settling.look(machines, time.monotonic())
-        if not self._is_training or not self._may_decide(layout, machines):
+        may_decide = self._is_training and self._may_decide(layout, machines)
+        # A change that ended before that has put its restart into the inbox.
+        self._listen()
+        if not may_decide or self._job.layout is not layout:
             return None
         # A machine that is gone takes its executor along: the job is about to recover.
         if not _machines_of(layout) <= {each.name for each in machines}:
@@ -190,13 +190,20 @@ class Pilot(TrainObserver):
             self._carry_out(turn, machines)
         return turn
 
+    def _listen(self) -> None:
+        """Take in what has been measured."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._inbox.get_nowait()()
+
     def _may_decide(self, layout: Layout, machines: Sequence[Machine]) -> bool:
         """Whether nothing is under way and the machines have settled.
 
         A notice does not wait for the time after a failure, and ends what does not know of it.
         """
         leaving, executors = leaving_of(machines), _machines_of(layout)
-        pending = self._pending
+        with self._lock:
+            pending = list(self._pending)
         for each in pending:
             if each.overlooks(leaving, executors):
                 each.wanted.cancel()
@@ -260,8 +267,12 @@ class Pilot(TrainObserver):
                 self._predicted_s = pending.turn.decision.predicted_s
 
     def _restart(self) -> None:
-        """What is in the inbox already is of the time before."""
-        workers = [name_of(one) for one in self._job.layout.workers]
+        """What is in the inbox already is of the time before.
+
+        Workers without data, which a change that failed may leave, have nothing to measure.
+        """
+        layout = self._job.layout
+        workers = [name_of(one) for one in layout.workers if layout.data.blocks_of(one)]
 
         def restart() -> None:
             self._heard.clear()
