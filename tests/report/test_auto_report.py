@@ -138,3 +138,16 @@ def test_the_figure_shows_predictions_beside_measurements_and_marks_the_change(
 def test_a_run_without_an_epoch_can_be_drawn_and_told() -> None:
     auto_figure(Flight(), "a job", "on data")
     assert auto_document(Flight()) == {"decisions": [], "configurations": [], "epochs": []}
+
+
+def test_a_change_that_training_did_not_wait_for_is_told(flight: Flight) -> None:
+    assert "was reached" not in printed(flight)
+    flight.turns.append(Turn(6, 31.0, decision(Reason.GAIN, 0.2, changes=True)))
+    assert "Training ended before 5 + 3 was reached." in printed(flight)
+
+
+def printed(flight: Flight) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(configurations_table(flight))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()

@@ -74,7 +74,9 @@ def _draw_epochs(axes: Axes, flight: Flight) -> None:
             }
             axes.plot(span, [each.predicted_s] * 2, label=label, **line)
             label = "_nolegend_"
-    axes.set_ylim(bottom=0)
+    # Room for the legend.
+    most_s = max((each.measured_s for each in flight.epochs), default=1.0)
+    axes.set_ylim(0, 1.25 * most_s)
     axes.set_ylabel("seconds per epoch", color=QUIET_INK, fontsize=9)
     if flight.epochs:
         axes.legend(loc="upper right", ncols=3, **LEGEND)

@@ -59,7 +59,15 @@ def configurations_table(flight: Flight) -> RenderableType:
         "Seconds of an epoch, predicted before the change and measured (mean ± standard deviation "
         "of epochs without a change)."
     )
-    return Group(table, Text(legend, style=QUIET_STYLE))
+    return Group(table, Text(f"{legend}{_left_out(flight)}", style=QUIET_STYLE))
+
+
+def _left_out(flight: Flight) -> str:
+    turn = flight.turns[-1] if flight.turns else None
+    if turn is None or turn.decision.reason not in _WHY or turn.report is not None:
+        return ""
+    after = turn.decision.after
+    return f" Training ended before {after.workers} + {after.servers} was reached."
 
 
 def _cells(used: UsedConfiguration) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from motet.report.figure_parts import shortened
 from motet.report.palette import GRID, INK, QUIET_INK, REFERENCE, job_colour
 from motet.report.quantities import number_text
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANEL_WIDTH_IN, PANEL_HEIGHT_IN, DPI = 5.2, 3.0, 130
+LONGEST_TITLE, LONGEST_LINE = 48, 72
+"""Letters that fit into a panel."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,12 @@ def _draw_reference(axes: Axes, curve: LossCurve, reference: float) -> None:
 def _style(axes: Axes, curve: LossCurve) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.set_title(curve.title, loc="left", fontsize=11, color=INK, fontweight="bold", pad=20)
-    axes.text(0, 1.035, curve.subtitle, transform=axes.transAxes, fontsize=9, color=QUIET_INK)
+    lines = textwrap.wrap(curve.subtitle, LONGEST_LINE)
+    title, pad = shortened(curve.title), 8 + 12 * len(lines)
+    size = 11 if len(title) <= LONGEST_TITLE else 9
+    axes.set_title(title, loc="left", fontsize=size, color=INK, fontweight="bold", pad=pad)
+    subtitle = "\n".join(lines)
+    axes.text(0, 1.035, subtitle, transform=axes.transAxes, fontsize=9, color=QUIET_INK)
     axes.set_xlabel("epoch", color=QUIET_INK, fontsize=9)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)

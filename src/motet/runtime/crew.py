@@ -44,7 +44,7 @@ class Crew:
             missing = [number for number in layout.executors if number not in self.handles]
             if not missing:
                 return layout
-            self._say(f"starting {len(missing)} executors")
+            self._say(f"starting {len(missing)} executor{'s' * (len(missing) != 1)}")
             with contextlib.suppress(MachineGone):  # in this moment: then on another one
                 self._launch(missing, is_given_up)
 

@@ -156,7 +156,7 @@ class Testbed:
         if not state.is_complete:
             raise BadInput(
                 f"testbed {self.layout.name!r} is not complete; if 'motet testbed up' has ended, "
-                "remove it with 'motet testbed down'"
+                f"remove it with 'motet testbed down --name {self.layout.name}'"
             )
         return self._entering(state.blueprint.find(word), command), self._environment()
 

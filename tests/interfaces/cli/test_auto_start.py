@@ -6,6 +6,7 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.interfaces.cli.auto_run import LOGICAL_MACHINES, AutoStart
+from motet.interfaces.cli.cluster_shape import ClusterShape
 from motet.runtime.options import TrainOptions
 
 
@@ -42,7 +43,8 @@ def test_more_workers_than_data_blocks_are_not_begun_with() -> None:
 def test_a_cluster_need_not_have_all_machines_that_may_be_used() -> None:
     start = AutoStart(8, None, None, is_embedded=False)
     assert (start.least_machines, start.most_machines) == (1, 8)
-    assert AutoStart(8, 2, 3, is_embedded=False).least_machines == 5
+    assert AutoStart(8, 2, 3, is_embedded=False).least_machines == 3
+    assert AutoStart(None, 4, 4, is_embedded=False).shape == ClusterShape(4, 4, 4)
     assert AutoStart(None, None, None, is_embedded=False).most_machines > 1000
 
 

@@ -32,7 +32,9 @@ class AutoStart:
         """Without which it does not begin."""
         if self.workers is None and self.servers is None:
             return 1
-        wanted = max(self.workers or 1, 1) + max(self.servers or 1, 1)
+        workers, servers = max(self.workers or 1, 1), max(self.servers or 1, 1)
+        # On a cluster that has fewer nodes some have both roles.
+        wanted = workers + servers if self.is_embedded else max(workers, servers)
         return wanted if self.machines is None else min(wanted, self.machines)
 
     @property

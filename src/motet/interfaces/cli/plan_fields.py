@@ -21,7 +21,8 @@ class Fields:
     def of(cls, place: str, value: object) -> Fields:
         """Raises BadInput if it is no mapping."""
         if not isinstance(value, dict):
-            raise BadInput(f"{place}: {value!r} is no mapping; write 'name: value' lines")
+            what = "nothing is there" if value is None else f"{value!r} is no mapping"
+            raise BadInput(f"{place}: {what}; write 'name: value' lines")
         return cls(place, {str(key): entry for key, entry in value.items()})
 
     def only(self, *names: str) -> Fields:
@@ -86,6 +87,8 @@ def read_fields(path: Path) -> Fields:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise NotFound(f"{path}: there is no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read ({error})") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: no text; give YAML or JSON") from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
     return Fields.of(str(path), read_yaml(text, str(path), name="YAML or JSON"))

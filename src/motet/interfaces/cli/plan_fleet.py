@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.estimate.epoch_cost import Fleet, MachineType
 from motet.interfaces.cli.plan_fields import Fields, read_fields
 from motet.interfaces.cli.plan_profile import MEGABIT, JobProfile
@@ -33,6 +33,8 @@ def read_fleet(text: str | None, job: JobProfile, bandwidth_mbps: float | None) 
             raise BadInput("--machines is missing: give their number, or a file of their types")
         text = str(job.run.machines)
     if not text.strip().lstrip("+-").isdigit():
+        if not Path(text).exists():
+            raise NotFound(f"--machines {text}: neither a number nor a file that there is")
         return _of_file(read_fields(Path(text)).only("types", "bandwidths"), job, bandwidth)
     machines = int(text)
     if not 1 <= machines <= MOST_MACHINES:

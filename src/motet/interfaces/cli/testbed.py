@@ -98,8 +98,13 @@ def up(name: str, as_json: bool, **flags: Any) -> None:
 def down(name: str) -> None:
     """Remove hosts, processes and files, also after a crash. Without a testbed nothing happens."""
     removal = _testbed(name).down()
+    what = f"{removal.hosts} hosts, {removal.processes} processes"
+    is_nothing = not removal.hosts and not removal.processes
     click.echo(
-        f"removed testbed {name}: {removal.hosts} hosts, {removal.processes} processes", err=True
+        f"there is no testbed {name!r}, nothing to remove"
+        if is_nothing
+        else f"removed testbed {name}: {what}",
+        err=True,
     )
 
 
@@ -207,6 +212,8 @@ def execute(host: str, command: tuple[str, ...], name: str) -> None:
       motet testbed exec m0 -- ip -stats link
       motet testbed exec front -- ip addr
     """
+    if command[0] == "--name" and len(command) > 2:  # as other commands take it, behind the host
+        name, command = command[1], command[2:]
     _become(_testbed(name), host, command)
 
 
