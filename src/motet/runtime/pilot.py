@@ -16,7 +16,7 @@ from motet.cruise.machine_types import Machine
 from motet.cruise.solver import best_configuration
 from motet.cruise.trigger import Reason
 from motet.domain.errors import BadInput
-from motet.estimate.epoch_cost import Fleet, Profile
+from motet.estimate.epoch_cost import Fleet, MachineType, Profile
 from motet.runtime.batch_costs import BatchCost
 from motet.runtime.flight import EpochRecord, Flight, Turn
 from motet.runtime.job import Job
@@ -40,6 +40,8 @@ _AFTER_FAILURE_S = 5.0
 _LONGEST_PAUSE_S = 60.0
 # It may be compiling the solver, which nobody needs any more.
 _CLOSE_TIMEOUT_S = 2.0
+_SMALLEST = Profile(2, 1, 1.0, 2, 2)
+_UNLIKE = Fleet((MachineType("fast", 1, 1.0), MachineType("slow", 1, 2.0)), ((1.0, 1.0),) * 2)
 
 
 class Pilot(TrainObserver):
@@ -157,8 +159,9 @@ class Pilot(TrainObserver):
             self._job.leave_machines_to(None)
 
     def _decide_until_the_end(self) -> None:
-        # The first search compiles the solver.
-        best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet.uniform(2, 1.0, 1.0))
+        # The first search compiles the solver, the first one with types the larger part of it: that
+        # is done when the job has been seen to, so that nothing waits for it later.
+        best_configuration(_SMALLEST, Fleet.uniform(2, 1.0, 1.0))
         pause_s = _LOOK_EVERY_S
         while not self._ended.is_set():
             self._woken.wait(pause_s)
@@ -167,6 +170,7 @@ class Pilot(TrainObserver):
             turn = self._look()
             if turn is not None:
                 self._on_turn(turn)
+                best_configuration(_SMALLEST, _UNLIKE)
             pause_s = pause_after(time.monotonic() - began_s)
 
     def _look(self) -> Turn | None:
