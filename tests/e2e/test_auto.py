@@ -14,7 +14,7 @@ from marked_process import run_motet
 pytestmark = pytest.mark.cluster
 
 DATA = "synthetic-classification:rows=25000,features=50,classes=20"
-KMEANS = ("kmeans", "--data", DATA, "--set", "n_clusters=100", "--epochs", "100")
+KMEANS = ("kmeans", "--data", DATA, "--set", "n_clusters=100", "--epochs", "400")
 BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
 
 
@@ -41,7 +41,7 @@ def test_a_bad_start_is_left_and_the_same_model_is_learned(tmp_path: Path) -> No
     assert {"auto.png", "auto-epochs.csv", "auto-decisions.csv"} <= files
     with (tmp_path / "run" / "auto-epochs.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["epoch"]) for row in rows] == list(range(1, 101))
+    assert [int(row["epoch"]) for row in rows] == list(range(1, 401))
     assert [float(row["measured_s"]) for row in rows] == pytest.approx(driven["epoch_s"])
     assert (rows[0]["workers"], rows[0]["servers"]) == ("1", "3")
 

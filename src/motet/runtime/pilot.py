@@ -160,7 +160,7 @@ class Pilot(TrainObserver):
 
     def _decide_until_the_end(self) -> None:
         # The first search compiles the solver, the first one with types the larger part of it: that
-        # is done when the job has been seen to, so that nothing waits for it later.
+        # is done when the job stays as it is, so that nothing waits for it later.
         best_configuration(_SMALLEST, Fleet.uniform(2, 1.0, 1.0))
         pause_s = _LOOK_EVERY_S
         while not self._ended.is_set():
@@ -170,7 +170,8 @@ class Pilot(TrainObserver):
             turn = self._look()
             if turn is not None:
                 self._on_turn(turn)
-                best_configuration(_SMALLEST, _UNLIKE)
+                if turn.decision.plan is None:
+                    best_configuration(_SMALLEST, _UNLIKE)
             pause_s = pause_after(time.monotonic() - began_s)
 
     def _look(self) -> Turn | None:
