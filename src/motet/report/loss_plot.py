@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from motet.report.figure_parts import shortened
+from motet.report.figure_parts import save, shortened
 from motet.report.palette import GRID, INK, QUIET_INK, REFERENCE, job_colour
 from motet.report.quantities import number_text
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL_WIDTH_IN, PANEL_HEIGHT_IN, DPI = 5.2, 3.0, 130
+PANEL_WIDTH_IN, PANEL_HEIGHT_IN = 5.2, 3.0
 LONGEST_TITLE, LONGEST_LINE = 48, 72
 """Letters that fit into a panel."""
 
@@ -40,8 +40,7 @@ class LossCurve:
 
 def save_loss_plot(curves: Sequence[LossCurve], path: Path, heading: str = "") -> None:
     """Draw the curves, two to a row, and write a PNG."""
-    figure = loss_figure(curves, heading)
-    figure.savefig(path, dpi=DPI, format="png", metadata={"Software": "motet"})
+    save(loss_figure(curves, heading), path)
 
 
 def loss_figure(curves: Sequence[LossCurve], heading: str = "") -> Figure:

@@ -98,14 +98,10 @@ def up(name: str, as_json: bool, **flags: Any) -> None:
 def down(name: str) -> None:
     """Remove hosts, processes and files, also after a crash. Without a testbed nothing happens."""
     removal = _testbed(name).down()
-    what = f"{removal.hosts} hosts, {removal.processes} processes"
-    is_nothing = not removal.hosts and not removal.processes
-    click.echo(
-        f"there is no testbed {name!r}, nothing to remove"
-        if is_nothing
-        else f"removed testbed {name}: {what}",
-        err=True,
-    )
+    said = f"removed testbed {name}: {removal.hosts} hosts, {removal.processes} processes"
+    if not removal.hosts and not removal.processes:
+        said = f"there is no testbed {name!r}, nothing to remove"
+    click.echo(said, err=True)
 
 
 @testbed.command(short_help="Show the hosts of a testbed.")

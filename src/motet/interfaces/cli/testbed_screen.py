@@ -18,7 +18,8 @@ from motet.testbed.testbed import Testbed
 
 UNLIMITED = "-"
 HINTS = {
-    "incomplete": "'motet testbed up' was cut off; remove it with 'motet testbed down {name}'",
+    "incomplete": "'motet testbed up' was cut off; "
+    "remove it with 'motet testbed down --name {name}'",
     "changing": "another command is changing it right now",
 }
 
@@ -37,7 +38,7 @@ def status_page(status: Status) -> RenderableType:
     where = f", Ray at {status.head_address}" if status.head_address else ", without Ray"
     lines = [f"testbed {status.name}: {status.condition}{where}"]
     if status.condition in HINTS:
-        lines.append(HINTS[status.condition].format(name=f"--name {status.name}"))
+        lines.append(HINTS[status.condition].format(name=status.name))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("host", "address", "condition"):
         table.add_column(title)
