@@ -1,0 +1,104 @@
+"""Speed functions learnt from a few measurements, with how sure they are.
+
+Peng et al., EuroSys 2018, section 3.2: non-negative least squares. The time of a step (of a
+worker's step, if asynchronous) is linear in the parameters. Departure: each measurement is weighted
+by its speed, so that errors count in proportion; the slowest would decide everything otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from motet.estimate.speed_function import PARAMETERS, SpeedMode, speed
+
+Floats = NDArray[np.float64]
+_UNLIKELY = 1e-9
+"""A parameter that small, as a part of a step, is taken to be none."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSpeed:
+    """`parameters`: `(6,)`, as `PARAMETERS`, the batch 1. `covariance`: of the first five,
+    `(5, 5)`. `relative_error`: root mean square of the measured samples' relative errors.
+    """
+
+    mode: SpeedMode
+    parameters: Floats
+    covariance: Floats
+    relative_error: float
+
+    def steps_per_s(self, workers: float, servers: float) -> float:
+        """As predicted."""
+        return speed(int(self.mode), self.parameters.tolist(), workers, servers)
+
+    def standard_error(self, workers: float, servers: float) -> float:
+        """Of the prediction, as a part of it; infinite where the samples say nothing."""
+        terms = _terms(self.mode, np.array([[workers, servers]], dtype=np.float64))[0]
+        found = self.steps_per_s(workers, servers)
+        of_step = found / workers if self.mode == SpeedMode.ASYNC else found
+        return float(np.sqrt(max(terms @ self.covariance @ terms, 0.0)) * of_step)
+
+
+def fit_speed(samples: Floats, mode: SpeedMode = SpeedMode.UNKNOWN) -> FittedSpeed:
+    """`samples`: (workers, servers, steps per second), `(n, 3)`, n > 0, all speeds above 0.
+
+    `mode`: UNKNOWN: the one that errs less, synchronous if they are equally good.
+    """
+    if mode != SpeedMode.UNKNOWN:
+        return _fit(samples, mode)
+    sync, asynchronous = (_fit(samples, each) for each in (SpeedMode.SYNC, SpeedMode.ASYNC))
+    return asynchronous if asynchronous.relative_error < 0.99 * sync.relative_error else sync
+
+
+class NonNegativeFitter:
+    """A `SpeedFitter` of the engine. `fewest`: with fewer samples it says nothing."""
+
+    def __init__(self, fewest: int = 3) -> None:
+        self._fewest = fewest
+
+    def fit(self, samples: Floats) -> tuple[int, Floats]:
+        """Mode and parameters, `(6,)`; mode 0 where the samples are too few."""
+        if len(samples) < self._fewest:
+            return int(SpeedMode.UNKNOWN), np.full(len(PARAMETERS), np.nan)
+        fitted = fit_speed(samples)
+        return int(fitted.mode), fitted.parameters
+
+
+def _fit(samples: Floats, mode: SpeedMode) -> FittedSpeed:
+    workers, speeds = samples[:, 0], samples[:, 2]
+    step_s = (workers if mode == SpeedMode.ASYNC else 1.0) / speeds
+    weighted = _terms(mode, samples[:, :2]) / step_s[:, None]
+    scale = np.where(weighted.max(axis=0) > 0, weighted.max(axis=0), 1.0)
+    found, _ = nnls(weighted / scale, np.ones(len(samples)))
+    found = np.where(found < _UNLIKELY, 0.0, found)
+    errors = 1.0 - (weighted / scale) @ found
+    covariance = _covariance(weighted / scale, found > 0, errors) / np.outer(scale, scale)
+    parameters = np.append(found / scale, 1.0)
+    return FittedSpeed(mode, parameters, covariance, float(np.sqrt((errors**2).mean())))
+
+
+def _terms(mode: SpeedMode, roles: Floats) -> Floats:
+    """What every parameter is multiplied by, `(n, 5)`."""
+    workers, servers = roles[:, 0], roles[:, 1]
+    one = np.ones(len(workers))
+    per_server = np.divide(workers, servers, out=np.zeros(len(workers)), where=servers > 0)
+    if mode == SpeedMode.ASYNC:
+        return np.column_stack([one, per_server, workers, servers, np.zeros(len(workers))])
+    return np.column_stack([1 / workers, one, per_server, workers, servers])
+
+
+def _covariance(terms: Floats, is_used: NDArray[np.bool_], errors: Floats) -> Floats:
+    """Of ordinary least squares with the parameters that are not 0; the others count as known."""
+    found = np.zeros((terms.shape[1], terms.shape[1]))
+    rows = np.flatnonzero(is_used)
+    freedom = len(errors) - len(rows)
+    if freedom <= 0:
+        found[np.diag_indices_from(found)] = np.where(is_used, np.inf, 0.0)
+        return found
+    inverse = np.linalg.pinv(terms[:, rows].T @ terms[:, rows])
+    found[np.ix_(rows, rows)] = inverse * float(errors @ errors) / freedom
+    return found
