@@ -12,6 +12,8 @@ class Start(NamedTuple):
 
     job: int
     placement: Placement
+    workers: int
+    servers: int
 
 
 class Preempt(NamedTuple):
@@ -25,6 +27,8 @@ class Migrate(NamedTuple):
 
     job: int
     placement: Placement
+    workers: int
+    servers: int
 
 
 Action: TypeAlias = Start | Preempt | Migrate

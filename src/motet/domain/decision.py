@@ -51,8 +51,9 @@ class Decision:
 
     `gpus[i]`: how many GPUs job i has from now on (0: none). `places`: where, by row, for policies
     that choose machines themselves; the placement planner finds machines for the others, and keeps
-    jobs that run where they are. `workers`, `servers`: for elastic jobs (None: their minimum).
-    `share`: of each GPU in percent, where it is not all (None). `group`: two jobs of the same
+    jobs that run where they are. `workers`, `servers`: for elastic jobs; what stands there for the
+    others does not matter. None: as many servers as the job asks for, and workers on the rest of
+    its GPUs. `share`: of each GPU in percent, where it is not all (None). `group`: two jobs of one
     number and the same `gpus` share them; UNKNOWN: alone (None: everybody). `recheck_at_us`: decide
     again then even if nothing happens. `memory`: new values of the policy's own columns.
     """

@@ -21,8 +21,9 @@ NOBODY = OtherJobs()
 
 
 class LogEntry(NamedTuple):
-    """`event`: start, resume, migrate, preempt, promote, demote, finish, or a `Wait` in lower case
-    once a job waits for that reason, or has come much nearer to its turn.
+    """`event`: start, resume, migrate, resize (with another number of workers or servers), preempt,
+    promote, demote, finish, or a `Wait` in lower case once a job waits for that reason, or has come
+    much nearer to its turn.
 
     `gpus`: that the job asks for. `placement`: where it runs from now on, or ran until it was
     preempted. `others`: jobs with which it shares these GPUs; of a preemption those that got them;

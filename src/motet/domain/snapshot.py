@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.cluster import Cluster
+from motet.domain.estimates import Estimates
 
 Ints = NDArray[np.int64]
 UNKNOWN = -1
@@ -25,17 +26,20 @@ class JobTable:
 
     What a job is: `number` (unique, in the order of job ids), `queue`, `experiment` (jobs of one
     user's search belong together; UNKNOWN: alone), `priority` (higher first), `submit_us`,
-    `model` (index of a profile, or UNKNOWN), `gpus` (a gang: all or none), `min_workers`,
-    `max_workers`, `min_servers`, `max_servers` (equal for rigid jobs), `cpus`, `memory_bytes`.
+    `model` (index of a profile, or UNKNOWN), `gpus` (its full request: a rigid job gets all of
+    them or none), `workers`, `servers` (of that request), `min_workers`, `max_workers`,
+    `min_servers`, `max_servers` (equal for rigid jobs), `worker_gpus`, `server_gpus` (of one;
+    servers may need none), `cpus`, `memory_bytes`.
 
     What happened to it: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it
-    does not run), `ready_us` (it restores its checkpoint until then), `executed_us` (time on
-    GPUs), `attained_gpu_us` (that times its GPUs; half of it while they are shared), `waiting_us`
-    (time since submission without GPUs), `partner` (shares its GPUs; UNKNOWN: nobody).
+    does not run), `held_workers`, `held_servers`, `ready_us` (it restores its checkpoint until
+    then), `executed_us` (time on GPUs), `attained_gpu_us` (that times its GPUs; half of it while
+    they are shared), `waiting_us` (time since submission without GPUs), `partner` (shares its GPUs;
+    UNKNOWN: nobody).
 
     What is estimated: `remaining_us` (time that it still needs on its GPUs; UNKNOWN where nobody
-    knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated), `alone_rate` (what
-    that is there while nobody shares its GPUs).
+    knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated on its full request;
+    an elastic job may be faster), `alone_rate` (what that is there while nobody shares its GPUs).
     """
 
     number: Ints
@@ -45,15 +49,21 @@ class JobTable:
     submit_us: Ints
     model: Ints
     gpus: Ints
+    workers: Ints
+    servers: Ints
     min_workers: Ints
     max_workers: Ints
     min_servers: Ints
     max_servers: Ints
+    worker_gpus: Ints
+    server_gpus: Ints
     cpus: Ints
     memory_bytes: Ints
     first_start_us: Ints
     last_start_us: Ints
     held_gpus: Ints
+    held_workers: Ints
+    held_servers: Ints
     ready_us: Ints
     executed_us: Ints
     attained_gpu_us: Ints
@@ -65,6 +75,13 @@ class JobTable:
 
     def __len__(self) -> int:
         return len(self.number)
+
+    @property
+    def is_elastic(self) -> NDArray[np.bool_]:
+        """`(jobs,)`: which may run with other numbers of workers or servers than they ask for."""
+        elastic: NDArray[np.bool_] = self.min_workers != self.max_workers
+        elastic |= self.min_servers != self.max_servers
+        return elastic
 
 
 class Placement(NamedTuple):
@@ -105,7 +122,8 @@ class Snapshot:
     """Everything that a policy may look at.
 
     `memory`: the policy's own columns, `(jobs,)`, as its last decision left them. `free_gpus`: per
-    machine. `placements`: of the jobs that run, by number.
+    machine. `placements`: of the jobs that run, by number. `estimates`: None unless the policy
+    says `wants_estimates`.
     """
 
     now_us: int
@@ -117,3 +135,4 @@ class Snapshot:
     memory: Mapping[str, Ints]
     history: History
     queues: Queues
+    estimates: Estimates | None = None

@@ -10,7 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from motet.domain.decision import Decision, Reasons, Wait
-from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.engine.roles import first_impossible, roles_of
 
 Ints = NDArray[np.int64]
 _LAST_CODE = int(max(Wait))
@@ -23,14 +24,17 @@ class Problem(NamedTuple):
     row: int = UNKNOWN
 
 
-def problem_of(decision: object, snapshot: Snapshot) -> Problem | None:
-    """What is wrong with a policy's decision; None if nothing is."""
+def problem_of(decision: object, snapshot: Snapshot, *, has_elastic: bool = True) -> Problem | None:
+    """What is wrong with a policy's decision; None if nothing is.
+
+    `has_elastic`: whether any job may be elastic; it takes longer to look.
+    """
     if not isinstance(decision, Decision) or not isinstance(decision.reasons, Reasons):
         return _wrong_type(decision)
     return (
         _wrong_columns(decision, snapshot.jobs.gpus.shape)
         or _wrong_time(decision, snapshot)
-        or _wrong_rows(decision, snapshot)
+        or _wrong_rows(decision, snapshot, has_elastic=has_elastic)
         or _wrong_groups(decision)
         or _wrong_places(decision, snapshot)
         or _wrong_memory(decision, snapshot)
@@ -78,15 +82,16 @@ def _wrong_time(decision: Decision, snapshot: Snapshot) -> Problem | None:
     return None
 
 
-def _wrong_rows(decision: Decision, snapshot: Snapshot) -> Problem | None:
+def _wrong_rows(decision: Decision, snapshot: Snapshot, *, has_elastic: bool) -> Problem | None:
     jobs, gpus = snapshot.jobs, decision.gpus
     if decision.used_gpus > snapshot.gpu_count:
         return Problem(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
-    code = decision.reasons.code
-    least, most = jobs.min_workers, jobs.max_workers
-    row = int(_first_wrong(gpus, jobs.gpus, least, most, code, _LAST_CODE))
+    code, whole = decision.reasons.code, jobs.gpus
+    if has_elastic:
+        whole = np.where(jobs.is_elastic, gpus, whole)  # Any part will do, for now.
+    row = int(_first_wrong(gpus, whole, code, _LAST_CODE))
     if row == UNKNOWN:
-        return None
+        return _wrong_roles(decision, jobs) if has_elastic else None
     if not 0 <= code[row] <= _LAST_CODE:
         return Problem(f"reasons.code={code[row]}; it is one of motet.domain.decision.Wait", row)
     return Problem(
@@ -95,17 +100,28 @@ def _wrong_rows(decision: Decision, snapshot: Snapshot) -> Problem | None:
 
 
 @njit(cache=True)
-def _first_wrong(
-    gpus: Ints, wanted: Ints, least: Ints, most: Ints, code: Ints, last_code: int
-) -> int:
+def _first_wrong(gpus: Ints, wanted: Ints, code: Ints, last_code: int) -> int:
     """The first row with part of a gang or no reason that there is; UNKNOWN without one."""
     for row in range(len(gpus)):
-        is_part = gpus[row] != 0 and gpus[row] != wanted[row]
-        if gpus[row] < 0 or (is_part and most[row] == least[row]):
+        if gpus[row] < 0 or (gpus[row] != 0 and gpus[row] != wanted[row]):
             return row
         if code[row] < 0 or code[row] > last_code:
             return row
     return UNKNOWN
+
+
+def _wrong_roles(decision: Decision, jobs: JobTable) -> Problem | None:
+    roles = roles_of(decision, jobs)
+    row = first_impossible(decision, roles, jobs)
+    if row is None:
+        return None
+    return Problem(
+        f"{roles.workers[row]} workers and {roles.servers[row]} servers on {decision.gpus[row]} "
+        f"GPUs; it takes {jobs.min_workers[row]} to {jobs.max_workers[row]} workers of "
+        f"{jobs.worker_gpus[row]} and {jobs.min_servers[row]} to {jobs.max_servers[row]} servers "
+        f"of {jobs.server_gpus[row]}",
+        row,
+    )
 
 
 def _wrong_groups(decision: Decision) -> Problem | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.actions import Action, Preempt, Start
+from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import Decision, Wait
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
@@ -35,6 +35,7 @@ class DecisionLog:
         self._tell = tell or self._entries.append
         self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
         self._places: dict[int, Placement] = {}
+        self._roles: dict[int, tuple[int, int]] = {}
         self._decisions_since_look = 0
 
     def __iter__(self) -> Iterator[LogEntry]:
@@ -46,6 +47,7 @@ class DecisionLog:
     def finished(self, now_us: int, job: int, overhead_us: int) -> None:
         """See Journal."""
         where = self._places.pop(job, NOWHERE)
+        self._roles.pop(job, None)
         self._tell(
             LogEntry(
                 now_us,
@@ -108,9 +110,11 @@ class DecisionLog:
                 )
             )
 
-    def _begins(self, action: Action) -> str:
-        if not isinstance(action, Start):
-            return "migrate"
+    def _begins(self, action: Start | Migrate) -> str:
+        roles = action.workers, action.servers
+        before, self._roles[action.job] = self._roles.get(action.job), roles
+        if isinstance(action, Migrate):
+            return "migrate" if roles == before else "resize"
         has_started = self._column("has_started")
         is_first = has_started[action.job] == _NOT_SEEN
         has_started[action.job] = 1

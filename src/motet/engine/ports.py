@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
+from motet.domain.estimates import LossForecasts
 from motet.domain.snapshot import Placement, Snapshot
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Clock(Protocol):
@@ -31,6 +38,28 @@ class Launcher(Protocol):
 
     def migrate(self, job: int, placement: Placement) -> None:
         """Checkpoint a job and go on elsewhere."""
+        ...
+
+
+class CurveFitter(Protocol):
+    """Predicts how losses will fall."""
+
+    def fit_many(self, histories: Sequence[tuple[Floats, Floats]], /) -> LossForecasts:
+        """From (steps, losses) of every job, at least one report each, steps ascending.
+
+        A dataclass whose fields are arrays with a row per job, so that rows can be kept.
+        """
+        ...
+
+
+class SpeedFitter(Protocol):
+    """Learns speed functions from measurements."""
+
+    def fit(self, samples: Floats) -> tuple[int, Floats]:
+        """Mode and parameters, `(6,)`; `samples`: (workers, servers, steps per second), `(n, 3)`.
+
+        Mode 0 where the samples are too few.
+        """
         ...
 
 

@@ -29,7 +29,8 @@ class ClusterState:
     ) -> None:
         """`driver_columns`: what the driver keeps beside every job.
 
-        `has_shared`: whether two jobs ever held the same GPUs.
+        `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
+        was an elastic job.
         """
         self.cluster = cluster
         self.table = ActiveTable(memory_columns, driver_columns)
@@ -37,6 +38,7 @@ class ClusterState:
         self.free_gpus: Ints = cluster.gpus.copy()
         self.placements: dict[int, Placement] = {}
         self.has_shared = False
+        self.has_elastic = False
         self._gpu_count = cluster.gpu_count
         self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
         self._seen_cluster = _seen(cluster)
@@ -59,9 +61,14 @@ class ClusterState:
         jobs.waiting_us[:] += passed_us - ran_us
 
     def submitted(self, values: Mapping[str, int]) -> None:
-        """A job arrives; `values`: its columns."""
+        """A job arrives; `values`: its columns. Without others it is rigid: a worker per GPU."""
+        gpus = values["gpus"]
         self.table.add(
             {
+                "workers": gpus,
+                "min_workers": gpus,
+                "max_workers": gpus,
+                "worker_gpus": 1,
                 "first_start_us": UNKNOWN,
                 "last_start_us": UNKNOWN,
                 "remaining_us": UNKNOWN,
@@ -73,8 +80,16 @@ class ClusterState:
                 **values,
             }
         )
+        self.has_elastic = self.has_elastic or _is_elastic(values)
 
-    def started(self, number: int, placement: Placement, partner: int = UNKNOWN) -> None:
+    def started(
+        self,
+        number: int,
+        placement: Placement,
+        workers: int,
+        servers: int,
+        partner: int = UNKNOWN,
+    ) -> None:
         """A job holds these GPUs from now on (and no others), which `partner` may hold already."""
         jobs, row = self.table.jobs, self.table.row_of(number)
         self._take_back(number)
@@ -86,6 +101,7 @@ class ClusterState:
             jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
             self.has_shared = True
         jobs.held_gpus[row] = sum(placement.counts)
+        jobs.held_workers[row], jobs.held_servers[row] = workers, servers
         jobs.last_start_us[row] = self.now_us
         if jobs.first_start_us[row] == UNKNOWN:
             jobs.first_start_us[row] = self.now_us
@@ -93,7 +109,8 @@ class ClusterState:
     def vacated(self, number: int) -> None:
         """A job holds no GPUs any more."""
         self._take_back(number)
-        self.table.jobs.held_gpus[self.table.row_of(number)] = 0
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        jobs.held_gpus[row] = jobs.held_workers[row] = jobs.held_servers[row] = 0
 
     def finished(self, number: int) -> None:
         """A job is done and leaves."""
@@ -141,6 +158,11 @@ class ClusterState:
         elif placement is not None:
             for machine, count in zip(*placement, strict=True):
                 self.free_gpus[machine] += count
+
+
+def _is_elastic(job: Mapping[str, int]) -> bool:
+    has_range = job.get("min_workers") != job.get("max_workers")
+    return has_range or job.get("min_servers") != job.get("max_servers")
 
 
 def _seen(cluster: Cluster) -> Cluster:

@@ -6,6 +6,7 @@ Every driver calls `Engine.step` with the events of one instant and carries the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,7 +20,9 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import exact_seconds
 from motet.engine.checks import Problem, problem_of
 from motet.engine.faults import BrokenPolicy, fault, place_of_decide
+from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
+from motet.engine.roles import roles_of
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
@@ -35,6 +38,8 @@ class _Change(NamedTuple):
     number: int
     held: int
     wanted: int
+    workers: int
+    servers: int
 
 
 class Engine:
@@ -47,14 +52,20 @@ class Engine:
         state: ClusterState,
         journal: Journal | None = None,
         name_of: Callable[[int], str] = str,
+        measurements: Measurements | None = None,
     ) -> None:
-        """`name_of`: what people call the job of a number."""
+        """`name_of`: what people call the job of a number. `measurements`: with the fitters that a
+        policy needs which wants estimates; the driver reports to `engine.measurements`, unless
+        that is None: then nobody wants them.
+        """
         self._policy = policy
         self._name_of = name_of
         self._journal = journal
         self._planner = planner
         self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
+        wants = getattr(policy, "wants_estimates", False)
+        self.measurements = (measurements or Measurements()) if wants else None
 
     def decide(self) -> tuple[Decision, list[Action]]:
         """Ask the policy and bring the state to what it wants; preemptions come first.
@@ -62,8 +73,10 @@ class Engine:
         Raises BrokenPolicy.
         """
         snapshot = self.state.snapshot()
+        if self.measurements is not None:
+            snapshot = replace(snapshot, estimates=self.measurements.estimates(snapshot.jobs))
         decision = self._ask(snapshot)
-        problem = problem_of(decision, snapshot)
+        problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot)
         self.state.remember(decision.memory)
@@ -93,14 +106,18 @@ class Engine:
     def finished(self, number: int) -> None:
         """A job is done and leaves."""
         self._tell_planner(number)
+        if self.measurements is not None:
+            self.measurements.left(number)
         self.state.finished(number)
 
     def _tell_planner(self, number: int) -> None:
-        """How fast a job that leaves its GPUs ran on them, unless somebody shared them."""
+        """How fast a job that leaves its GPUs ran on them, unless somebody shared them, or it had
+        others than it asks for: then its rate says little about the machines."""
         if self._observe is None or number not in self.state.placements:
             return
         jobs, row = self.state.jobs, self.state.table.row_of(number)
-        if jobs.partner[row] == UNKNOWN:
+        is_full = jobs.held_gpus[row] == jobs.gpus[row]
+        if jobs.partner[row] == UNKNOWN and is_full:
             place = self.state.placements[number]
             self._observe(int(jobs.model[row]), place, int(jobs.rate[row]))
 
@@ -118,9 +135,10 @@ class Engine:
                 partner = partners.get(change.number, UNKNOWN)
                 partner = partner if partner in self.state.placements else UNKNOWN
                 place = self._place(change, partner, decision, snapshot)
-                self.state.started(change.number, place, partner)
+                roles = change.workers, change.servers
+                self.state.started(change.number, place, *roles, partner)
                 kind = Migrate if change.held else Start
-                actions.append(kind(change.number, place))
+                actions.append(kind(change.number, place, *roles))
         return actions
 
     def _changes(
@@ -130,10 +148,15 @@ class Engine:
         rows = np.flatnonzero(decision.gpus != jobs.held_gpus).tolist()
         rows += [row for row, place in decision.places.items() if self._is_elsewhere(row, place)]
         rows += _regrouped(decision, snapshot, partners)
+        workers, servers = jobs.workers, jobs.servers
+        if self.state.has_elastic:
+            workers, servers = roles_of(decision, jobs)
+            differs = (workers != jobs.held_workers) | (servers != jobs.held_servers)
+            rows += np.flatnonzero(differs).tolist()
         if not rows:
             return []
         rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
-        columns = (jobs.number, jobs.held_gpus, decision.gpus)
+        columns = (jobs.number, jobs.held_gpus, decision.gpus, workers, servers)
         return [_Change(row, *(int(column[row]) for column in columns)) for row in rows]
 
     def _is_elsewhere(self, row: int, place: Placement) -> bool:

@@ -16,7 +16,7 @@ class OtherJob:
 
 @dataclass(frozen=True)
 class Happening:
-    """`event`: wait, start, resume, migrate, preempt, promote, demote, finish.
+    """`event`: wait, start, resume, migrate, resize, preempt, promote, demote, finish.
 
     `reason`: of a wait. `gpus`: that the job asks for. `free_gpus`, `place`: at its turn, `place`
     among those that waited, from 1. `machines`: GPUs by machine, where it runs from now on or ran

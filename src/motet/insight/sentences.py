@@ -165,6 +165,7 @@ _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "start": _begun("started on"),
     "resume": _begun("resumed on"),
     "migrate": _begun("moved to"),
+    "resize": _begun("resized to"),
     "preempt": _preempted,
     "demote": _demoted,
     "promote": _promoted,

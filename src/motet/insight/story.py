@@ -13,7 +13,7 @@ from motet.insight.happening import Happening
 Kind = Literal["wait", "run", "moment"]
 _WAITS = ("wait", "preempt")
 _MOMENTS = ("preempt", "promote", "demote", "finish")
-_BEGINS = ("wait", "start", "resume", "migrate", "preempt", "finish")
+_BEGINS = ("wait", "start", "resume", "migrate", "resize", "preempt", "finish")
 _UNKNOWN_REASON = "unknown"
 
 

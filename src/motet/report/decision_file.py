@@ -27,9 +27,10 @@ OTHERS_OF = {
     "start": "shares_with",
     "resume": "shares_with",
     "migrate": "shares_with",
+    "resize": "shares_with",
 }
 _WAIT_LINE = '"event": "wait", "reason": '
-_BEGINS = ("start", "resume", "migrate")
+_BEGINS = ("start", "resume", "migrate", "resize")
 _KEEPS = ("promote", "demote")
 
 

@@ -175,12 +175,14 @@ def _details(because: Happening) -> dict[str, Any]:
 
 
 def _totals(story: Story) -> dict[str, Any]:
+    resizes = story.count("resize")
     return {
         "jct_s": _seconds(story.jct_us),
         "waiting_s": {reason: seconds(time_us) for reason, time_us in story.waiting_us.items()},
         "running_s": seconds(story.running_us),
         "overhead_s": seconds(story.overhead_us),
         **{name: story.count(event) for name, event in _COUNTED.items()},
+        **({"resizes": resizes} if resizes else {}),
     }
 
 

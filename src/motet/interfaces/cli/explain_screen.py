@@ -147,6 +147,12 @@ def _sum(total_us: int, parts: Sequence[str]) -> str:
 
 
 def _counts(story: Story) -> str:
-    named = {"preempt": "preempted", "migrate": "moved", "demote": "demoted", "promote": "promoted"}
+    named = {
+        "preempt": "preempted",
+        "migrate": "moved",
+        "resize": "resized",
+        "demote": "demoted",
+        "promote": "promoted",
+    }
     counts = {word: story.count(event) for event, word in named.items()}
     return ", ".join(f"{word} {count_text(n, 'time')}" for word, n in counts.items() if n)

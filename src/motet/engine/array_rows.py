@@ -1,0 +1,32 @@
+"""Rows of any dataclass whose fields are all arrays of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+Ints = NDArray[np.int64]
+
+
+def rows_of(table: T, rows: Ints) -> T:
+    """These rows, in this order."""
+    return _made(table, lambda name: getattr(table, name)[rows])
+
+
+def joined(first: T | None, then: T | None) -> T:
+    """All rows of one after all rows of the other; one of them must be there."""
+    table = then if first is None else first
+    assert table is not None
+    if first is None or then is None:
+        return table
+    return _made(table, lambda name: np.concatenate([getattr(first, name), getattr(then, name)]))
+
+
+def _made(like: T, column: Callable[[str], Any]) -> T:
+    columns = {field.name: column(field.name) for field in fields(like)}  # type: ignore[arg-type]
+    return type(like)(**columns)
