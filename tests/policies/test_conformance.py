@@ -19,7 +19,8 @@ from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.outcome import Outcome
-from motet.sim.simulation import SameEverywhere, Simulation
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
 
 CLUSTER = Cluster.of([4, 4, 2])

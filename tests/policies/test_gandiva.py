@@ -14,7 +14,8 @@ from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.gandiva import Gandiva
 from motet.sim.outcome import Outcome
-from motet.sim.simulation import SameEverywhere, Simulation, SpeedModel
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere, SpeedModel
 from motet.sim.speeds import ProfiledSpeeds
 from motet.sim.workload import Workload
 

@@ -13,7 +13,8 @@ from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.yarn_cs import YarnCs
 from motet.sim.outcome import Outcome
-from motet.sim.simulation import SameEverywhere, Simulation
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
 
 

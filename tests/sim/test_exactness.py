@@ -16,7 +16,8 @@ from motet.domain.units import SECOND_US
 from motet.placement.planners import CountPlanner
 from motet.policies import fifo, shortest, tiresias
 from motet.sim.outcome import Outcome
-from motet.sim.simulation import SameEverywhere, Simulation
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
 
 Rows = list[tuple[int, int, int]]

@@ -14,7 +14,8 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim import simulation
-from motet.sim.simulation import EndlessSimulation, SameEverywhere, Simulation
+from motet.sim.simulation import EndlessSimulation, Simulation
+from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
 
 

@@ -16,6 +16,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
+from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.placement.ilp import IlpPlanner
 from motet.placement.learned_skew import LearnedSkewPlanner
@@ -31,7 +32,8 @@ from motet.placement.planners import (
 from motet.placement.racks import RackPlanner
 from motet.sim.outcome import Outcome
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
-from motet.sim.simulation import Progress, SameEverywhere, Simulation, SpeedModel
+from motet.sim.simulation import Progress, Simulation
+from motet.sim.speed_model import SameEverywhere, SpeedModel
 from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
 from motet.sim.workload import Workload
 
@@ -41,9 +43,9 @@ COMMON_SETTINGS = {
     "preemption_cost": "0",
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
+    "rescale_cost": "preemption",
 }
 """Settings that every policy takes, with their defaults; a policy may prefer another placement."""
-
 
 _ILP_IS_SLOW = (
     "placement=ilp solves an integer program for every start: minutes for a hundred jobs; it is "
@@ -84,7 +86,9 @@ class Experiment:
         planner = self._planner(cluster, models)
         speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
-        return Simulation(workload, cluster, policy, planner, speeds, queues, journal).run(report)
+        book = _measurements(policy)
+        simulation = Simulation(workload, cluster, policy, planner, speeds, queues, journal, book)
+        return simulation.run(report)
 
     @property
     def draws_lots(self) -> bool:
@@ -108,7 +112,10 @@ class Experiment:
         """Everything that the run depends on beside its data, for the record."""
         policy = self._policy()
         own = {f.name: getattr(policy, f.name) for f in parameters_of(type(policy))}
-        return {**own, **self._common()}
+        common = self._common()
+        if common["rescale_cost"] == COMMON_SETTINGS["rescale_cost"]:
+            del common["rescale_cost"]  # It follows from another, and matters to elastic jobs only.
+        return {**own, **common}
 
     def _common(self) -> dict[str, str]:
         wanted = getattr(self._policy_class()[1], "placement", COMMON_SETTINGS["placement"])
@@ -178,22 +185,37 @@ class Experiment:
         names: Sequence[str],
         profiles: ProfileTable,
     ) -> SpeedModel:
-        cost_us = self._preemption_cost_us()
+        cost_us = self._cost_us("preemption_cost")
+        rescale_us = self._rescale_cost_us(cost_us)
         counts_only = self._common()["placement"] == "count"
-        if counts_only and cost_us is not None:
-            return SameEverywhere(cost_us)
+        if counts_only and cost_us is not None and rescale_us is not None:
+            return SameEverywhere(cost_us, rescale_us)
         measured = MeasuredSpeeds.of(profiles, names, cluster)
         kind = ProfiledRestarts if counts_only else ProfiledSpeeds
-        return kind(cluster.gpus, models, cost_us, cluster.rack, measured)
+        return kind(cluster.gpus, models, cost_us, cluster.rack, measured, rescale_us)
 
-    def _preemption_cost_us(self) -> int | None:
-        text = self._common()["preemption_cost"]
+    def _rescale_cost_us(self, preemption_us: int | None) -> int | None:
+        text = self._common()["rescale_cost"]
+        return preemption_us if text == "preemption" else self._cost_us("rescale_cost")
+
+    def _cost_us(self, name: str) -> int | None:
+        """None: as the profiles say."""
+        text = self._common()[name]
         if text == "profile":
             return None
         cost_us = microseconds(text)
         if cost_us < 0:
-            raise BadInput(f"preemption_cost={text}: give seconds, not below 0, or 'profile'")
+            raise BadInput(f"{name}={text}: give seconds, not below 0, or 'profile'")
         return cost_us
+
+
+def _measurements(policy: Policy) -> Measurements | None:
+    """With fitters, for a policy that wants estimates."""
+    if not getattr(policy, "wants_estimates", False):
+        return None
+    from motet.estimate.speed_fit import NonNegativeFitter
+
+    return Measurements(speed_fitter=NonNegativeFitter())
 
 
 def _consolidating(cluster: Cluster) -> Planner:
@@ -211,6 +233,8 @@ def _one(asked: str, found: Mapping[str, type[Policy]]) -> Mapping[str, type[Pol
 
 
 def _check_sizes(workload: Workload, cluster: Cluster) -> None:
+    for job, text in workload.work.complaints() if workload.work else ():
+        raise BadInput(f"job {workload.ids[job]}: {text}")
     too_large = workload.gpus > cluster.gpu_count
     if too_large.any():
         number = int(too_large.argmax())

@@ -14,6 +14,7 @@ from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN
 from motet.engine.state import ClusterState
 from motet.sim.holds import HoldRecorder, Holds
+from motet.sim.step_progress import StepProgress, TrainedSteps
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -25,6 +26,7 @@ _COPIED = {
     "overhead_us": "overhead_us",
     "preemptions": "preemptions",
     "migrations": "migrations",
+    "rescales": "rescales",
 }
 
 
@@ -34,7 +36,7 @@ class Outcome:
 
     `end_us` and `start_us` are UNKNOWN for jobs that never finished or started. `waited_us[code]`:
     time that each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every
-    decision. `holds`: who held which machine's GPUs.
+    decision. `holds`: who held which machine's GPUs. `trained`: steps of elastic jobs.
     """
 
     workload: Workload
@@ -46,6 +48,7 @@ class Outcome:
     waiting_jobs: Ints
     decision_count: int
     holds: Holds
+    trained: TrainedSteps
 
     @property
     def is_finished(self) -> NDArray[np.bool_]:
@@ -85,7 +88,7 @@ class Recorder:
         waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
         self._series.append((state.now_us, used, waiting))
 
-    def outcome(self, state: ClusterState) -> Outcome:
+    def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
         """Everything, and what became until now of the jobs that never finished."""
         for number in state.jobs.number.tolist():
             self._copy(number, state)
@@ -100,6 +103,7 @@ class Recorder:
             series[:, 2],
             len(series),
             self._holds.holds(),
+            progress.trained(),
         )
 
     def _copy(self, number: int, state: ClusterState) -> None:

@@ -7,31 +7,33 @@ the clock jumps from one to the next.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.actions import Action, Migrate, Preempt
+from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Queues
 from motet.domain.units import NEVER_US, seconds
+from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planner import Planner
+from motet.sim.meter import Meter
 from motet.sim.outcome import Outcome, Recorder
+from motet.sim.speed_model import FULL_SPEED, SpeedModel
+from motet.sim.step_progress import StepProgress
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
 Progress: TypeAlias = Callable[[int, int], None]
 """Told now and then how many jobs have finished, and how many there are."""
 
-FULL_SPEED = 10_000
 DECISIONS_BETWEEN_REPORTS = 1000
 FUTILE_DECISIONS = 100_000
 """After so many without a job that trained, came or went, none ever will."""
@@ -43,6 +45,7 @@ _OWN = {
     "overhead_us": 0,
     "preemptions": 0,
     "migrations": 0,
+    "rescales": 0,
     "wait_code": 0,
     **dict.fromkeys(_WAITS, 0),
 }
@@ -50,48 +53,6 @@ _OWN = {
 
 class EndlessSimulation(MotetError):
     """Jobs only take GPUs from each other and never train."""
-
-
-class SpeedModel(Protocol):
-    """How fast a job runs where it is placed, and what it costs to bring it there."""
-
-    def speed(self, model: int, placement: Placement) -> int:
-        """10,000 = as fast as alone and consolidated."""
-        ...
-
-    def shared(self, model: int, other: int, placement: Placement) -> float:
-        """What is left of a job's speed beside a job of another model on the same GPUs, 0 to 1."""
-        ...
-
-    def resume_cost_us(self, model: int, gpus: int) -> int:
-        """Checkpoint and restore of a job that ran before."""
-        ...
-
-
-class MachinesDoNotMatter:
-    """Full speed wherever a job runs; two that share GPUs have half of them each."""
-
-    def speed(self, model: int, placement: Placement) -> int:
-        """See SpeedModel."""
-        del model, placement
-        return FULL_SPEED
-
-    def shared(self, model: int, other: int, placement: Placement) -> float:
-        """See SpeedModel."""
-        del model, other, placement
-        return 0.5
-
-
-@dataclass(frozen=True)
-class SameEverywhere(MachinesDoNotMatter):
-    """Placement does not matter; every preemption costs the same."""
-
-    cost_us: int = 0
-
-    def resume_cost_us(self, model: int, gpus: int) -> int:
-        """See SpeedModel."""
-        del model, gpus
-        return self.cost_us
 
 
 def _nobody(finished: int, jobs: int) -> None:
@@ -110,13 +71,19 @@ class Simulation:
         speeds: SpeedModel,
         queues: Queues | None = None,
         journal: Journal | None = None,
+        measurements: Measurements | None = None,
     ) -> None:
+        """`measurements`: with fitters, for a policy that wants estimates."""
         self._workload = workload
         self._speeds = speeds
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
-        self._engine = Engine(policy, planner, self._state, journal, workload.ids.__getitem__)
+        self._progress = StepProgress(workload.work)
+        name_of = workload.ids.__getitem__
+        self._engine = Engine(policy, planner, self._state, journal, name_of, measurements)
+        book, work = self._engine.measurements, workload.work
+        self._meter = None if book is None or work is None else Meter(work, self._progress, book)
         self._recorder = Recorder(workload, cluster)
         self._journal = journal
         self._next = 0
@@ -136,7 +103,7 @@ class Simulation:
             if not until_report:
                 report(self._next - len(self._state.table), len(self._workload))
                 until_report = DECISIONS_BETWEEN_REPORTS
-        return self._recorder.outcome(self._state)
+        return self._recorder.outcome(self._state, self._progress)
 
     def _check_that_somebody_trains(self) -> None:
         self._futile += 1
@@ -176,6 +143,8 @@ class Simulation:
         done = table.column("finish_us") == self._state.now_us
         for number in sorted(table.jobs.number[done].tolist()):
             self._futile = 0
+            if number in self._progress:
+                self._progress.finished(number, self._state.now_us)
             self._recorder.finished(number, self._state)
             if self._journal is not None:
                 overhead_us = int(table.column("overhead_us")[table.row_of(number)])
@@ -194,17 +163,20 @@ class Simulation:
                     "submit_us": now_us,
                     "model": int(jobs.model[number]),
                     "gpus": gpus,
-                    "min_workers": gpus,
-                    "max_workers": gpus,
                     "work_us": duration_us,
+                    **self._progress.arrived(number),
                 }
             )
+            if self._meter is not None and number in self._progress:
+                self._meter.arrived(number)
             self._next += 1
             self._futile = 0
 
     def _decide(self) -> None:
         if self._tells_durations:
             self._measure()
+        if self._meter is not None:
+            self._meter.read(self._state)
         decision, actions = self._engine.decide()
         for action in actions:
             self._carry_out(action)
@@ -231,9 +203,16 @@ class Simulation:
         if isinstance(action, Preempt):
             table.column("preemptions")[row] += 1
             return
+        rescales = self._rescales(action)
         if isinstance(action, Migrate):
-            table.column("migrations")[row] += 1
-        self._begin(row, action.placement)
+            table.column("rescales" if rescales else "migrations")[row] += 1
+        self._begin(row, action.placement, rescales=rescales)
+
+    def _rescales(self, action: Start | Migrate) -> bool:
+        """Whether a job that runs goes on with other numbers of workers or servers."""
+        if not isinstance(action, Migrate) or action.job not in self._progress:
+            return False
+        return self._progress.roles(action.job) != (action.workers, action.servers)
 
     def _stop(self, row: int) -> None:
         """Keep what a job has done; a resume that was not finished must be done again."""
@@ -252,15 +231,19 @@ class Simulation:
         table, now_us = self._state.table, self._state.now_us
         trained_us = now_us - int(table.jobs.ready_us[row])
         self._futile = 0 if trained_us > 0 else self._futile
-        if trained_us >= 0:
+        number = int(table.jobs.number[row])
+        if number in self._progress:
+            table.column("work_us")[row] = self._progress.pause(number, now_us)
+        elif trained_us >= 0:
             left_us = int(table.column("finish_us")[row]) - now_us
             table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
 
-    def _begin(self, row: int, placement: Placement) -> None:
+    def _begin(self, row: int, placement: Placement, *, rescales: bool) -> None:
         jobs, now_us = self._state.jobs, self._state.now_us
         has_run = bool(jobs.first_start_us[row] < now_us)
         model, gpus = int(jobs.model[row]), sum(placement.counts)
-        cost_us = self._speeds.resume_cost_us(model, gpus) if has_run else 0
+        cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
+        cost_us = cost_of(model, gpus) if has_run else 0
         self._state.table.column("overhead_us")[row] += cost_us
         self._go_on(row, now_us + cost_us)
 
@@ -278,13 +261,32 @@ class Simulation:
         """Run from `ready_us` on, as fast as the place and the company allow."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
-        place = self._state.placements[int(jobs.number[row])]
+        number = int(jobs.number[row])
+        place = self._state.placements[number]
+        table.column("company")[row] = partner
+        table.jobs.ready_us[row] = ready_us
+        if number in self._progress:
+            self._go_on_with_steps(row, number, place, ready_us)
+            return
         speed = jobs.alone_rate[row] = self._speeds.speed(model, place)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
             speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
         jobs.rate[row] = speed
-        table.column("company")[row] = partner
-        table.jobs.ready_us[row] = ready_us
         work_us = int(table.column("work_us")[row])
         table.column("finish_us")[row] = ready_us - (-work_us * FULL_SPEED // speed)
+
+    def _go_on_with_steps(self, row: int, number: int, place: Placement, ready_us: int) -> None:
+        """The same for a job with a work model: its own speed function says how fast it is."""
+        table, jobs = self._state.table, self._state.jobs
+        model, partner = int(jobs.model[row]), int(jobs.partner[row])
+        roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
+        slowdown = self._speeds.slowdown(model, place)
+        speed = self._progress.speed(number, *roles, *slowdown)
+        jobs.alone_rate[row] = self._progress.rate(number, speed)
+        if partner != UNKNOWN:
+            other = int(jobs.model[table.row_of(partner)])
+            speed *= self._speeds.shared(model, other, place)
+        jobs.rate[row] = self._progress.rate(number, speed)
+        finish_us = self._progress.begin(number, ready_us, speed, *roles)
+        table.column("finish_us")[row] = finish_us

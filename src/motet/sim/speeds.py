@@ -35,7 +35,7 @@ from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
-from motet.sim.simulation import FULL_SPEED, MachinesDoNotMatter
+from motet.sim.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
 
 Ints = NDArray[np.int64]
 _SHARING_LOSS = 0.95
@@ -54,13 +54,15 @@ class ProfiledSpeeds:
         restart_us: int | None,
         racks: Ints | None = None,
         measured: MeasuredSpeeds | None = None,
+        rescale_us: int | None = None,
     ) -> None:
         """`sizes`, `racks`: GPUs and rack of each machine (None: one rack). `restart_us`: None: as
-        the profiles say.
+        the profiles say. `rescale_us`: None: as long as a restart.
         """
         self._largest = int(sizes.max())
         self._models = models
         self._restart_us = restart_us
+        self._rescale_us = rescale_us
         racks = np.zeros_like(sizes) if racks is None else racks
         self._largest_rack = int(np.bincount(racks, sizes).max())
         self._racks = racks if len(np.unique(racks)) > 1 else None
@@ -75,6 +77,15 @@ class ProfiledSpeeds:
             gpus = sum(placement.counts)
             speed *= self._measured.relative(model, gpus, placement.machines)
         return max(round(speed), 1)
+
+    def slowdown(self, model: int, placement: Placement) -> Slowdown:
+        """See SpeedModel. The machines' type makes computing longer, their distance the rest."""
+        relative, spread = 1.0, 0.0
+        if self._measured.is_mixed:
+            relative = self._measured.relative(model, sum(placement.counts), placement.machines)
+        if len(placement.machines) > 1:
+            spread = self._spread_slowdown(model, placement)
+        return Slowdown(1 / relative, 1 + spread)
 
     def shared(self, model: int, other: int, placement: Placement) -> float:
         """See SpeedModel. As the pair was measured; else, two that keep the GPU busy all the time
@@ -93,6 +104,12 @@ class ProfiledSpeeds:
             return self._restart_us
         restart_s = self._measured.restart_s(model, gpus)
         return microseconds(self._profile(model).restart_s if restart_s is None else restart_s)
+
+    def rescale_cost_us(self, model: int, gpus: int) -> int:
+        """See SpeedModel."""
+        if self._rescale_us is not None:
+            return self._rescale_us
+        return self.resume_cost_us(model, gpus)
 
     def _spread_slowdown(self, model: int, placement: Placement) -> float:
         """By how much a gang on several machines takes longer; 0: not at all."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
+from motet.sim.work_model import WorkModels
 
 Ints = NDArray[np.int64]
 _DIGITS = re.compile(r"(\d+)")
@@ -22,7 +23,8 @@ class Workload:
     """A row per job, by (submit time, id); the row is the job's number.
 
     `duration_us`: how long it runs on its GPUs, alone and consolidated. `model`: index into
-    `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown.
+    `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown. `work`:
+    of elastic jobs (None: there are none); their duration is that on their full request.
     """
 
     ids: tuple[str, ...]
@@ -34,6 +36,7 @@ class Workload:
     model: Ints
     model_names: tuple[str, ...]
     users: tuple[str, ...]
+    work: WorkModels | None = None
 
     @classmethod
     def of(
@@ -46,8 +49,9 @@ class Workload:
         queues: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         users: Sequence[str] | None = None,
+        work: WorkModels | None = None,
     ) -> Self:
-        """From columns in any order."""
+        """From columns in any order. Of jobs with a work model duration and GPUs follow from it."""
         submit = np.asarray(submit_us, dtype=np.int64)
         order = sorted(
             range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row]), ids[row])
@@ -58,6 +62,9 @@ class Workload:
         def column(values: Any) -> Ints:
             return np.asarray(values, dtype=np.int64)[order]
 
+        if work is not None:
+            duration_us = np.where(work.is_modelled, work.duration_us(), duration_us)
+            gpus = np.where(work.is_modelled, work.gpus, gpus)
         return cls(
             tuple(ids[row] for row in order),
             column(submit),
@@ -68,6 +75,7 @@ class Workload:
             model,
             model_names,
             tuple(users[row] for row in order) if users else ("",) * len(ids),
+            None if work is None else work.take(order),
         )
 
     def __len__(self) -> int:

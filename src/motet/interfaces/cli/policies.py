@@ -109,6 +109,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "preemption_cost": "seconds, or profile",
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
+        "rescale_cost": "seconds, profile, or preemption: as much",
     }
     preferred = {"placement": getattr(policy_class, "placement", COMMON_SETTINGS["placement"])}
     return [

@@ -1,0 +1,5 @@
+"""How the loss of real jobs fell."""
+
+from motet.sim.curves.loss_curve import LossCurve, bundled_curve, bundled_names
+
+__all__ = ["LossCurve", "bundled_curve", "bundled_names"]

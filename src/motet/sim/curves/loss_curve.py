@@ -1,0 +1,60 @@
+"""A loss after every part of a job, measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import UnknownName
+
+Floats = NDArray[np.float64]
+_ENDING = ".csv"
+
+
+@dataclass(frozen=True, eq=False)
+class LossCurve:
+    """`losses`: at equal distances from the beginning of a job to its end, at least two."""
+
+    name: str
+    losses: Floats
+
+    def at(self, parts_done: Any) -> Floats:
+        """The loss after these parts of the job, 0 to 1; straight lines between the points."""
+        points = np.linspace(0.0, 1.0, len(self.losses))
+        return np.asarray(np.interp(parts_done, points, self.losses), dtype=np.float64)
+
+    def part_until(self, loss: float) -> float:
+        """Which part of the job is done when the loss is first as low as that; NaN: never."""
+        below = np.flatnonzero(self.losses <= loss)
+        if not len(below):
+            return float("nan")
+        place = int(below[0])
+        if place == 0:
+            return 0.0
+        before, after = self.losses[place - 1 : place + 1]
+        return float(place - 1 + (before - loss) / (before - after)) / (len(self.losses) - 1)
+
+    @cached_property
+    def lowest(self) -> float:
+        """The best loss that the job ever has."""
+        return float(self.losses.min())
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Curves that come with Motet."""
+    names = (entry.name for entry in files(__package__).iterdir())
+    return tuple(sorted(name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)))
+
+
+@cache
+def bundled_curve(name: str) -> LossCurve:
+    """The curve of that name. Raises UnknownName."""
+    if name not in bundled_names():
+        raise UnknownName("loss curve", name, bundled_names())
+    text = files(__package__).joinpath(name + _ENDING).read_text(encoding="utf-8")
+    return LossCurve(name, np.array(text.split()[1:], dtype=np.float64))
