@@ -1,0 +1,125 @@
+"""GPUs dealt out evenly: to everybody the least with which it can run, then unit by unit."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.domain.decision import Reasons, Wait
+from motet.domain.snapshot import JobTable
+
+Ints = NDArray[np.int64]
+_TOO_FEW = int(Wait.TOO_FEW_GPUS)
+
+
+class Dealt(NamedTuple):
+    """By row: GPUs, workers, servers, and why the others wait; `free_gpus`: what is left."""
+
+    gpus: Ints
+    workers: Ints
+    servers: Ints
+    reasons: Reasons
+    free_gpus: int
+
+
+def deal(order: Ints, jobs: JobTable, free_gpus: int) -> Dealt:
+    """Give each job of `order` (rows, each once) the least that it runs with, if it fits; then one
+    more unit to the job that holds the fewest GPUs, again and again, until nothing fits any more.
+
+    A unit is a worker, or a server where otherwise the job had fewer servers per worker than it
+    asks for. Of jobs that hold equally many, the one that held more before goes first, so that
+    remainders stay where they are; then the one of the lower number.
+    """
+    demand = _Demand(
+        jobs.min_workers,
+        jobs.min_servers,
+        jobs.max_workers,
+        jobs.max_servers,
+        jobs.workers,
+        jobs.servers,
+        jobs.worker_gpus,
+        jobs.server_gpus,
+    )
+    first = _first_round(order, demand, free_gpus)
+    gpus, workers, servers, code, free, position, left = first
+    left = _fill_up(gpus, workers, servers, demand, jobs.held_gpus, jobs.number, left)
+    return Dealt(gpus, workers, servers, Reasons(code, free, position), left)
+
+
+class _Demand(NamedTuple):
+    min_workers: Ints
+    min_servers: Ints
+    max_workers: Ints
+    max_servers: Ints
+    workers: Ints
+    servers: Ints
+    worker_gpus: Ints
+    server_gpus: Ints
+
+
+@njit(cache=True)
+def _first_round(
+    order: Ints, demand: _Demand, free_gpus: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]:
+    size = len(demand.workers)
+    gpus, workers = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    servers, code = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    free, position = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for place in range(len(order)):
+        row = order[place]
+        position[row], free[row] = place, free_gpus
+        needed = demand.min_workers[row] * demand.worker_gpus[row]
+        needed += demand.min_servers[row] * demand.server_gpus[row]
+        if needed > free_gpus:
+            code[row] = _TOO_FEW
+            continue
+        gpus[row] = needed
+        workers[row], servers[row] = demand.min_workers[row], demand.min_servers[row]
+        free_gpus -= needed
+    return gpus, workers, servers, code, free, position, free_gpus
+
+
+@njit(cache=True)
+def _fill_up(
+    gpus: Ints,
+    workers: Ints,
+    servers: Ints,
+    demand: _Demand,
+    held_gpus: Ints,
+    number: Ints,
+    free_gpus: int,
+) -> int:
+    """Whoever's next unit does not fit gets none any more: what is free only becomes less."""
+    line = [(gpus[row], -held_gpus[row], number[row], row) for row in range(len(gpus))]
+    line = [entry for entry in line if entry[0] > 0]
+    heapify(line)
+    while line:
+        _, held, job, row = heappop(line)
+        adds_server = _adds_server(workers[row], servers[row], demand, row)
+        if not adds_server and workers[row] == demand.max_workers[row]:
+            continue
+        needed = demand.server_gpus[row] if adds_server else demand.worker_gpus[row]
+        if needed > free_gpus:
+            continue
+        if adds_server:
+            servers[row] += 1
+        else:
+            workers[row] += 1
+        gpus[row] += needed
+        free_gpus -= needed
+        heappush(line, (gpus[row], held, job, row))
+    return free_gpus
+
+
+@njit(cache=True)
+def _adds_server(workers: int, servers: int, demand: _Demand, row: int) -> bool:
+    """Whether the next unit is a server: to keep the ratio, or as no more workers are wanted."""
+    if servers >= demand.max_servers[row]:
+        return False
+    if workers >= demand.max_workers[row]:
+        return True
+    return bool(servers * demand.workers[row] < workers * demand.servers[row])

@@ -1,0 +1,115 @@
+"""What holds for every policy that is given elastic jobs, among rigid ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elastic_workloads import Row, elastic_workload, rows_on
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Decision, Wait
+from motet.domain.policy import Policy
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import SECOND_US
+from motet.engine.catalogue import built_in_policies
+from motet.placement.planners import ConsolidatingPlanner
+from motet.sim.outcome import Outcome
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
+from motet.sim.workload import Workload
+
+CLUSTER = Cluster.of([4, 4, 2])
+workloads = rows_on(CLUSTER.gpu_count)
+costs = st.sampled_from([0, 2 * SECOND_US])
+
+
+class Watched:
+    """A policy, with every snapshot and decision checked."""
+
+    wants_estimates: ClassVar[bool] = True
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.memory_columns = policy.memory_columns
+        self.knows_durations = getattr(policy, "knows_durations", False)
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        decision, again = self._policy.decide(snapshot), self._policy.decide(snapshot)
+        assert snapshot.estimates is not None
+        assert len(snapshot.estimates) == len(snapshot.jobs)
+        assert decision.used_gpus <= snapshot.gpu_count
+        assert snapshot.free_gpus.min() >= 0
+        np.testing.assert_array_equal(decision.gpus, again.gpus)
+        np.testing.assert_array_equal(decision.reasons.code != Wait.RUNS, decision.gpus == 0)
+        return decision
+
+
+def run(workload: Workload, policy: Any, cost_us: int = 0) -> Outcome:
+    planner, speeds = ConsolidatingPlanner(), SameEverywhere(cost_us)
+    return Simulation(workload, CLUSTER, Watched(policy), planner, speeds).run()
+
+
+def policies() -> Iterator[Any]:
+    for name, policy in built_in_policies().items():
+        yield pytest.param(policy, id=name)
+
+
+@pytest.mark.parametrize("policy", list(policies()))
+@settings(deadline=None, max_examples=25)
+@given(rows=workloads, cost_us=costs)
+def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], cost_us: int) -> None:
+    workload = elastic_workload(rows)
+    outcome = run(workload, policy(), cost_us)
+    assert outcome.is_finished.all()
+    assert workload.work is not None
+    trained = outcome.trained
+    done = np.zeros(len(workload))
+    np.add.at(done, trained.job, trained.last_step - trained.first_step)
+    np.testing.assert_allclose(done, workload.work.steps, rtol=1e-9)
+    columns = outcome.columns
+    jct_us = columns["end_us"] - workload.submit_us
+    np.testing.assert_array_equal(jct_us, columns["executed_us"] + columns["waiting_us"])
+    least_us = np.where(workload.work.is_modelled, 0, workload.duration_us)
+    assert (columns["executed_us"] >= least_us + columns["overhead_us"]).all()
+
+
+@pytest.mark.parametrize("policy", list(policies()))
+@settings(deadline=None, max_examples=25)
+@given(rows=workloads)
+def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) -> None:
+    holds = run(elastic_workload(rows), policy()).holds
+    shares = np.where(holds.partner >= 0, holds.gpus / 2, holds.gpus)
+    for machine, gpus in enumerate(CLUSTER.gpus.tolist()):
+        on = holds.machine == machine
+        for start_us in holds.start_us[on]:
+            now = on & (holds.start_us <= start_us) & (start_us < holds.end_us)
+            assert shares[now].sum() <= gpus
+
+
+@pytest.mark.parametrize("policy", list(policies()))
+@settings(deadline=None, max_examples=25)
+@given(rows=workloads, data=st.data())
+def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], data: Any) -> None:
+    order = data.draw(st.permutations(range(len(rows))))
+    one = run(elastic_workload(rows), policy())
+    other = run(elastic_workload(rows, order), policy())
+    for name, column in one.columns.items():
+        np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
+
+
+@pytest.mark.parametrize("name", [name for name in built_in_policies() if name != "fair"])
+@settings(deadline=None, max_examples=10)
+@given(rows=workloads)
+def test_who_knows_nothing_of_elastic_jobs_runs_them_on_their_full_request(
+    name: str, rows: list[Row]
+) -> None:
+    workload = elastic_workload(rows)
+    trained = run(workload, built_in_policies()[name]()).trained
+    assert workload.work is not None
+    np.testing.assert_array_equal(trained.workers, workload.work.workers[trained.job])
+    np.testing.assert_array_equal(trained.servers, workload.work.servers[trained.job])
