@@ -13,6 +13,7 @@ from motet.sim.experiment import Experiment
 from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
+from motet.sim.traces.writing import motet_csv
 from motet.sim.workload import Workload
 
 
@@ -72,6 +73,8 @@ def _sha256(workload: Workload) -> str:
     digest = hashlib.sha256("\n".join(workload.ids).encode())
     for column in (workload.submit_us, workload.duration_us, workload.gpus):
         digest.update(column.tobytes())
+    if workload.work is not None:
+        digest.update(motet_csv(workload).encode())
     return digest.hexdigest()
 
 

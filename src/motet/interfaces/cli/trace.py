@@ -152,29 +152,29 @@ def convert(
 @trace.command("generate", cls=SectionedCommand, short_help="Make up a trace, from a seed.")
 @target_argument
 @recipe_option(
-    "--jobs", type=int, default=480, show_default=True, metavar="N", help="How many jobs."
+    "--jobs",
+    type=int,
+    metavar="N",
+    help="How many jobs; if not given 480, or as many as an elastic mix has in its name.",
 )
 @recipe_option(
     "--mix",
     default="tiresias-480",
     show_default=True,
     metavar="NAME|GPUS:WEIGHT,...",
-    help="How many jobs ask for how many GPUs; tiresias-480 is Tiresias' testbed workload.",
+    help="How many jobs ask for how many GPUs; tiresias-480 is Tiresias' testbed workload, "
+    "slaq-160 and optimus-50 are elastic jobs with loss curves, after those papers.",
 )
 @recipe_option(
     "--arrivals",
-    default="poisson:30",
-    show_default=True,
     metavar="KIND",
     help="poisson:MEAN_S, bursty:MEAN_S,CV (CV: deviation over mean of the gaps; 4 if not given) "
-    "or every:S.",
+    "or every:S; if not given poisson:30, or as the elastic mix has it.",
 )
 @recipe_option(
     "--durations",
-    default="bins",
-    show_default=True,
     metavar="KIND",
-    help="bins (Tiresias' short and long jobs), loguniform:LOW_S,HIGH_S, "
+    help="bins (Tiresias' short and long jobs; if not given), loguniform:LOW_S,HIGH_S, "
     "lognormal:MEDIAN_S,SIGMA, empirical:FILE (a trace, or a number of seconds per line) or "
     "service:FILE (the same in GPU-seconds).",
 )
@@ -188,7 +188,13 @@ def convert(
 )
 @overwrite_option
 def generate(
-    target: Path, jobs: int, mix: str, arrivals: str, durations: str, seed: int, overwrite: bool
+    target: Path,
+    jobs: int | None,
+    mix: str,
+    arrivals: str | None,
+    durations: str | None,
+    seed: int,
+    overwrite: bool,
 ) -> None:
     """Make up a workload and write it to OUT as Motet's CSV.
 
@@ -197,6 +203,7 @@ def generate(
       motet trace generate jobs.csv
       motet trace generate jobs.csv --jobs 5000 --mix 1:80,4:15,8:5 --arrivals bursty:20,6
       motet trace generate jobs.csv --durations lognormal:600,1.5 --seed 3
+      motet trace generate elastic.csv --mix slaq-160
     """
     import numpy as np
 
@@ -204,13 +211,8 @@ def generate(
     from motet.sim.traces.writing import motet_csv
 
     _check_free(target, overwrite=overwrite)
-    recipe = workloads.Recipe(
-        jobs,
-        workloads.parse_mix(mix),
-        workloads.parse_arrivals(arrivals),
-        workloads.parse_durations(durations),
-    )
-    drawn = workloads.generate(recipe, np.random.default_rng(seed))
+    recipe = workloads.parse_recipe(mix, jobs, arrivals, durations)
+    drawn = workloads.draw(recipe, np.random.default_rng(seed))
     _write(target, motet_csv(drawn), len(drawn))
 
 

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from motet.domain.errors import UnknownName
-from motet.sim.generate.mix import MIXES
+from motet.domain.errors import BadInput, UnknownName
+from motet.sim.generate.arrivals import parse_arrivals
+from motet.sim.generate.durations import parse_durations
+from motet.sim.generate.elastic import ELASTIC_RECIPES, ElasticRecipe, generate_elastic
+from motet.sim.generate.mix import MIXES, parse_mix
 from motet.sim.generate.workload import Recipe, generate
 from motet.sim.traces.trace import Trace
 from motet.sim.traces.writing import motet_csv
+from motet.sim.workload import Workload
 
-RECIPES = {name: Recipe(mix=mix) for name, mix in MIXES.items()}
+RECIPES: Mapping[str, Recipe | ElasticRecipe] = {
+    **{name: Recipe(mix=mix) for name, mix in MIXES.items()},
+    **ELASTIC_RECIPES,
+}
+
+
+def draw(recipe: Recipe | ElasticRecipe, rng: np.random.Generator) -> Workload:
+    """A workload from either kind of recipe. Raises BadInput."""
+    if isinstance(recipe, ElasticRecipe):
+        return generate_elastic(recipe, rng)
+    return generate(recipe, rng)
 
 
 def is_drawn(name: str) -> bool:
@@ -28,6 +45,27 @@ def drawn_trace(name: str, seed: int) -> Trace:
     """
     if name not in RECIPES:
         raise UnknownName("workload", name, RECIPES)
-    workload = generate(RECIPES[name], np.random.default_rng(seed))
+    workload = draw(RECIPES[name], np.random.default_rng(seed))
     sha256 = hashlib.sha256(motet_csv(workload).encode()).hexdigest()
     return Trace(workload, "generated", sha256)
+
+
+def parse_recipe(
+    mix: str, jobs: int | None, arrivals: str | None, durations: str | None
+) -> Recipe | ElasticRecipe:
+    """What the options of `motet trace generate` describe; None: as the mix has it.
+
+    Raises BadInput, UnknownName.
+    """
+    given: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
+    if arrivals is not None:
+        given["arrivals"] = parse_arrivals(arrivals)
+    if mix in ELASTIC_RECIPES:
+        if durations is not None:
+            raise BadInput(
+                f"--durations {durations}: those of {mix} follow from steps and speeds; omit it"
+            )
+        return replace(ELASTIC_RECIPES[mix], **given)
+    if durations is not None:
+        given["durations"] = parse_durations(durations)
+    return Recipe(mix=parse_mix(mix), **given)

@@ -43,14 +43,14 @@ def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
     gaps_s = recipe.arrivals.gaps_s(recipe.jobs - 1, for_gaps)
     return Workload.of(
         [str(number) for number in range(recipe.jobs)],
-        _milliseconds("--arrivals", np.concatenate([[0.0], np.cumsum(gaps_s)])),
-        np.maximum(_milliseconds("--durations", durations_s), _MILLISECOND_US),
+        whole_milliseconds("--arrivals", np.concatenate([[0.0], np.cumsum(gaps_s)])),
+        np.maximum(whole_milliseconds("--durations", durations_s), _MILLISECOND_US),
         gpus,
         models=recipe.mix.model_names(recipe.jobs, for_models),
     )
 
 
-def _milliseconds(option: str, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+def whole_milliseconds(option: str, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
     """Microseconds, cut to whole milliseconds."""
     times_us = times_s * SECOND_US
     if not (times_us < _LATEST_US).all():

@@ -18,6 +18,7 @@ TOO_LARGE = "too much service"
 NO_ID = "no id"
 DUPLICATE_ID = "duplicate id"
 UNKNOWN_SPEED = "unknown speed"
+WRONG_WORK = "no work model"
 
 _LONGEST_CELL = 40
 _MOST_NAMED = 8

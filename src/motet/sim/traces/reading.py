@@ -100,6 +100,7 @@ def _trace(
         queues=[queue or DEFAULT_QUEUE for queue in text["queue"]] if "queue" in text else None,
         models=text.get("model"),
         users=text.get("user"),
+        work=None if jobs.work is None else jobs.work.take(kept),
     )
     row_of = {job: row for row, job in enumerate(ids)}
     order = [row_of[job] for job in workload.ids]

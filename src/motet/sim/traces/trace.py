@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from motet.sim.work_model import WorkModels
 from motet.sim.workload import Workload
 
 MORE_COLUMNS = (
@@ -25,7 +26,8 @@ class Jobs:
     """Columns as they stand in a file, a row per job, bad rows included (numbers there: 0).
 
     `lines`: the line of each row, from 1. `text`: `user`, `queue`, `model` and `MORE_COLUMNS`, as
-    far as the format knows them. `notices`: what the reader left out or assumed.
+    far as the format knows them. `notices`: what the reader left out or assumed. `work`: of elastic
+    jobs.
     """
 
     lines: Sequence[int]
@@ -35,6 +37,7 @@ class Jobs:
     gpus: Sequence[int]
     text: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    work: WorkModels | None = None
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
+from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.workload import Workload
 
@@ -48,10 +49,13 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         "model": [models[model + 1] for model in workload.model.tolist()],
         **{name: (more or {}).get(name, empty) for name in MORE_COLUMNS},
     }
+    if workload.work is not None:
+        columns |= work_columns(workload.work)
+    names = [name for name in (*COLUMNS, *WORK_COLUMNS) if name in columns]
     text = _Lines()
     writer = csv.writer(text, lineterminator=_BOTH_ENDS)
-    writer.writerow(COLUMNS)
-    writer.writerows(zip(*(columns[name] for name in COLUMNS), strict=True))
+    writer.writerow(names)
+    writer.writerows(zip(*(columns[name] for name in names), strict=True))
     return "".join(text.lines)
 
 

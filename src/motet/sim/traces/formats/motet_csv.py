@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from motet.sim.traces.cells import seconds_us, whole_number
+from motet.sim.traces.formats.elastic_columns import read_work
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table, stripped
 from motet.sim.traces.trace import MORE_COLUMNS, Jobs
+from motet.sim.work_model import WorkModels
 
 NEEDED = ("job_id", "submit_time", "num_gpus", "duration")
 _TEXTS = {name: name for name in ("user", "queue", "model", *MORE_COLUMNS)}
@@ -16,14 +20,26 @@ _TEXTS = {name: name for name in ("user", "queue", "model", *MORE_COLUMNS)}
 def read(source: Source, problems: Problems) -> Jobs:
     """See TraceFormat."""
     table = Table.read(source, NEEDED, problems)
+    gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
+    work = read_work(table, gpus, problems)
     return Jobs(
         table.lines,
         stripped(table["job_id"]),
         problems.numbers("submit_time", table["submit_time"], seconds_us),
-        problems.numbers("duration", table["duration"], seconds_us),
-        problems.numbers("num_gpus", table["num_gpus"], whole_number),
+        problems.numbers("duration", _durations(table, work), seconds_us),
+        gpus,
         table.texts(**_TEXTS),
+        work=work,
     )
+
+
+def _durations(table: Table, work: WorkModels | None) -> Sequence[str]:
+    """Those of elastic jobs follow from their steps, and are not read."""
+    cells = table["duration"]
+    if work is None:
+        return cells
+    follows = (work.planned_steps > 0).tolist()
+    return ["0" if it else cell for it, cell in zip(follows, cells, strict=True)]
 
 
 FORMAT = TraceFormat("motet", "Motet CSV (seconds)", read, NEEDED)
