@@ -32,6 +32,19 @@ COLUMNS = (
 FAIRNESS_COLUMNS = ("job_id", "duration", "ideal_time", "rho")
 """Of `fairness.csv`."""
 
+TRAINING_COLUMNS = (
+    "job_id",
+    "start_time",
+    "end_time",
+    "workers",
+    "servers",
+    "first_step",
+    "last_step",
+    "first_loss",
+    "last_loss",
+)
+"""Of `training.csv`."""
+
 BINS = ("SS", "SL", "LS", "LL")
 """Small or large (more than 4 GPUs), then short or long (at least 800 s), as in Tiresias' table."""
 

@@ -15,7 +15,8 @@ from motet.report.sweep import sweep_file, swept_parameters
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
 DECISIONS = "decisions.jsonl"
 FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
-RUN_FILES = (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, DECISIONS, GANTT)
+TRAINING = "training.csv"
+RUN_FILES = (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, TRAINING, DECISIONS, GANTT)
 _ELSEWHERE = "name another folder"
 
 

@@ -23,7 +23,12 @@ from motet.report.figure_parts import save
 from motet.report.folder import Folder
 from motet.report.gantt import gantt
 from motet.report.placements import PLACEMENT_COLUMNS, Placements
-from motet.report.simulated_jobs import COLUMNS, FAIRNESS_COLUMNS, SimulatedJobs
+from motet.report.simulated_jobs import (
+    COLUMNS,
+    FAIRNESS_COLUMNS,
+    TRAINING_COLUMNS,
+    SimulatedJobs,
+)
 from motet.report.simulation_figures import FIGURES
 from motet.report.simulation_files import (
     DECISIONS,
@@ -33,6 +38,7 @@ from motet.report.simulation_files import (
     PLACEMENTS,
     SUMMARY,
     TIMELINE,
+    TRAINING,
     check_free,
     kept_files,
     run_names,
@@ -48,7 +54,7 @@ class FinishedRun:
     """`document`: its entry in `--json`; `setup`: its policy, settings and seed as they were given.
 
     `job_rows`, `fairness_rows`, `placement_rows`: of the CSV files. `decisions`: a file with its
-    decision log, which is copied.
+    decision log, which is copied. `training_rows`: None without elastic jobs.
     """
 
     name: str
@@ -60,6 +66,7 @@ class FinishedRun:
     simulated: SimulatedJobs
     placements: Placements
     decisions: Path | None = None
+    training_rows: Iterable[Sequence[object]] | None = None
 
 
 class SimulationFolder:
@@ -157,6 +164,8 @@ def _write_run(folder: Folder, run: FinishedRun) -> None:
         PLACEMENTS: (PLACEMENT_COLUMNS, run.placement_rows),
         TIMELINE: (TIMELINE_COLUMNS, timeline),
     }
+    if run.training_rows is not None:
+        tables[TRAINING] = TRAINING_COLUMNS, run.training_rows
     for name, (columns, rows) in tables.items():
         folder.write(name, partial(_write_csv, columns=columns, rows=rows))
     if (log := run.decisions) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ from motet.report.placements import Placements
 from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
 from motet.report.sweep import Sweep, run_label
 from motet.sim.outcome import Outcome
+from motet.sim.quality import QualitySummary
 from motet.sim.summary import Summary, finish_time_fairness, ideal_time_us
+from motet.sim.work_model import WorkModels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +59,7 @@ class SimulationResult:
             **({} if self.sweep is None else {"sweep": self.sweep._asdict()}),
             "trace_sha256": self.trace_sha256,
             **Summary.of(self.outcome).as_dict(),
+            **self._quality,
             "wall_s": self.wall_s,
         }
 
@@ -127,6 +130,12 @@ class SimulationResult:
                 ratio = "" if math.isnan(rho) else repr(rho)
                 yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio
 
+    def training_rows(self) -> Iterator[tuple[str | int, ...]] | None:
+        """The rows of `training.csv`: elastic jobs, by the end of each time without change of
+        speed; seconds as exact text. None where there are no elastic jobs."""
+        work = self.outcome.workload.work
+        return None if work is None else _training_rows(self.outcome, work)
+
     # -- pictures ------------------------------------------------------------------------------
 
     def plot_jct_cdf(self) -> Figure:
@@ -170,8 +179,15 @@ class SimulationResult:
             start_s=holds.start_us / SECOND_US,
             end_s=holds.end_us / SECOND_US,
             partner=holds.partner,
-            job_gpus=outcome.workload.gpus[holds.job],
+            job_gpus=_gang_gpus(outcome),
         )
+
+    @cached_property
+    def _quality(self) -> dict[str, Any]:
+        """Of workloads with elastic jobs."""
+        if self.outcome.workload.work is None:
+            return {}
+        return {"quality": asdict(QualitySummary.of(self.outcome))}
 
     @cached_property
     def _rho(self) -> NDArray[np.float64]:
@@ -196,6 +212,27 @@ class SimulationResult:
             used_gpus=outcome.used_gpus,
             waiting_jobs=outcome.waiting_jobs,
         )
+
+
+def _gang_gpus(outcome: Outcome) -> NDArray[np.int64]:
+    """Of every row of `holds`, the GPUs of its job on all machines at that time."""
+    holds = outcome.holds
+    if outcome.workload.work is None:
+        return outcome.workload.gpus[holds.job]
+    times = np.stack([holds.job, holds.start_us])
+    _, which = np.unique(times, axis=1, return_inverse=True)
+    which = which.ravel()
+    gpus: NDArray[np.int64] = np.bincount(which, holds.gpus).astype(np.int64)[which]
+    return gpus
+
+
+def _training_rows(outcome: Outcome, work: WorkModels) -> Iterator[tuple[str | int, ...]]:
+    ids, trained = outcome.workload.ids, outcome.trained
+    columns = (getattr(trained, field.name).tolist() for field in fields(trained))
+    for job, start_us, end_us, workers, servers, *steps in zip(*columns, strict=True):
+        times = exact_seconds(start_us), exact_seconds(end_us)
+        losses = ("" if math.isnan(loss) else repr(loss) for loss in work.loss(job, steps).tolist())
+        yield (ids[job], *times, workers, servers, *map(repr, steps), *losses)
 
 
 def _plain(value: Any) -> Any:

@@ -246,7 +246,14 @@ def _finished(name: str, run: Run, result: SimulationResult) -> FinishedRun:
     }
     rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
     return FinishedRun(
-        name, result.summary, setup, *rows, result.simulated, result.placements, run.log
+        name,
+        result.summary,
+        setup,
+        *rows,
+        result.simulated,
+        result.placements,
+        run.log,
+        result.training_rows(),
     )
 
 
