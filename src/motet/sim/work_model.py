@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import SECOND_US
+from motet.domain.units import LONGEST_S, SECOND_US
 from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
 from motet.sim.curves import LossCurve
 
@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MOST_OF_A_ROLE = 1_000_000
 SLOWEST, FASTEST = 1e-6, 1e9
+MOST_GPU_S = LONGEST_S
 ROLE_COLUMNS = (
     "workers",
     "servers",
@@ -184,6 +185,9 @@ class WorkModels:
                     f"with {workers} workers and {servers} servers it makes {found:g} steps per "
                     f"second, it must be within {SLOWEST:g} and {FASTEST:g}"
                 )
+            gpus = workers * int(self.worker_gpus[job]) + servers * int(self.server_gpus[job])
+            if self.planned_steps[job] / found * gpus >= MOST_GPU_S:
+                return f"{self.planned_steps[job]} steps at {found:g} per second take too long"
         return None
 
     def _limits(self, job: int, roles: str) -> tuple[int, int]:

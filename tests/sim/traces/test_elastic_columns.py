@@ -60,6 +60,7 @@ def test_a_job_with_a_target_ends_where_its_curve_comes_to_it(tmp_path: Path) ->
         ("a,0,4,,9,8,,,1,,", "the job has no speed, it must be sync or async"),
         ("a,0,4,,9,8,,sync,-1,,", "speed_t0 is '-1', it must be within 0 and 1e"),
         ("a,0,4,,9,8,,sync,0,,", "with 1 workers and 0 servers it makes inf steps per second"),
+        ("a,0,4,,1000000000,8,,sync,900000,,", "1000000000 steps at 1.11111e-06 per second take"),
         ("a,0,4,,9,3,,sync,1,,", "min_workers, workers and max_workers are 1, 4 and 3, they must"),
         ("a,0,4,,9,8,,sync,1,svm,", "curve is 'svm', unknown loss curve 'svm'; known: charlm"),
         ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,x", "target_loss is 'x', which is not a number"),
