@@ -52,7 +52,8 @@ class Training:
 
 @dataclass(frozen=True)
 class QualitySummary:
-    """`average_normalised_loss`: of the jobs that are there, over the time while there are any.
+    """`average_normalised_loss`: of the jobs that are there, from the first submission to the last:
+    a time that is the same under every policy.
 
     `time_to_90_s`, `time_to_95_s`: from submission to that part of a job's whole reduction of its
     loss, on average over the jobs that came to it. NaN without loss curves.
@@ -139,9 +140,12 @@ def _range(work: WorkModels, job: int) -> tuple[float, float]:
 
 
 def _moments(outcome: Outcome) -> Ints:
-    """Evenly from the first submission to the last completion."""
-    first_us, last_us = int(outcome.workload.submit_us.min()), int(outcome.columns["end_us"].max())
-    return np.linspace(first_us, max(first_us, last_us), _MOMENTS).astype(np.int64)
+    """Evenly from the first to the last submission; to the last completion if that is the same."""
+    submit_us = outcome.workload.submit_us
+    first_us, last_us = int(submit_us[0]), int(submit_us[-1])
+    if last_us == first_us:
+        last_us = max(first_us, int(outcome.columns["end_us"].max()))
+    return np.linspace(first_us, last_us, _MOMENTS).astype(np.int64)
 
 
 def _mean(values: Floats) -> float:
