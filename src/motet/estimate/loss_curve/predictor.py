@@ -1,0 +1,194 @@
+"""Predict the losses of many jobs from what they reported so far.
+
+    model = LossPredictor().fit(iterations, losses)
+    model.predict(iterations[-1] + 10)
+
+A model is a blend of SLAQ's and Optimus' curves and some plainer ones, see `members` and `blend`.
+Losses are better the lower they are; they may be negative. Models do not depend on the units:
+losses s l + t, s > 0, and iterations r k, r > 0, give predictions that are scaled and shifted alike
+(to rounding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from motet.domain.errors import BadInput
+from motet.estimate.loss_curve.blend import blended_limits, blends_at, fit_blends
+from motet.estimate.loss_curve.crossing import reach, settle
+from motet.estimate.loss_curve.history import joined, largest_changes
+from motet.estimate.loss_curve.members import Member
+
+Floats = NDArray[np.float64]
+History = tuple[ArrayLike, ArrayLike]
+
+
+@dataclass(frozen=True)
+class LossPredictor:
+    """How models are fitted. `horizon`: for so many reports ahead the curves are weighed."""
+
+    horizon: int = 10
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise BadInput(f"horizon={self.horizon}: must be at least 1 report")
+
+    def fit(self, iterations: ArrayLike, losses: ArrayLike) -> LossModel:
+        """The model of one job from the losses `(n,)` that it reported after these iterations.
+
+        Iterations are 0 or more and ascend, at any distances. One to three reports, or losses that
+        do not vary, give a model that stays at the latest loss. Raises BadInput for histories that
+        are empty, or hold anything but finite numbers.
+        """
+        return LossModel(self.fit_many([(iterations, losses)]))
+
+    def fit_many(self, histories: Sequence[History]) -> LossModels:
+        """The models of all jobs from (iterations, losses) of each; see `fit`."""
+        whole = joined(histories)
+        tables, weights, scalars = fit_blends(*whole, self.horizon)
+        latest, largest = whole.iterations[whole.ends - 1], largest_changes(whole)
+        return LossModels(latest, largest, tables, weights, *scalars.T)
+
+
+@dataclass(frozen=True, eq=False)
+class LossModels:
+    """Models of many jobs; every array has a row per job.
+
+    `latest`: the last iteration that was reported. `largest_change`: between two reports, so far.
+    `tables`, `weights`: parameters and shares of
+    the members, by the job's own units. `spacing`: usual distance between reports, in iterations.
+    `loss`: the last one. `unit`: the range of the losses, negative where they rise. `error`: mean
+    error of the latest back-tests, in losses, infinite with fewer than four reports;
+    `error_horizon`: how many iterations ahead they looked.
+    """
+
+    latest: Floats
+    largest_change: Floats
+    tables: Floats
+    weights: Floats
+    spacing: Floats
+    loss: Floats
+    unit: Floats
+    error: Floats
+    error_horizon: Floats
+
+    def __len__(self) -> int:
+        return len(self.latest)
+
+    @property
+    def chosen(self) -> list[Member]:
+        """The member with the largest share."""
+        return [Member(member) for member in self.weights.argmax(axis=1)]
+
+    @property
+    def limit(self) -> Floats:
+        """What the losses come to in the end."""
+        limits: Floats = self.loss + self.unit * blended_limits(self.tables, self.weights)
+        return limits
+
+    def predict(self, iterations: ArrayLike) -> Floats:
+        """Losses after these iterations, `(jobs,)` or `(jobs, n)`, none before `latest`."""
+        at = np.asarray(iterations, dtype=np.float64)
+        if at.ndim not in (1, 2) or len(at) != len(self):
+            raise BadInput(
+                f"iterations of shape {at.shape}; there must be a row for each of {len(self)} jobs"
+            )
+        ahead = (at if at.ndim == 2 else at[:, None]) - self.latest[:, None]
+        if not (ahead >= 0).all():
+            raise BadInput("iterations: models foretell; none may lie before the latest report")
+        y = blends_at(self.tables, self.weights, ahead / self.spacing[:, None])
+        losses: Floats = (self.loss[:, None] + self.unit[:, None] * y).reshape(at.shape)
+        return losses
+
+    def normalised_falls(self, iterations: ArrayLike) -> Floats:
+        """By how much the losses fall from `latest` until these iterations, shaped as in `predict`.
+
+        In units of the largest change so far (SLAQ, section 4.1), so that jobs compare; negative
+        where losses rise, 0 where nothing changed yet.
+        """
+        losses = self.predict(iterations)
+        shape = (len(self),) + (1,) * (losses.ndim - 1)
+        falls = self.predict(self.latest).reshape(shape) - losses
+        largest = np.broadcast_to(self.largest_change.reshape(shape), falls.shape)
+        normalised: Floats = np.divide(falls, largest, out=np.zeros_like(falls), where=largest > 0)
+        return normalised
+
+    def iterations_to(self, losses: ArrayLike) -> Floats:
+        """The first iterations after which the predicted losses are at most these, `(jobs,)`.
+
+        `latest` where they are already; infinite where they never will be.
+        """
+        wanted = np.broadcast_to(np.asarray(losses, dtype=np.float64), self.latest.shape)
+        is_there = self.predict(self.latest) <= wanted
+        can_fall = self.unit > 0
+        y = np.divide(wanted - self.loss, self.unit, out=np.zeros(len(self)), where=can_fall)
+        x = np.where(can_fall, reach(self.tables, self.weights, y), np.inf)
+        return self._iterations(np.where(is_there, 0.0, x))
+
+    def iterations_to_converge(self, changes: ArrayLike) -> Floats:
+        """The first iterations from which one more changes the predicted losses by at most these.
+
+        Optimus' convergence (section 3.1), `(jobs,)`; infinite where that does not happen.
+        """
+        wanted = np.broadcast_to(np.asarray(changes, dtype=np.float64), self.latest.shape)
+        size = np.abs(self.unit)
+        y = np.divide(wanted, size, out=np.full(len(self), np.inf), where=size > 0)
+        return self._iterations(settle(self.tables, self.weights, 1 / self.spacing, y))
+
+    def _iterations(self, x: Floats) -> Floats:
+        """Whole iterations not before x."""
+        iterations: Floats = np.ceil(self.latest + x * self.spacing - ROUNDING)
+        return np.maximum(iterations, self.latest)
+
+
+ROUNDING = 1e-6
+"""In iterations; so much after a whole one is that one."""
+
+
+@dataclass(frozen=True)
+class LossModel:
+    """The model of one job; `models` has one row."""
+
+    models: LossModels
+
+    def predict(self, iterations: ArrayLike) -> Floats:
+        """Losses after these iterations, of any shape; none may lie before the latest report."""
+        at = np.asarray(iterations, dtype=np.float64)
+        return self.models.predict(at.reshape(1, -1)).reshape(at.shape)
+
+    def iterations_to(self, loss: float) -> float:
+        """The first iteration after which the predicted loss is at most this; or infinity."""
+        return float(self.models.iterations_to(loss)[0])
+
+    def iterations_to_converge(self, change: float) -> float:
+        """The first iteration from which one more changes the loss by at most this; or infinity."""
+        return float(self.models.iterations_to_converge(change)[0])
+
+    @property
+    def limit(self) -> float:
+        """What the loss comes to in the end."""
+        return float(self.models.limit[0])
+
+    @property
+    def error(self) -> float:
+        """Mean error of the latest back-tests; infinite with fewer than four reports."""
+        return float(self.models.error[0])
+
+    @property
+    def error_horizon(self) -> float:
+        """How many iterations ahead the back-tests looked."""
+        return float(self.models.error_horizon[0])
+
+    @property
+    def chosen(self) -> Member:
+        """The member with the largest share."""
+        return self.models.chosen[0]
+
+    @property
+    def shares(self) -> dict[Member, float]:
+        """What each member counts; together 1."""
+        return dict(zip(Member, self.models.weights[0].tolist(), strict=True))
