@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -170,6 +171,14 @@ def test_many_jobs_answer_in_rows() -> None:
     one, ten = (0.9**40 - 0.9**41) / 0.09, (0.9**40 - 0.9**50) / 0.09
     np.testing.assert_allclose(falls, [[one, ten], [one, ten], [0, 0]], atol=1e-3)
     assert models.iterations_to([0.9**50 + 1e-6, -1, 9]).tolist() == [50, math.inf, 3]
+
+
+def test_a_fit_takes_at_most_a_millisecond_of_a_core() -> None:
+    histories = [(np.arange(60), falling(seed, 60)) for seed in range(500)]
+    LossPredictor().fit_many(histories[:1])
+    began_s = time.process_time()
+    LossPredictor().fit_many(histories)
+    assert time.process_time() - began_s <= 1e-3 * len(histories)
 
 
 def test_no_jobs_have_no_models() -> None:
