@@ -1,0 +1,121 @@
+"""The free GPUs in a line: what an auction sells are stretches of it.
+
+Machines stand one after another, those with most free GPUs first, so a stretch is on few machines.
+What a stretch is worth depends on how it falls on machines. Starts from which all stretches fall
+alike are of one kind: 64 empty machines of 4 GPUs have 256 starts of 4 kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import Placement
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Parts = tuple[int, ...]
+Slowdown = Callable[[Parts], float]
+"""How much longer a gang takes with so many GPUs on each of its machines than on one; >= 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """`machine: (gpus,)`: where each GPU of the line is. `kind: (gpus + 1,)`: of the stretches that
+    start there (the last entry: of the empty one). `first: (kinds,)`: the first start of a kind,
+    from which its longest stretch begins. `machine_count`: of the cluster.
+    """
+
+    machine: Ints
+    kind: Ints
+    first: Ints
+    machine_count: int
+
+    @classmethod
+    def of(cls, free_gpus: Sequence[int] | Ints) -> Self:
+        """`free_gpus`: of each machine. Raises BadInput if one is negative."""
+        free = np.asarray(free_gpus, dtype=np.int64)
+        if (free < 0).any():
+            raise BadInput(f"free_gpus={free.tolist()}: a machine has 0 free GPUs or more")
+        order = np.argsort(-free, kind="stable")
+        kind, first = _kinds(free[order][free[order] > 0])
+        return cls(np.repeat(order, free[order]), kind, first, len(free))
+
+    @property
+    def size(self) -> int:
+        """How many GPUs it has."""
+        return len(self.machine)
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds of starts."""
+        return len(self.first)
+
+    def parts(self, start: int, gpus: int) -> Parts:
+        """How many GPUs of a stretch are on each of its machines, along the line."""
+        return self.placement(start, gpus, is_sorted=False).counts
+
+    def placement(self, start: int, gpus: int, *, is_sorted: bool = True) -> Placement:
+        """The machines of a stretch and its GPUs on them; by number, or along the line."""
+        there = self.machine[start : start + gpus]
+        machines, firsts, counts = np.unique(there, return_index=True, return_counts=True)
+        order = np.arange(len(machines)) if is_sorted else np.argsort(firsts)
+        return Placement(tuple(machines[order].tolist()), tuple(counts[order].tolist()))
+
+    def slowdowns(self, slowdown: Slowdown, most: int) -> Floats:
+        """`(kinds, most + 1)`: of stretches by kind of start and length.
+
+        Infinite where the line ends before. To be computed once per model, not per experiment.
+        """
+        known: dict[Parts, float] = {}
+        table = np.full((self.kinds, most + 1), np.inf)
+        for kind, start in enumerate(self.first.tolist()):
+            for gpus, parts in enumerate(self._growing(start, most), start=1):
+                if parts not in known:
+                    known[parts] = slowdown(parts)
+                table[kind, gpus] = known[parts]
+        return table
+
+    def _growing(self, start: int, most: int) -> list[Parts]:
+        """The parts of the stretches of 1, 2, ... GPUs from `start`."""
+        grown: list[Parts] = []
+        before, parts = -1, ()  # type: tuple[int, Parts]
+        for machine in self.machine[start : start + most].tolist():
+            parts = (*parts[:-1], parts[-1] + 1) if machine == before else (*parts, 1)
+            grown.append(parts)
+            before = machine
+        return grown
+
+
+def _kinds(free: Ints) -> tuple[Ints, Ints]:
+    """Kind by start, first start by kind; `free`: GPUs of machines along the line.
+
+    A start near the end is of the kind of an earlier one if what lies ahead of it lies ahead of
+    that, too.
+    """
+    ahead = [
+        (left, *free[index + 1 :].tolist())
+        for index, size in enumerate(free.tolist())
+        for left in range(size, 0, -1)
+    ]
+    first: list[int] = []
+    kind: list[int] = []
+    for start, parts in enumerate([*ahead, ()]):
+        like = (k for k, f in enumerate(first) if _begins_with(ahead[f], parts))
+        kind.append(next(like, len(first)))
+        if kind[-1] == len(first):
+            first.append(start)
+    return np.array(kind), np.array(first)
+
+
+def _begins_with(parts: Parts, others: Parts) -> bool:
+    """Whether stretches that fit on `others` fall on `parts` alike."""
+    whole = max(len(others) - 1, 0)
+    return parts[:whole] == others[:whole] and (
+        len(others) == 0 or (len(parts) > whole and parts[whole] >= others[whole])
+    )

@@ -1,0 +1,129 @@
+"""What agents bid, and how they divide what they win."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.allocation.auction.bids import Bid, Experiment, bid_of
+from motet.allocation.auction.division import divide, speeds
+from motet.allocation.auction.line import Line, Parts
+from motet.domain.errors import BadInput
+from motet.estimate.finish_time import JobWork
+
+jobs = st.lists(
+    st.builds(
+        lambda least, more: JobWork(100, least, least + more), st.integers(1, 3), st.integers(0, 3)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def by_machines(parts: Parts) -> float:
+    return 1.0 + 0.75 * (len(parts) - 1)
+
+
+def pieces(works: list[JobWork], start: int, end: int) -> Iterator[list[tuple[int, int]]]:
+    """Every way to give the jobs pieces in their order."""
+    if not works:
+        yield []
+        return
+    for rest in pieces(works[1:], start, end):
+        yield [(start, 0), *rest]
+    for begin in range(start, end):
+        for gpus in range(works[0].least, min(works[0].most, end - begin) + 1):
+            for rest in pieces(works[1:], begin + gpus, end):
+                yield [(begin, gpus), *rest]
+
+
+def speed_of(line: Line, taken: list[tuple[int, int]]) -> float:
+    return sum(gpus / by_machines(line.parts(at, gpus)) for at, gpus in taken if gpus)
+
+
+@settings(deadline=None, max_examples=40)
+@given(jobs, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.data())
+def test_a_stretch_is_divided_as_well_as_can_be(
+    works: list[JobWork], free: list[int], data: st.DataObject
+) -> None:
+    line = Line.of(free)
+    slowdowns = line.slowdowns(by_machines, line.size)
+    start = data.draw(st.integers(0, line.size - 1))
+    gpus = data.draw(st.integers(1, line.size - start))
+    best = max(speed_of(line, way) for way in pieces(works, start, start + gpus))
+
+    assert speeds(works, line, slowdowns)[line.kind[start], gpus] == pytest.approx(best)
+    taken = divide(works, line, slowdowns, start, gpus)
+    assert speed_of(line, taken) == pytest.approx(best)
+    held = [piece for piece in taken if piece[1]]
+    assert all(at + count <= after for (at, count), (after, _) in itertools.pairwise(held))
+    for job, (_, count) in zip(works, taken, strict=True):
+        assert count == 0 or job.least <= count <= job.most
+
+
+def test_a_bid_is_the_inverse_of_the_new_rho() -> None:
+    line = Line.of([2, 2])
+    experiment = Experiment((JobWork.elastic(1200, 3),), elapsed_s=100, ideal_s=400)
+    bid = bid_of(experiment, line, line.slowdowns(by_machines, 4))
+    together = 400 / (100 + 1200 / 2)
+    # A third GPU on another machine would slow it down, so it would stay idle.
+    np.testing.assert_allclose(bid.values[0], [0, 400 / 1300, together, together])
+    # From the second GPU on, two lie on two machines.
+    np.testing.assert_allclose(bid.values[1][:3], [0, 400 / 1300, 400 / (100 + 1200 / (2 / 1.75))])
+    assert (bid.most, bid.granularity, bid.nothing) == (3, 1, 0)
+
+
+def test_a_gang_bids_for_all_of_its_gpus_only() -> None:
+    line = Line.of([4])
+    bid = bid_of(Experiment((JobWork.gang(60, 3),), 0, 20), line, line.slowdowns(by_machines, 4))
+    assert bid.values.tolist() == [[0, 0, 0, 1], *[[0, 0, 0, 0]] * 3][: line.kinds]
+    assert bid.granularity == 3
+
+
+def test_jobs_that_run_anyway_count_for_the_value_of_nothing() -> None:
+    line = Line.of([1])
+    experiment = Experiment((JobWork.gang(100, 1),), 0, 100, held_speed=1, held_gpu_s=300)
+    bid = bid_of(experiment, line, line.slowdowns(by_machines, 1))
+    assert bid.values.tolist() == [[100 / 400, 100 / 200]]
+
+
+def test_who_can_wait_refuses_what_is_worse() -> None:
+    line = Line.of([3])
+    experiment = Experiment((JobWork.elastic(1200, 3),), elapsed_s=0, ideal_s=400)
+    waiting_rho = experiment.rho(3, wait_s=200)
+    bid = bid_of(experiment, line, line.slowdowns(by_machines, 3), waiting_rho)
+    np.testing.assert_allclose(bid.values[0], [2 / 3, 2 / 3, 2 / 3, 1])
+
+
+def test_jobs_that_have_ended_want_nothing() -> None:
+    line = Line.of([4])
+    experiment = Experiment((JobWork.gang(0, 4), JobWork.gang(50, 1)), 0, 50)
+    assert experiment.most == 1
+    assert bid_of(experiment, line, line.slowdowns(by_machines, 4)).most == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "give \\(kinds, most \\+ 1\\)"),
+        ([[0.0, -1.0]], "negative or not finite"),
+        ([[0.0, np.inf]], "negative or not finite"),
+        ([[0.0, 1.0], [0.5, 1.0]], "depends on where they are"),
+    ],
+)
+def test_a_bid_that_says_nothing_sensible_is_refused(
+    values: list[list[float]], message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        Bid(np.array(values))
+
+
+def test_slowdowns_must_reach_as_far_as_an_experiment_can_use() -> None:
+    line = Line.of([4])
+    with pytest.raises(BadInput, match="slowdowns of up to 2 GPUs: 4 are wanted"):
+        bid_of(Experiment((JobWork.gang(1, 4),), 0, 1), line, line.slowdowns(by_machines, 2))
