@@ -1,0 +1,29 @@
+"""Who may bid: the experiments that are furthest from their fair finish."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from motet.domain.errors import BadInput
+
+Ints = NDArray[np.int64]
+DEFAULT_FAIRNESS = 0.8
+_DIGITS = 9
+
+
+def participants(rho: ArrayLike, fairness: float = DEFAULT_FAIRNESS) -> Ints:
+    """Rows of the 1 - f of all experiments with the largest rho, worst first, but at least one.
+
+    `rho: (experiments,)`: infinite for those without GPUs; among equals the first rows are taken.
+    `fairness`: f (Themis, section 4.3), 0 to 1: the larger, the fairer and the fewer bidders among
+    whom good placements can be found. Raises BadInput.
+    """
+    if not 0 <= fairness <= 1:
+        raise BadInput(f"fairness={fairness}: the filter's f is 0 (all bid) to 1 (only the worst)")
+    worst_first = np.argsort(-np.asarray(rho, dtype=np.float64), kind="stable")
+    # 1 - 0.7 of 10 are 3 and not 3.0000000000000004.
+    count = math.ceil(round((1 - fairness) * len(worst_first), _DIGITS))
+    return worst_first[: max(count, 1)]

@@ -1,0 +1,70 @@
+"""GPUs that nobody won."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.allocation.auction.leftovers import Taker, hand_out
+from motet.domain.snapshot import Placement
+
+frees = st.lists(st.integers(0, 4), min_size=1, max_size=5)
+takers = st.lists(
+    st.builds(lambda least, more: Taker(least, least + more), st.integers(1, 5), st.integers(0, 4)),
+    max_size=5,
+)
+
+
+@pytest.mark.parametrize("is_placement_aware", [False, True])
+@given(free=frees, takers=takers, seed=st.integers(0, 9))
+def test_no_gpu_stays_free_that_somebody_could_use(
+    free: list[int], takers: list[Taker], seed: int, is_placement_aware: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    got = hand_out(free, takers, rng, is_placement_aware=is_placement_aware)
+    used = np.zeros(len(free), dtype=np.int64)
+    for placement in got:
+        for machine, count in zip(*placement, strict=True):
+            used[machine] += count
+    assert (used <= free).all()
+    left = sum(free) - int(used.sum())
+    for taker, placement in zip(takers, got, strict=True):
+        gpus = sum(placement.counts)
+        assert gpus == 0 or taker.least <= gpus <= taker.most
+        assert left < taker.least if gpus == 0 else left == 0 or gpus == taker.most
+
+
+def test_every_taker_has_its_chance() -> None:
+    rng = np.random.default_rng(0)
+    firsts = [hand_out([1], [Taker(1, 1)] * 3, rng)[0].counts for _ in range(300)]
+    assert firsts.count((1,)) == pytest.approx(100, abs=30)
+
+
+def test_the_same_seed_gives_the_same() -> None:
+    takers = [Taker(1, 3), Taker(2, 2), Taker(1, 8)]
+    draws = [hand_out([2, 3, 1], takers, np.random.default_rng(5)) for _ in range(2)]
+    assert draws[0] == draws[1]
+
+
+def test_gpus_are_drawn_from_all_machines() -> None:
+    rng = np.random.default_rng(0)
+    seen = {hand_out([2, 2], [Taker(2, 2)], rng)[0] for _ in range(50)}
+    assert seen == {Placement((0,), (2,)), Placement((1,), (2,)), Placement((0, 1), (1, 1))}
+
+
+def test_aware_of_placement_a_taker_gets_more_where_it_is() -> None:
+    taker = Taker(2, 2, machines=frozenset({1}))
+    got = hand_out([4, 1, 1], [taker], np.random.default_rng(0), is_placement_aware=True)
+    assert got == (Placement((1, 2), (1, 1)),)
+
+
+def test_aware_of_placement_a_gang_takes_the_tightest_machine_that_holds_it() -> None:
+    aware = {"is_placement_aware": True}
+    assert hand_out([4, 2, 3], [Taker(3, 3)], np.random.default_rng(0), **aware) == (
+        Placement((2,), (3,)),
+    )
+    assert hand_out([1, 4, 3], [Taker(6, 6)], np.random.default_rng(0), **aware) == (
+        Placement((1, 2), (4, 2)),
+    )
