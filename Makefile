@@ -44,7 +44,7 @@ docs: $(INSTALLED) ## Build the documentation into docs/_build/html; a warning i
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
-	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md
+	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md docs/systems/themis.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
 	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
