@@ -28,6 +28,8 @@ AUCTION_LIMIT_S = 0.5
 SKEWS = (0.04, 0.72, 0.61)
 """ResNet101, VGG16, AlexNet."""
 ORDERS = 8
+REACH = 32
+"""Nobody can use more GPUs."""
 
 
 def slowdown_of(skew: float, machine_gpus: int) -> Slowdown:
@@ -65,7 +67,7 @@ def bids_for(
 ) -> list[Bid]:
     """What `count` experiments bid; whoever wins nothing has its share `wait_s` later."""
     rng = np.random.default_rng(seed)
-    tables = [line.slowdowns(slowdown_of(skew, machine_gpus), 64) for skew in SKEWS]
+    tables = [line.slowdowns(slowdown_of(skew, machine_gpus), REACH) for skew in SKEWS]
     bidders = [experiment(rng, share_gpus) for _ in range(count)]
     return [
         bid_of(
@@ -93,13 +95,16 @@ def speeds(
     name: str, free: list[Ints], gpus: int, count: int, limit_s: float | None
 ) -> list[Figure]:
     """Bids, an auction in one order and one in several: the slowest."""
-    lines = [Line.of(each) for each in free]
     share = gpus * len(free[0]) / count
+    laid = [timed(lambda each=each: Line.of(each, REACH)) for each in free]
+    lines = [line for line, _ in laid]
     made = [
         timed(lambda line=line, seed=seed: bids_for(line, gpus, share, seed, count))
         for seed, line in enumerate(lines)
     ]
-    figures = [_slowest(f"{name}: all bids", [taken_s for _, taken_s in made], None)]
+    laid_s = [taken_s for _, taken_s in laid]
+    both_s = [before_s + taken_s for before_s, (_, taken_s) in zip(laid_s, made, strict=True)]
+    figures = [_slowest(f"{name}: line and all bids", both_s, None)]
     for orders in (1, ORDERS):
         taken_s = [
             timed(lambda line=line, bids=bids, orders=orders: held(line, bids, orders))[1]
@@ -121,7 +126,7 @@ def distance(name: str, free: list[Ints], gpus: int, orders: int) -> Figure:
     """
     ratios = []
     for seed, each in enumerate(free):
-        line = Line.of(each)
+        line = Line.of(each, REACH)
         bids = bids_for(line, gpus, gpus * len(each) / EXPERIMENTS, seed, EXPERIMENTS)
         outcome = held(line, bids, orders)
         ratios.append(math.exp((outcome.log_bound - outcome.log_product) / len(bids)))
@@ -140,7 +145,7 @@ def kept(name: str, free: list[Ints], count: int, wait_s: float) -> Figure:
     """The part of the GPU-time of one lease that winners keep."""
     won_gpus, kept_gpus = 0, 0.0
     for seed, each in enumerate(free):
-        line = Line.of(each)
+        line = Line.of(each, REACH)
         awards = held(line, bids_for(line, 4, 256 / count, seed, count, wait_s), 1).awards
         won_gpus += sum(award.gpus for award in awards)
         kept_gpus += sum(award.gpus * award.kept for award in awards)
@@ -165,6 +170,7 @@ def main() -> None:
     figures = speeds("64x4 empty", empty, 4, EXPERIMENTS, AUCTION_LIMIT_S)
     figures += speeds("64x4 busy", mixed, 4, EXPERIMENTS, AUCTION_LIMIT_S)
     figures += speeds("250x8 empty, 500", [np.full(250, 8)], 8, 500, None)
+    figures += speeds("1,000x8 busy, 500", [busy(1_000, 8, 0)], 8, 500, None)
     for name, free in (("64x4 empty", empty), ("64x4 busy", mixed)):
         figures += [distance(name, free, 4, orders) for orders in (1, ORDERS)]
     few = [np.array([4] * 5 + [0] * 59)] * count

@@ -107,6 +107,20 @@ def test_jobs_that_have_ended_want_nothing() -> None:
     assert bid_of(experiment, line, line.slowdowns(by_machines, 4)).most == 1
 
 
+@settings(deadline=None, max_examples=40)
+@given(jobs, st.lists(st.integers(1, 3), min_size=2, max_size=4), st.integers(1, 6))
+def test_within_reach_bids_are_the_same(works: list[JobWork], free: list[int], reach: int) -> None:
+    near, far = Line.of(free, reach), Line.of(free)
+    experiment = Experiment(tuple(works), 0, 100)
+    tables = [
+        bid_of(experiment, line, line.slowdowns(by_machines, 12)).values for line in (near, far)
+    ]
+    for start in range(far.size):
+        longest = min(tables[0].shape[1] - 1, far.size - start)
+        got = tables[0][near.kind[start], : longest + 1]
+        np.testing.assert_array_equal(got, tables[1][far.kind[start], : longest + 1])
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

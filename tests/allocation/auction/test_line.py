@@ -13,12 +13,14 @@ from motet.domain.snapshot import Placement
 free = st.lists(st.integers(0, 4), max_size=6)
 
 
-@given(free)
-def test_stretches_from_starts_of_a_kind_fall_on_machines_alike(free: list[int]) -> None:
-    line = Line.of(free)
+@given(free, st.none() | st.integers(1, 12))
+def test_stretches_from_starts_of_a_kind_fall_on_machines_alike(
+    free: list[int], reach: int | None
+) -> None:
+    line = Line.of(free, reach)
     for start in range(line.size + 1):
         first = int(line.first[line.kind[start]])
-        for gpus in range(1, line.size - start + 1):
+        for gpus in range(1, min(line.size - start, line.reach) + 1):
             assert line.parts(start, gpus) == line.parts(first, gpus)
 
 
@@ -31,6 +33,7 @@ def test_every_free_gpu_is_in_the_line_once(free: list[int]) -> None:
 def test_empty_machines_have_as_many_kinds_of_starts_as_gpus() -> None:
     assert Line.of([4] * 64).kinds == 4
     assert Line.of([4, 0, 4, 2, 1, 4]).kinds == 12
+    assert Line.of([4, 0, 4, 2, 1, 4], reach=1).kinds == 1
 
 
 def test_a_stretch_lies_on_neighbours_of_the_line() -> None:
@@ -42,6 +45,17 @@ def test_a_stretch_lies_on_neighbours_of_the_line() -> None:
 def test_slowdowns_follow_the_parts_and_end_with_the_line() -> None:
     table = Line.of([2, 2]).slowdowns(lambda parts: float(len(parts)), 4)
     assert table[:, 1:].tolist() == [[1, 1, 2, 2], [1, 2, 2, pytest.approx(float("inf"))]]
+
+
+def test_a_large_busy_cluster_has_few_kinds_within_reach() -> None:
+    line = Line.of(list(range(9)) * 100, reach=64)
+    assert line.size == 3600
+    assert line.kinds < 500
+
+
+def test_stretches_have_at_least_one_gpu() -> None:
+    with pytest.raises(BadInput, match="reach=0: the longest stretch has at least 1 GPU"):
+        Line.of([1], reach=0)
 
 
 def test_a_negative_number_of_free_gpus_is_refused() -> None:

@@ -91,7 +91,7 @@ def bid_of(
     to win nothing is to never end, unless it holds GPUs. Raises BadInput if `slowdowns` are too
     short.
     """
-    most = min(experiment.most, line.size)
+    most = min(experiment.most, line.reach)
     if slowdowns.shape[1] <= most:
         raise BadInput(f"slowdowns of up to {slowdowns.shape[1] - 1} GPUs: {most} are wanted")
     found = speeds(experiment.waiting, line, slowdowns[:, : most + 1])

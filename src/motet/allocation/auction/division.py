@@ -25,12 +25,12 @@ def speeds(jobs: Sequence[JobWork], line: Line, slowdowns: Floats) -> Floats:
     """`(kinds, most + 1)`: the highest total speed on a stretch by kind of start and length.
 
     `slowdowns`: of `Line.slowdowns`, as long as the longest stretch that is asked for. Zero where
-    the line ends before. Speeds never fall with the length.
+    the line or its reach ends before. Speeds never fall with the length.
     """
     least, most = _bounds(jobs)
     table = np.zeros_like(slowdowns)
     for kind, start in enumerate(line.first.tolist()):
-        length = min(slowdowns.shape[1] - 1, line.size - start)
+        length = min(slowdowns.shape[1] - 1, line.reach, line.size - start)
         fastest, _ = _divide(least, most, line.kind[start : start + length + 1], slowdowns)
         table[kind, : length + 1] = fastest[-1]
     return table

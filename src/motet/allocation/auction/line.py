@@ -7,7 +7,7 @@ alike are of one kind: 64 empty machines of 4 GPUs have 256 starts of 4 kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,23 +28,31 @@ Slowdown = Callable[[Parts], float]
 class Line:
     """`machine: (gpus,)`: where each GPU of the line is. `kind: (gpus + 1,)`: of the stretches that
     start there (the last entry: of the empty one). `first: (kinds,)`: the first start of a kind,
-    from which its longest stretch begins. `machine_count`: of the cluster.
+    from which its longest stretch begins. `reach`: the longest stretch for which kinds are told
+    apart. `machine_count`: of the cluster.
     """
 
     machine: Ints
     kind: Ints
     first: Ints
+    reach: int
     machine_count: int
 
     @classmethod
-    def of(cls, free_gpus: Sequence[int] | Ints) -> Self:
-        """`free_gpus`: of each machine. Raises BadInput if one is negative."""
+    def of(cls, free_gpus: Sequence[int] | Ints, reach: int | None = None) -> Self:
+        """`free_gpus`: of each machine. `reach`: nobody bids for more GPUs than that (None: for
+        any number), so that a large cluster has few kinds. Raises BadInput.
+        """
         free = np.asarray(free_gpus, dtype=np.int64)
         if (free < 0).any():
             raise BadInput(f"free_gpus={free.tolist()}: a machine has 0 free GPUs or more")
+        if reach is not None and reach < 1:
+            raise BadInput(f"reach={reach}: the longest stretch has at least 1 GPU")
         order = np.argsort(-free, kind="stable")
-        kind, first = _kinds(free[order][free[order] > 0])
-        return cls(np.repeat(order, free[order]), kind, first, len(free))
+        size = int(free.sum())
+        longest = size if reach is None else min(reach, size)
+        kind, first = _kinds(free[order][free[order] > 0].tolist(), longest)
+        return cls(np.repeat(order, free[order]), kind, first, longest, len(free))
 
     @property
     def size(self) -> int:
@@ -70,12 +78,13 @@ class Line:
     def slowdowns(self, slowdown: Slowdown, most: int) -> Floats:
         """`(kinds, most + 1)`: of stretches by kind of start and length.
 
-        Infinite where the line ends before. To be computed once per model, not per experiment.
+        Infinite where the line ends before or that are longer than `reach`. To be computed once
+        per model, not per experiment.
         """
         known: dict[Parts, float] = {}
         table = np.full((self.kinds, most + 1), np.inf)
         for kind, start in enumerate(self.first.tolist()):
-            for gpus, parts in enumerate(self._growing(start, most), start=1):
+            for gpus, parts in enumerate(self._growing(start, min(most, self.reach)), start=1):
                 if parts not in known:
                     known[parts] = slowdown(parts)
                 table[kind, gpus] = known[parts]
@@ -92,25 +101,42 @@ class Line:
         return grown
 
 
-def _kinds(free: Ints) -> tuple[Ints, Ints]:
+def _kinds(free: list[int], reach: int) -> tuple[Ints, Ints]:
     """Kind by start, first start by kind; `free`: GPUs of machines along the line.
 
     A start near the end is of the kind of an earlier one if what lies ahead of it lies ahead of
     that, too.
     """
-    ahead = [
-        (left, *free[index + 1 :].tolist())
-        for index, size in enumerate(free.tolist())
-        for left in range(size, 0, -1)
-    ]
+    kinds: dict[Parts, int] = {}
     first: list[int] = []
     kind: list[int] = []
-    for start, parts in enumerate([*ahead, ()]):
-        like = (k for k, f in enumerate(first) if _begins_with(ahead[f], parts))
-        kind.append(next(like, len(first)))
-        if kind[-1] == len(first):
+    for start, parts in enumerate(_ahead(free, reach)):
+        if parts not in kinds and sum(parts) < reach:
+            parts = next((each for each in kinds if _begins_with(each, parts)), parts)
+        if parts not in kinds:
+            kinds[parts] = len(first)
             first.append(start)
+        kind.append(kinds[parts])
     return np.array(kind), np.array(first)
+
+
+def _ahead(free: list[int], reach: int) -> Iterator[Parts]:
+    """The parts of the longest stretch from each start."""
+    for index, size in enumerate(free):
+        for left in range(size, 0, -1):
+            yield _cut((left, *free[index + 1 : index + 1 + reach]), reach)
+    yield ()
+
+
+def _cut(parts: Parts, reach: int) -> Parts:
+    """The first `reach` GPUs."""
+    cut: list[int] = []
+    for part in parts:
+        if reach <= 0:
+            break
+        cut.append(min(part, reach))
+        reach -= part
+    return tuple(cut)
 
 
 def _begins_with(parts: Parts, others: Parts) -> bool:

@@ -68,6 +68,8 @@ def hold_auction(line: Line, bids: Sequence[Bid], orders: Sequence[Order] = ()) 
     """
     if any(bid.values.shape[0] != line.kinds for bid in bids):
         raise BadInput(f"bids are for another line: this one has {line.kinds} kinds of starts")
+    if line.reach < line.size and any(bid.most > line.reach for bid in bids):
+        raise BadInput(f"a bid for more than the line's reach of {line.reach} GPUs: raise reach")
     chosen = orders or (by_granularity(bids),)
     if any(sorted(order) != list(range(len(bids))) for order in chosen):
         raise BadInput(f"an order must name each of the {len(bids)} bidders once")
