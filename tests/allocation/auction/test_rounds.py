@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,11 +21,12 @@ from auction_oracles import (
     values_in,
     won,
 )
-from motet.allocation.auction.bids import Bid
+from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.leftovers import Taker, hand_out
 from motet.allocation.auction.line import Line
 from motet.allocation.auction.rounds import by_granularity, hold_auction, shuffled
 from motet.domain.errors import BadInput
+from motet.estimate.finish_time import JobWork
 
 frees = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 CLOSE = 1 + 1e-9
@@ -138,6 +140,40 @@ def test_no_scaling_of_a_bid_changes_anything(
     scaled = [Bid(bids[0].values * factor), *bids[1:]]
     utilities = [utility(hold_auction(line, each), 0, line, bids[0]) for each in (bids, scaled)]
     assert utilities[0] == pytest.approx(utilities[1])
+
+
+works = st.builds(JobWork.elastic, st.floats(100, 1e5), st.integers(1, 8)) | st.builds(
+    JobWork.gang, st.floats(100, 1e5), st.sampled_from([1, 2, 4, 8])
+)
+experiments = st.builds(
+    lambda jobs, elapsed_s, ideal_s: Experiment(tuple(jobs), elapsed_s, ideal_s),
+    st.lists(works, min_size=1, max_size=3),
+    st.floats(0, 1e5),
+    st.floats(100, 1e5),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    bidders=st.lists(experiments, min_size=2, max_size=6),
+    lie=st.tuples(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.01, 100)),
+)
+def test_no_lie_about_work_time_or_share_ever_helps(
+    bidders: list[Experiment], lie: tuple[float, float, float]
+) -> None:
+    line = Line.of([4, 4, 3, 1])
+    slowdowns = line.slowdowns(lambda parts: 1 + 0.4 * (len(parts) - 1), 24)
+    honest = bidders[0]
+    liar = Experiment(
+        tuple(replace(job, service_gpu_s=job.service_gpu_s * lie[0]) for job in honest.jobs),
+        honest.elapsed_s * lie[1],
+        honest.ideal_s * lie[2],
+    )
+    truth, lied, *others = [bid_of(each, line, slowdowns) for each in (honest, liar, *bidders[1:])]
+    utilities = [
+        utility(hold_auction(line, [bid, *others]), 0, line, truth) for bid in (truth, lied)
+    ]
+    assert utilities[1] <= utilities[0] * CLOSE
 
 
 def test_a_lie_helps_where_nothing_is_worth_something() -> None:
