@@ -213,9 +213,9 @@ def _measurements(policy: Policy) -> Measurements | None:
     """With fitters, for a policy that wants estimates."""
     if not getattr(policy, "wants_estimates", False):
         return None
-    from motet.estimate.speed_fit import NonNegativeFitter
+    from motet.engine.fitters import fitted_measurements
 
-    return Measurements(speed_fitter=NonNegativeFitter())
+    return fitted_measurements()
 
 
 def _consolidating(cluster: Cluster) -> Planner:
