@@ -13,6 +13,7 @@ from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Wait(IntEnum):
@@ -32,17 +33,28 @@ class Wait(IntEnum):
     """It would fit, but the policy keeps the GPUs for others (time-slicing)."""
     BEHIND_LOCALITY = 6
     """A job before it waits for GPUs closer together and may not be overtaken."""
+    LESS_PROGRESS = 7
+    """Its loss is predicted to fall less per GPU than those of the jobs that run."""
+    MORE_LEFT = 8
+    """It has more GPU time left, as predicted, than the jobs that run."""
+
+
+COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT)
+"""Reasons with a `measure` and a `bar`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reasons:
     """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
     free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
-    now)."""
+    now). `measure`: by what the policy compares jobs, if it says so; `bar`: that of the last job
+    that was chosen for it. Of waits without such a comparison neither counts."""
 
     code: Ints
     free_gpus: Ints
     position: Ints
+    measure: Floats | None = None
+    bar: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

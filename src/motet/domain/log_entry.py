@@ -32,7 +32,8 @@ class LogEntry(NamedTuple):
     finished, its time in checkpoints and restores.
 
     Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
-    (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself.
+    (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself; `measure`,
+    `bar`: by what the policy compared it and did not choose it, NaN where it did not.
     """
 
     time_us: int
@@ -46,3 +47,5 @@ class LogEntry(NamedTuple):
     queue: int = UNKNOWN
     until_us: int = NEVER_US
     overhead_us: int = 0
+    measure: float = float("nan")
+    bar: float = float("nan")

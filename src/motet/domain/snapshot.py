@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.cluster import Cluster
+from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates
 
 Ints = NDArray[np.int64]
@@ -136,3 +137,13 @@ class Snapshot:
     history: History
     queues: Queues
     estimates: Estimates | None = None
+
+    @property
+    def wanted_estimates(self) -> Estimates:
+        """For a policy that says `wants_estimates`. Raises MotetError where a driver has none."""
+        if self.estimates is None:
+            raise MotetError(
+                "the snapshot has no estimates; a policy that needs them says "
+                "wants_estimates: ClassVar[bool] = True"
+            )
+        return self.estimates

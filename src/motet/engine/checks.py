@@ -33,6 +33,7 @@ def problem_of(decision: object, snapshot: Snapshot, *, has_elastic: bool = True
         return _wrong_type(decision)
     return (
         _wrong_columns(decision, snapshot.jobs.gpus.shape)
+        or _wrong_measure(decision, snapshot.jobs.gpus.shape)
         or _wrong_time(decision, snapshot)
         or _wrong_rows(decision, snapshot, has_elastic=has_elastic)
         or _wrong_groups(decision)
@@ -71,6 +72,13 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> Problem | None
         if column.shape != shape:
             return Problem(f"{name} has {column.size} rows for {shape[0]} jobs; give one for each")
     return None
+
+
+def _wrong_measure(decision: Decision, shape: tuple[int, ...]) -> Problem | None:
+    measure: object = decision.reasons.measure
+    if measure is None or (isinstance(measure, np.ndarray) and measure.shape == shape):
+        return None
+    return Problem(f"reasons.measure must be an array with a number for each of {shape[0]} jobs")
 
 
 def _wrong_time(decision: Decision, snapshot: Snapshot) -> Problem | None:

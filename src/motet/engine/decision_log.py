@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import COMPARISONS, Decision, Wait
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US
@@ -18,6 +18,7 @@ Ints = NDArray[np.int64]
 _NAMES = tuple(code.name.lower() for code in Wait)
 _COLUMNS = ("code", "position", "queue", "row", "has_started")
 _NOT_SEEN = -1
+_NAN = float("nan")
 _NEARER = 4
 _JOBS_PER_LOOK = 16
 
@@ -160,6 +161,7 @@ class DecisionLog:
         position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
         is_timed = code in (Wait.LOCALITY, Wait.ORDER)
+        measure = reasons.measure if code in COMPARISONS else None
         self._tell(
             LogEntry(
                 now_us,
@@ -171,6 +173,8 @@ class DecisionLog:
                 others=turn.blockers(row),
                 queue=self._queue(number),
                 until_us=decision.recheck_at_us if is_timed else NEVER_US,
+                measure=_NAN if measure is None else float(measure[row]),
+                bar=_NAN if measure is None else reasons.bar,
             )
         )
 

@@ -23,7 +23,8 @@ class Happening:
     until now. `others`: of a wait its blockers, of a preemption those that got the GPUs, else the
     job that shares them; the first of `others_total`. `queue`: the policy's own, from 1.
     `until_us`: when the policy looks again by itself. `overhead_us`: time in checkpoints and
-    restores of a job that finished.
+    restores of a job that finished. `measure`, `bar`: of a wait, by what it was compared with
+    others, and that of the last who was chosen.
     """
 
     time_us: int
@@ -38,3 +39,5 @@ class Happening:
     queue: int | None = None
     until_us: int | None = None
     overhead_us: int = 0
+    measure: float | None = None
+    bar: float | None = None

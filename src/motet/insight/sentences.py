@@ -16,6 +16,8 @@ REASONS = {
     "locality": "GPUs too far apart",
     "quota": "quota used up",
     "order": "kept back by the policy",
+    "less_progress": "its loss would fall less",
+    "more_left": "it has more left to do",
     "unknown": "unknown",
 }
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -115,6 +117,27 @@ def _order(each: Happening, rules: Rules) -> str:
     return f"the policy kept it back: {_free(each)}, it needs {_gpus(each.gpus)}{again}"
 
 
+def _less_progress(each: Happening, rules: Rules) -> str:
+    del rules
+    compared = "" if each.measure is None else f": {each.measure:.3g}, theirs by {each.bar:.3g}"
+    return (
+        "its loss is predicted to fall less per GPU than those of the jobs that run, in units of "
+        f"the largest change of a step{compared}; needs {_gpus(each.gpus)}, {_free(each)}"
+        f"{_place(each)}"
+    )
+
+
+def _more_left(each: Happening, rules: Rules) -> str:
+    del rules
+    compared = ""
+    if each.measure is not None and each.bar is not None:
+        compared = f": {_gpu_time(each.measure)}, they up to {_gpu_time(each.bar)}"
+    return (
+        f"predicted to have more GPU time left than the jobs that run{compared}; "
+        f"needs {_gpus(each.gpus)}, {_free(each)}{_place(each)}"
+    )
+
+
 # -- other events ----------------------------------------------------------------------------------
 
 
@@ -160,6 +183,8 @@ _WAITS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "locality": _locality,
     "quota": _quota,
     "order": _order,
+    "less_progress": _less_progress,
+    "more_left": _more_left,
 }
 _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "start": _begun("started on"),
@@ -178,6 +203,10 @@ _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
 
 def _gpus(count: int) -> str:
     return f"{count:,} GPU{'' if count == 1 else 's'}"
+
+
+def _gpu_time(gpu_s: float) -> str:
+    return f"{duration_words(round(gpu_s * SECOND_US))} on one GPU"
 
 
 def _free(each: Happening) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -78,7 +79,9 @@ class DecisionWriter:
 
 def _turn(entry: LogEntry) -> dict[str, Any]:
     place = {} if entry.position == UNKNOWN else {"place": entry.position + 1}
-    return {"free_gpus": entry.free_gpus, **place}
+    is_compared = isfinite(entry.measure) and isfinite(entry.bar)
+    measure = {"measure": entry.measure, "bar": entry.bar} if is_compared else {}
+    return {"free_gpus": entry.free_gpus, **place, **measure}
 
 
 def _times(entry: LogEntry) -> dict[str, int]:
@@ -148,6 +151,10 @@ def _checked(path: Path, number: int, read: Callable[[], T]) -> T:
         ) from error
 
 
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
 def _happening(document: Mapping[str, Any]) -> Happening:
     role = OTHERS_OF.get(document["event"], "")
     until = document.get("until")
@@ -164,4 +171,6 @@ def _happening(document: Mapping[str, Any]) -> Happening:
         queue=document.get("priority_queue"),
         until_us=None if until is None else microseconds(until),
         overhead_us=microseconds(document.get("overhead", 0)),
+        measure=_number(document.get("measure")),
+        bar=_number(document.get("bar")),
     )

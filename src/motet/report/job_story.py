@@ -166,6 +166,8 @@ def _details(because: Happening) -> dict[str, Any]:
         "reason": because.reason or None,
         "free_gpus": because.free_gpus,
         "place": because.place,
+        "measure": because.measure,
+        "bar": because.bar,
         "machines": dict(because.machines) or None,
         "priority_queue": because.queue,
     }
