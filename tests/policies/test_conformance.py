@@ -44,6 +44,7 @@ class Watched:
         self._policy = policy
         self.memory_columns = policy.memory_columns
         self.knows_durations = getattr(policy, "knows_durations", False)
+        self.wants_estimates = getattr(policy, "wants_estimates", False)
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)

@@ -34,23 +34,16 @@ def deal(order: Ints, jobs: JobTable, free_gpus: int) -> Dealt:
     asks for. Of jobs that hold equally many, the one that held more before goes first, so that
     remainders stay where they are; then the one of the lower number.
     """
-    demand = _Demand(
-        jobs.min_workers,
-        jobs.min_servers,
-        jobs.max_workers,
-        jobs.max_servers,
-        jobs.workers,
-        jobs.servers,
-        jobs.worker_gpus,
-        jobs.server_gpus,
-    )
-    first = _first_round(order, demand, free_gpus)
+    demand = demand_of(jobs)
+    first = first_round(order, demand, free_gpus)
     gpus, workers, servers, code, free, position, left = first
     left = _fill_up(gpus, workers, servers, demand, jobs.held_gpus, jobs.number, left)
     return Dealt(gpus, workers, servers, Reasons(code, free, position), left)
 
 
-class _Demand(NamedTuple):
+class Demand(NamedTuple):
+    """What jobs can run with, by row; see `JobTable`."""
+
     min_workers: Ints
     min_servers: Ints
     max_workers: Ints
@@ -61,10 +54,19 @@ class _Demand(NamedTuple):
     server_gpus: Ints
 
 
+def demand_of(jobs: JobTable) -> Demand:
+    """Of these jobs."""
+    return Demand(*(getattr(jobs, name) for name in Demand._fields))
+
+
 @njit(cache=True)
-def _first_round(
-    order: Ints, demand: _Demand, free_gpus: int
+def first_round(
+    order: Ints, demand: Demand, free_gpus: int
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]:
+    """To each job of `order` the least that it runs with, unless it does not fit.
+
+    Returns columns as in `Dealt` and `Reasons` and how many GPUs are left.
+    """
     size = len(demand.workers)
     gpus, workers = np.zeros(size, np.int64), np.zeros(size, np.int64)
     servers, code = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -88,7 +90,7 @@ def _fill_up(
     gpus: Ints,
     workers: Ints,
     servers: Ints,
-    demand: _Demand,
+    demand: Demand,
     held_gpus: Ints,
     number: Ints,
     free_gpus: int,
@@ -116,7 +118,7 @@ def _fill_up(
 
 
 @njit(cache=True)
-def _adds_server(workers: int, servers: int, demand: _Demand, row: int) -> bool:
+def _adds_server(workers: int, servers: int, demand: Demand, row: int) -> bool:
     """Whether the next unit is a server: to keep the ratio, or as no more workers are wanted."""
     if servers >= demand.max_servers[row]:
         return False

@@ -1,0 +1,76 @@
+"""By how much losses will fall, so that jobs compare: what SLAQ hands GPUs out by.
+
+Zhang et al., SoCC 2017, sections 4.1 and 4.2: a fall of a loss is divided by the largest one that
+the job has shown from one step to the next.
+
+Where the curves that were fitted say nothing, because they are flat, or as there are none yet:
+
+- with a target (the user's hint, section 4.4) the distance to it shrinks by the same part with
+  every step, as it did so far on average; also where the curves would never come to the target;
+- without, the job is taken to converge as 1/(1 + k), SLAQ's slower class, so that a new job is
+  tried and one that stays where it is counts for ever less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.estimates import Estimates
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def normalised_falls(estimates: Estimates, ahead: Floats) -> Floats:
+    """How far losses fall in these numbers of steps from now, `(jobs, n)`; they ascend by row.
+
+    In units of each job's largest change of a step so far; never below 0, never less for more
+    steps, and no more after the last of the planned steps.
+    """
+    done = np.nan_to_num(estimates.steps_done)[:, None]
+    planned = np.nan_to_num(estimates.planned_steps, nan=np.inf)[:, None]
+    steps = np.minimum(ahead, np.maximum(planned - done, 0.0))
+    falls = _forecast(estimates, steps)
+    is_flat = ~(falls[:, -1] > 0)
+    by_target = _has_target(estimates) & (is_flat | np.isinf(estimates.steps_left))
+    falls[is_flat] = _like_sublinear(done[is_flat], steps[is_flat])
+    falls[by_target] = _towards_target(estimates, by_target, steps[by_target])
+    return falls
+
+
+def _forecast(estimates: Estimates, steps: Floats) -> Floats:
+    """As the curves say; NaN where there are none, or nothing changed yet."""
+    falls = np.full(steps.shape, np.nan)
+    if estimates.forecasts is None:
+        return falls
+    known = ~np.isnan(estimates.loss)
+    at = estimates.steps_done[known, None] + np.column_stack([np.zeros(known.sum()), steps[known]])
+    losses = estimates.forecasts.predict(at)
+    lowest = np.minimum.accumulate(losses, axis=1)
+    largest = estimates.largest_change[known]
+    unit = np.where(largest > 0, largest, np.nan)[:, None]
+    falls[known] = (losses[:, :1] - lowest[:, 1:]) / unit
+    return falls
+
+
+def _has_target(estimates: Estimates) -> Bools:
+    """Whose loss has fallen, and not yet to the target."""
+    fell = (estimates.loss < estimates.first_loss) & (estimates.largest_change > 0)
+    found: Bools = fell & (estimates.target_loss < estimates.loss) & (estimates.steps_done > 0)
+    return found
+
+
+def _towards_target(estimates: Estimates, rows: Bools, steps: Floats) -> Floats:
+    target, loss = estimates.target_loss[rows], estimates.loss[rows]
+    shrinks = np.log((estimates.first_loss[rows] - target) / (loss - target))
+    per_step = shrinks / estimates.steps_done[rows]
+    left = (loss - target) / estimates.largest_change[rows]
+    falls: Floats = left[:, None] * -np.expm1(-per_step[:, None] * steps)
+    return falls
+
+
+def _like_sublinear(done: Floats, steps: Floats) -> Floats:
+    """Falls of 1/(1 + k) in units of its first one, 1/2."""
+    falls: Floats = 2 * (1 / (1 + done) - 1 / (1 + done + steps))
+    return falls

@@ -1,0 +1,108 @@
+"""SLAQ: GPUs go where losses fall most (Zhang et al., SoCC 2017, section 4).
+
+Every job gets the least that it runs with, then unit by unit goes to the job whose loss is
+predicted to fall most by it until the next epoch, in units of the largest change that the job has
+shown. With too few GPUs for all, those whose losses fall most per GPU get theirs.
+
+Departures: it decides at submissions and completions, too; a unit may be a parameter server; the
+paper leaves open who waits when there are more jobs than cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.deal import Dealt, Demand, demand_of
+from motet.allocation.hold import next_multiple
+from motet.allocation.marginal_gain import allot
+from motet.allocation.order import order_by
+from motet.allocation.worth import Speeds, Worth, fastest, worth_with
+from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.units import NEVER_US, microseconds
+from motet.estimate.loss_fall import normalised_falls
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_POINTS = 24
+"""Of a predicted curve; denser at its beginning, straight in between."""
+
+
+@dataclass(frozen=True)
+class Slaq:
+    """`epoch_s`: predict so far ahead, and decide at its multiples. `starve_s`: who has waited so
+    long goes before all others, longest first.
+    """
+
+    epoch_s: float = 10.0
+    starve_s: float = 600.0
+
+    memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN}
+    wants_estimates: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("epoch_s", "starve_s"):
+            if not 1e-6 <= getattr(self, name) < float("inf"):
+                raise BadInput(f"{name}={getattr(self, name)}: give seconds, at least 0.000001")
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """From an empty cluster, each time anew."""
+        jobs, demand = snapshot.jobs, demand_of(snapshot.jobs)
+        ran_until_us = np.where(
+            jobs.held_gpus > 0, snapshot.now_us, snapshot.memory["ran_until_us"]
+        )
+        waited_us = snapshot.now_us - np.maximum(ran_until_us, jobs.submit_us)
+        starves = waited_us >= microseconds(self.starve_s)
+        worth = self._worth(snapshot, demand)
+        per_gpu = _of_the_least(worth, demand)
+        urgency = np.where(starves, waited_us, 0)
+        order = order_by(~starves, -urgency, -per_gpu, jobs.number)
+        dealt = allot(order, demand, jobs.number, worth, snapshot.gpu_count)
+        changes = bool(jobs.is_elastic.any() or (dealt.gpus == 0).any())
+        return Decision(
+            dealt.gpus,
+            _reasons(dealt, per_gpu, starves),
+            workers=dealt.workers,
+            servers=dealt.servers,
+            recheck_at_us=next_multiple(snapshot.now_us, self._epoch_us) if changes else NEVER_US,
+            memory={"ran_until_us": ran_until_us},
+        )
+
+    @cached_property
+    def _epoch_us(self) -> int:
+        return microseconds(self.epoch_s)
+
+    def _worth(self, snapshot: Snapshot, demand: Demand) -> Worth:
+        """Normalised falls of the losses in an epoch, by the steps that are done in it."""
+        estimates = snapshot.wanted_estimates
+        speeds = Speeds.of(estimates)
+        most = self.epoch_s * fastest(speeds, demand, snapshot.gpu_count)
+        steps = most[:, None] * np.linspace(0.0, 1.0, _POINTS) ** 2
+        falls = normalised_falls(estimates, steps)
+        return Worth.of_points(speeds, self.epoch_s, steps, falls)
+
+
+def _of_the_least(worth: Worth, demand: Demand) -> Floats:
+    """What jobs are worth per GPU with the least that they run with."""
+    gpus = demand.min_workers * demand.worker_gpus + demand.min_servers * demand.server_gpus
+    found: Floats = worth_with(worth, demand.min_workers, demand.min_servers) / gpus
+    return found
+
+
+def _reasons(dealt: Dealt, per_gpu: Floats, starves: NDArray[np.bool_]) -> Reasons:
+    """Who waits is worth less than those that run, or is too wide for what is left."""
+    runs = dealt.gpus > 0
+    chosen = per_gpu[runs & ~starves]
+    least = float(chosen.min()) if len(chosen) else float("-inf")
+    is_worth_less = ~runs & ~starves & (per_gpu <= least)
+    code = np.where(is_worth_less, int(Wait.LESS_PROGRESS), dealt.reasons.code)
+    return replace(dealt.reasons, code=code, measure=per_gpu, bar=least)
+
+
+POLICIES = {"slaq": Slaq}
