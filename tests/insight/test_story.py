@@ -148,6 +148,17 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             "again within 1 min",
         ),
         (
+            Happening(0, "wait", 16, "less_progress", 0, 3, measure=0.25, bar=1.5),
+            "waited 12 min 40 s: its loss is predicted to fall less per GPU than those of the jobs "
+            "that run: 0.25, theirs at least 1.5 (in units of the largest change of a step); asks "
+            "for 16 GPUs, none was free (place 3 in line)",
+        ),
+        (
+            Happening(0, "wait", 8, "more_left", 1, 2, measure=7200.0, bar=600.0),
+            "waited 12 min 40 s: predicted to have more left to do than the jobs that run: 2 h on "
+            "one GPU, they at most 10 min; asks for 8 GPUs, 1 was free (place 2 in line)",
+        ),
+        (
             Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),
             "ran 12 min 40 s: resumed on m0 (4 GPUs) and m3 (2 GPUs)",
         ),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.decision import Wait
+from motet.domain.decision import COMPARISONS, Wait
 from motet.domain.units import SECOND_US
 from motet.report.json_text import to_json
 from motet.sim.summary import (
@@ -108,7 +108,7 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
 
     assert causes["fair_share"] == 10**Wait.QUOTA
     assert causes["fragmentation"] == 10**Wait.LOCALITY + 10**Wait.BEHIND_LOCALITY
-    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER)
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, *COMPARISONS)
     assert causes["policy_order"] == sum(10**code for code in others)
 
 

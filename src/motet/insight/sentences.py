@@ -119,11 +119,15 @@ def _order(each: Happening, rules: Rules) -> str:
 
 def _less_progress(each: Happening, rules: Rules) -> str:
     del rules
-    compared = "" if each.measure is None else f": {each.measure:.3g}, theirs by {each.bar:.3g}"
+    compared = ""
+    if each.measure is not None and each.bar is not None:
+        compared = (
+            f": {each.measure:.3g}, theirs at least {each.bar:.3g} (in units of the largest change "
+            "of a step)"
+        )
     return (
-        "its loss is predicted to fall less per GPU than those of the jobs that run, in units of "
-        f"the largest change of a step{compared}; needs {_gpus(each.gpus)}, {_free(each)}"
-        f"{_place(each)}"
+        "its loss is predicted to fall less per GPU than those of the jobs that run"
+        f"{compared}; {_asks(each)}"
     )
 
 
@@ -131,11 +135,9 @@ def _more_left(each: Happening, rules: Rules) -> str:
     del rules
     compared = ""
     if each.measure is not None and each.bar is not None:
-        compared = f": {_gpu_time(each.measure)}, they up to {_gpu_time(each.bar)}"
-    return (
-        f"predicted to have more GPU time left than the jobs that run{compared}; "
-        f"needs {_gpus(each.gpus)}, {_free(each)}{_place(each)}"
-    )
+        own, theirs = (_on_one_gpu(gpu_s) for gpu_s in (each.measure, each.bar))
+        compared = f": {own} on one GPU, they at most {theirs}"
+    return f"predicted to have more left to do than the jobs that run{compared}; {_asks(each)}"
 
 
 # -- other events ----------------------------------------------------------------------------------
@@ -205,8 +207,13 @@ def _gpus(count: int) -> str:
     return f"{count:,} GPU{'' if count == 1 else 's'}"
 
 
-def _gpu_time(gpu_s: float) -> str:
-    return f"{duration_words(round(gpu_s * SECOND_US))} on one GPU"
+def _on_one_gpu(gpu_s: float) -> str:
+    return duration_words(round(gpu_s * SECOND_US))
+
+
+def _asks(each: Happening) -> str:
+    """Elastic jobs may run with less."""
+    return f"asks for {_gpus(each.gpus)}, {_free(each)}{_place(each)}"
 
 
 def _free(each: Happening) -> str:

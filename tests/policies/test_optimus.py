@@ -1,0 +1,112 @@
+"""Optimus: workers and servers go where they save most time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Wait
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import Placement, Snapshot
+from motet.policies.optimus import Optimus
+from motet.sim.experiment import Experiment
+from motet.sim.generate.arrivals import Poisson
+from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, optimus_jobs
+from policy_snapshots import snapshot
+
+EIGHT = Cluster.of([8])
+
+
+def test_who_has_more_to_do_gets_more() -> None:
+    seen = snapshot(EIGHT, 2, max_workers=8, known={"steps_left": [900, 100]})
+    assert Optimus().decide(seen).gpus.tolist() == [6, 2]
+
+
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
+def test_an_end_that_nobody_knows_is_taken_to_be_the_usual_one(unknown: float) -> None:
+    left = [100.0, unknown, 100.0]
+    seen = snapshot(Cluster.of([9]), 3, max_workers=9, known={"steps_left": left})
+    assert Optimus().decide(seen).gpus.tolist() == [3, 3, 3]
+
+
+def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None:
+    seen = snapshot(Cluster.of([2]), 3, known={"steps_left": [30, 10, 20]})
+    decision = Optimus().decide(seen)
+    assert decision.gpus.tolist() == [0, 1, 1]
+    assert decision.reasons.code[0] == Wait.MORE_LEFT
+    assert decision.reasons.measure is not None
+    assert (decision.reasons.measure[0], decision.reasons.bar) == (30.0, 20.0)
+
+
+def running(workers: list[int], left: list[float]) -> Snapshot:
+    """Side by side on one machine of eight."""
+    return snapshot(
+        EIGHT,
+        len(workers),
+        max_workers=8,
+        known={"steps_left": left},
+        held_gpus=workers,
+        held_workers=workers,
+        places={job: Placement((0,), (held,)) for job, held in enumerate(workers)},
+    )
+
+
+def test_a_job_is_not_resized_for_less_than_that_costs() -> None:
+    """With 5 and 3 instead of 4 each they would end at 20 and 33 s, not at 25 and 25."""
+    seen = running([5, 3], [100.0, 100.0])
+    assert Optimus(rescale_s=0).decide(seen).gpus.tolist() == [4, 4]
+    kept = Optimus(rescale_s=9).decide(seen)
+    assert kept.gpus.tolist() == [5, 3]
+    assert not kept.places
+    assert Optimus(rescale_s=4).decide(seen).gpus.tolist() == [4, 4]
+
+
+def test_a_job_is_resized_if_another_one_would_have_to_wait() -> None:
+    seen = snapshot(
+        Cluster.of([2]),
+        2,
+        max_workers=2,
+        known={"steps_left": [10, 10]},
+        held_gpus=[2, 0],
+        held_workers=[2, 0],
+        places={0: Placement((0,), (2,))},
+    )
+    assert Optimus(rescale_s=1000).decide(seen).gpus.tolist() == [1, 1]
+
+
+def test_workers_and_servers_are_spread_evenly_over_the_fewest_machines() -> None:
+    seen = snapshot(
+        Cluster.of([3, 3, 3]),
+        1,
+        min_workers=2,
+        max_workers=2,
+        min_servers=4,
+        max_servers=4,
+        server_gpus=1,
+        known={"steps_left": 10},
+    )
+    assert Optimus().decide(seen).places == {0: Placement((0, 1), (3, 3))}
+    assert not Optimus(spread_evenly=False).decide(seen).places
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("interval_s", 0.0), ("rescale_s", -1.0), ("rescale_s", float("inf"))]
+)
+def test_impossible_times_are_refused(name: str, value: float) -> None:
+    with pytest.raises(BadInput, match=name):
+        Optimus(**{name: value})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_jobs_are_done_sooner_than_with_fair_shares(seed: int) -> None:
+    recipe = ElasticRecipe(20, Poisson(240.0), optimus_jobs)
+    workload = generate_elastic(recipe, np.random.default_rng(seed))
+    fair, optimus = (
+        (
+            Experiment(name).run(workload, Cluster.uniform(5, 8)).columns["end_us"]
+            - workload.submit_us
+        ).mean()
+        for name in ("fair", "optimus")
+    )
+    assert optimus < 0.9 * fair

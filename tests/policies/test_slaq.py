@@ -1,0 +1,130 @@
+"""SLAQ: GPUs go where losses fall most, and nobody waits for ever."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from elastic_workloads import elastic_workload, linear, rows_on
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Wait
+from motet.domain.errors import BadInput, MotetError
+from motet.domain.units import SECOND_US
+from motet.engine.decision_log import DecisionLog
+from motet.engine.fitters import fitted_measurements
+from motet.placement.planners import ConsolidatingPlanner
+from motet.policies.slaq import Slaq
+from motet.sim.experiment import Experiment
+from motet.sim.generate.arrivals import Poisson
+from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, slaq_jobs
+from motet.sim.outcome import Outcome
+from motet.sim.quality import QualitySummary
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
+from policy_snapshots import snapshot
+
+STARVE_S, EPOCH_S = 20, 2
+CLUSTER = Cluster.of([4, 2])
+
+
+def run(rows: Any, policy: Slaq, journal: DecisionLog | None = None) -> Outcome:
+    return Simulation(
+        elastic_workload(rows),
+        CLUSTER,
+        policy,
+        ConsolidatingPlanner(),
+        SameEverywhere(),
+        journal=journal,
+        measurements=fitted_measurements(),
+    ).run()
+
+
+def test_a_job_at_its_beginning_gets_more_than_one_that_hardly_learns_any_more() -> None:
+    seen = snapshot(Cluster.of([8]), 2, max_workers=8, known={"steps_done": [0, 500]})
+    assert Slaq().decide(seen).gpus.tolist() == [7, 1]
+
+
+def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
+    seen = snapshot(Cluster.of([2]), 4, known={"steps_done": [300, 5, 100, 0]})
+    decision = Slaq().decide(seen)
+    assert decision.gpus.tolist() == [0, 1, 0, 1]
+    code = decision.reasons.code
+    assert code.tolist() == [Wait.LESS_PROGRESS, Wait.RUNS, Wait.LESS_PROGRESS, Wait.RUNS]
+    measure = decision.reasons.measure
+    assert measure is not None
+    assert (measure[[0, 2]] < decision.reasons.bar).all()
+    assert decision.reasons.bar == measure[1]
+
+
+def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> None:
+    seen = snapshot(
+        Cluster.of([2]),
+        4,
+        now_s=100,
+        known={"steps_done": [300, 0, 100, 0]},
+        memory={"ran_until_us": np.array([70, 99, 60, 95]) * SECOND_US},
+    )
+    decision = Slaq(starve_s=20).decide(seen)
+    assert decision.gpus.tolist() == [1, 0, 1, 0]
+    assert decision.reasons.position.tolist()[:3:2] == [1, 0]
+
+
+def test_a_snapshot_without_estimates_is_an_error_that_says_what_to_do() -> None:
+    seen = snapshot(CLUSTER, 1)
+    bare = type(seen)(
+        *(getattr(seen, name) for name in seen.__match_args__[:-1])  # all but the estimates
+    )
+    with pytest.raises(MotetError, match="wants_estimates"):
+        Slaq().decide(bare)
+
+
+@pytest.mark.parametrize("name", ["epoch_s", "starve_s"])
+def test_times_are_positive(name: str) -> None:
+    with pytest.raises(BadInput, match=f"{name}=0"):
+        Slaq(**{name: 0})
+
+
+def longest_waits_s(outcome: Outcome, job: int) -> float:
+    """The longest time without GPUs, in seconds."""
+    held = outcome.holds
+    starts = np.unique(held.start_us[held.job == job]).tolist()
+    ends = np.unique(held.end_us[held.job == job]).tolist()
+    moments = [int(outcome.workload.submit_us[job]), *starts, *ends]
+    busy = list(zip(sorted(starts), sorted(ends), strict=True))
+    gaps = [later[0] - one[1] for one, later in pairwise(busy)]
+    return max([busy[0][0] - moments[0], *gaps]) / SECOND_US
+
+
+@settings(deadline=None, max_examples=30)
+@given(rows=rows_on(CLUSTER.gpu_count))
+def test_nobody_waits_longer_than_the_bound_and_its_turn_among_the_starving(rows: Any) -> None:
+    """At worst all others starve longer, and each in turn takes the cluster for an epoch."""
+    outcome = run(rows, Slaq(epoch_s=EPOCH_S, starve_s=STARVE_S))
+    bound_s = STARVE_S + EPOCH_S * (len(rows) + 1)
+    for job in range(len(rows)):
+        assert longest_waits_s(outcome, job) <= bound_s
+
+
+def test_the_log_says_by_how_much_a_job_was_outdone() -> None:
+    log = DecisionLog()
+    rows = [linear(0, 400, 6), linear(30, 100, 6), *[linear(31, 50, 1)] * 6]
+    run(rows, Slaq(epoch_s=5), log)
+    outdone = [entry for entry in log if entry.event == "less_progress"]
+    assert outdone
+    assert all(entry.measure <= entry.bar for entry in outdone)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_are_lower_than_with_fair_shares(seed: int) -> None:
+    recipe = ElasticRecipe(20, Poisson(15.0), slaq_jobs)
+    workload = generate_elastic(recipe, np.random.default_rng(seed))
+    fair, slaq = (
+        QualitySummary.of(Experiment(name).run(workload, Cluster.uniform(6, 32)))
+        for name in ("fair", "slaq")
+    )
+    assert slaq.average_normalised_loss < 0.9 * fair.average_normalised_loss
+    assert slaq.time_to_95_s < 0.9 * fair.time_to_95_s
