@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from elastic_workloads import elastic_workload, linear, rows_on
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput, MotetError
+from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
 from motet.engine.fitters import fitted_measurements
@@ -75,17 +77,43 @@ def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> N
 
 def test_a_snapshot_without_estimates_is_an_error_that_says_what_to_do() -> None:
     seen = snapshot(CLUSTER, 1)
-    bare = type(seen)(
-        *(getattr(seen, name) for name in seen.__match_args__[:-1])  # all but the estimates
-    )
     with pytest.raises(MotetError, match="wants_estimates"):
-        Slaq().decide(bare)
+        Slaq().decide(replace(seen, estimates=None))
 
 
-@pytest.mark.parametrize("name", ["epoch_s", "starve_s"])
-def test_times_are_positive(name: str) -> None:
-    with pytest.raises(BadInput, match=f"{name}=0"):
-        Slaq(**{name: 0})
+@pytest.mark.parametrize(
+    ("name", "value"), [("epoch_s", 0.0), ("starve_s", 0.0), ("rescale_s", -1.0)]
+)
+def test_impossible_times_are_refused(name: str, value: float) -> None:
+    with pytest.raises(BadInput, match=f"{name}={value}"):
+        Slaq(**{name: value})
+
+
+def test_a_job_that_would_have_to_be_resumed_needs_more_to_gain() -> None:
+    seen = snapshot(
+        Cluster.of([1]),
+        2,
+        known={"steps_done": [10, 11]},
+        held_gpus=[0, 1],
+        held_workers=[0, 1],
+        places={1: Placement((0,), (1,))},
+    )
+    assert Slaq().decide(seen).gpus.tolist() == [1, 0]
+    assert Slaq(rescale_s=5).decide(seen).gpus.tolist() == [0, 1]
+
+
+def test_a_job_is_not_resized_for_less_than_that_costs() -> None:
+    seen = snapshot(
+        Cluster.of([8]),
+        2,
+        max_workers=8,
+        known={"steps_done": [100, 100]},
+        held_gpus=[5, 3],
+        held_workers=[5, 3],
+        places={0: Placement((0,), (5,)), 1: Placement((0,), (3,))},
+    )
+    assert Slaq().decide(seen).gpus.tolist() == [4, 4]
+    assert Slaq(rescale_s=5).decide(seen).gpus.tolist() == [5, 3]
 
 
 def longest_waits_s(outcome: Outcome, job: int) -> float:

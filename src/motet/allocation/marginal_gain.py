@@ -44,7 +44,7 @@ def _hand_out(
     free_gpus: int,
 ) -> int:
     """Whose next units do not fit gets none any more: what is free only becomes less."""
-    line = [(0.0, 0, 0, 0, False) for _ in range(0)]
+    line = [(0.0, 0, 0, 0, False) for _ in range(0)]  # So the compiler knows its type.
     for row in range(len(gpus)):
         if gpus[row] == 0:
             continue

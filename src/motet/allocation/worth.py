@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
@@ -26,7 +26,7 @@ class Speeds(NamedTuple):
     parameters: Floats
 
     @classmethod
-    def of(cls, estimates: Estimates) -> Speeds:
+    def of(cls, estimates: Estimates) -> Self:
         """As fitted; who was never measured is taken to be as fast as it has workers."""
         is_unknown = estimates.speed_mode == int(SpeedMode.UNKNOWN)
         mode = np.where(is_unknown, int(SpeedMode.ASYNC), estimates.speed_mode)
@@ -47,12 +47,12 @@ class Worth(NamedTuple):
     steps_left: Floats
 
     @classmethod
-    def of_points(cls, speeds: Speeds, seconds: float, steps: Floats, values: Floats) -> Worth:
+    def of_points(cls, speeds: Speeds, seconds: float, steps: Floats, values: Floats) -> Self:
         """What is reached within some time."""
         return cls(speeds, seconds, steps, values, np.zeros(len(steps)))
 
     @classmethod
-    def of_time(cls, speeds: Speeds, steps_left: Floats) -> Worth:
+    def of_time(cls, speeds: Speeds, steps_left: Floats) -> Self:
         """To be done soon."""
         none = np.zeros((len(steps_left), 0))
         return cls(speeds, 0.0, none, none, steps_left)
@@ -96,8 +96,7 @@ def worth_with(worth: Worth, workers: Ints, servers: Ints) -> Floats:
 def fastest(speeds: Speeds, demand: Demand, gpus: int) -> Floats:
     """About the most steps per second that each job makes on at most so many GPUs, `(jobs,)`.
 
-    Of some numbers of workers and servers, evenly spread by their logarithms: exact up to
-    the speed function's flat top.
+    The best of some numbers of workers and servers, evenly spread by their logarithms.
     """
     found = np.zeros(len(demand.workers))
     for row in range(len(found)):

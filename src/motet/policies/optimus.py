@@ -18,21 +18,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.allocation.deal import Dealt, Demand, demand_of
+from motet.allocation.damping import damped
+from motet.allocation.deal import Dealt, demand_of
 from motet.allocation.hold import next_multiple
 from motet.allocation.marginal_gain import allot
 from motet.allocation.order import order_by
-from motet.allocation.worth import Speeds, Worth, speeds_with, worth_with
+from motet.allocation.worth import Speeds, Worth, speeds_with
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
-from motet.domain.snapshot import JobTable, Placement, Snapshot
+from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
 from motet.placement.even import Gangs, place_evenly
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Optimus:
         order = order_by(gpu_s, jobs.number)
         dealt = allot(order, demand, jobs.number, worth, snapshot.gpu_count)
         if self.rescale_s > 0:
-            dealt = self._damped(dealt, order, snapshot, worth)
+            dealt = damped(dealt, order, jobs, worth, snapshot.gpu_count, self.rescale_s)
         places = _places(snapshot, dealt) if self.spread_evenly else {}
         next_us = next_multiple(snapshot.now_us, microseconds(self.interval_s))
         return Decision(
@@ -78,31 +78,6 @@ class Optimus:
             servers=dealt.servers,
             recheck_at_us=next_us if jobs.is_elastic.any() else NEVER_US,
         )
-
-    def _damped(self, dealt: Dealt, order: Ints, snapshot: Snapshot, worth: Worth) -> Dealt:
-        """Once more, those fixed to what they hold for whom a change does not pay; unless that
-        would keep a job from running."""
-        jobs = snapshot.jobs
-        runs = (jobs.held_gpus > 0) & (dealt.gpus > 0)
-        with np.errstate(invalid="ignore"):
-            change_s = worth_with(worth, dealt.workers, dealt.servers) - worth_with(
-                worth, jobs.held_workers, jobs.held_servers
-            )
-        stays = runs & (np.abs(change_s) <= self.rescale_s)
-        fixed = _fixed(demand_of(jobs), jobs, stays)
-        again = allot(order, fixed, jobs.number, worth, snapshot.gpu_count)
-        runs_no_more = (again.gpus == 0) & (dealt.gpus > 0)
-        return dealt if runs_no_more.any() else again
-
-
-def _fixed(demand: Demand, jobs: JobTable, stays: Bools) -> Demand:
-    """As if they could run with what they hold only."""
-    return demand._replace(
-        min_workers=np.where(stays, jobs.held_workers, demand.min_workers),
-        max_workers=np.where(stays, jobs.held_workers, demand.max_workers),
-        min_servers=np.where(stays, jobs.held_servers, demand.min_servers),
-        max_servers=np.where(stays, jobs.held_servers, demand.max_servers),
-    )
 
 
 def _steps_left(estimates: Estimates, slowest: Floats) -> Floats:

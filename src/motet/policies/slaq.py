@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.allocation.damping import damped
 from motet.allocation.deal import Dealt, Demand, demand_of
 from motet.allocation.hold import next_multiple
 from motet.allocation.marginal_gain import allot
@@ -33,15 +34,19 @@ Floats = NDArray[np.float64]
 _POINTS = 24
 """Of a predicted curve; denser at its beginning, straight in between."""
 
+_MOST_STEPS = 1e12
+
 
 @dataclass(frozen=True)
 class Slaq:
     """`epoch_s`: predict so far ahead, and decide at its multiples. `starve_s`: who has waited so
-    long goes before all others, longest first.
+    long goes before all others, longest first. `rescale_s`: what it costs a job to be resumed, or
+    to go on with other numbers of workers and servers; what gains less is left.
     """
 
     epoch_s: float = 10.0
     starve_s: float = 600.0
+    rescale_s: float = 0.0
 
     memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN}
     wants_estimates: ClassVar[bool] = True
@@ -50,20 +55,21 @@ class Slaq:
         for name in ("epoch_s", "starve_s"):
             if not 1e-6 <= getattr(self, name) < float("inf"):
                 raise BadInput(f"{name}={getattr(self, name)}: give seconds, at least 0.000001")
+        if not 0 <= self.rescale_s < float("inf"):
+            raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """From an empty cluster, each time anew."""
+        """From an empty cluster, each time anew; who would hardly change stays as it is."""
         jobs, demand = snapshot.jobs, demand_of(snapshot.jobs)
-        ran_until_us = np.where(
-            jobs.held_gpus > 0, snapshot.now_us, snapshot.memory["ran_until_us"]
-        )
+        runs = jobs.held_gpus > 0
+        ran_until_us = np.where(runs, snapshot.now_us, snapshot.memory["ran_until_us"])
         waited_us = snapshot.now_us - np.maximum(ran_until_us, jobs.submit_us)
         starves = waited_us >= microseconds(self.starve_s)
         worth = self._worth(snapshot, demand)
         per_gpu = _of_the_least(worth, demand)
-        urgency = np.where(starves, waited_us, 0)
-        order = order_by(~starves, -urgency, -per_gpu, jobs.number)
-        dealt = allot(order, demand, jobs.number, worth, snapshot.gpu_count)
+        per_gpu[~runs & (jobs.first_start_us != UNKNOWN)] *= 1 - self._resumed_part
+        order = order_by(~starves, np.where(starves, -waited_us, 0), -per_gpu, jobs.number)
+        dealt = self._deal(order, demand, snapshot, worth)
         changes = bool(jobs.is_elastic.any() or (dealt.gpus == 0).any())
         return Decision(
             dealt.gpus,
@@ -74,6 +80,20 @@ class Slaq:
             memory={"ran_until_us": ran_until_us},
         )
 
+    def _deal(self, order: Ints, demand: Demand, snapshot: Snapshot, worth: Worth) -> Dealt:
+        """Whom a change changes less than standing still for it does keeps what it holds."""
+        jobs, gpus = snapshot.jobs, snapshot.gpu_count
+        dealt = allot(order, demand, jobs.number, worth, gpus)
+        if not self.rescale_s:
+            return dealt
+        limits = self._resumed_part * worth_with(worth, jobs.held_workers, jobs.held_servers)
+        return damped(dealt, order, jobs, worth, gpus, limits)
+
+    @property
+    def _resumed_part(self) -> float:
+        """Of an epoch and a rescale, in which nothing is gained."""
+        return self.rescale_s / (self.epoch_s + self.rescale_s)
+
     @cached_property
     def _epoch_us(self) -> int:
         return microseconds(self.epoch_s)
@@ -83,6 +103,7 @@ class Slaq:
         estimates = snapshot.wanted_estimates
         speeds = Speeds.of(estimates)
         most = self.epoch_s * fastest(speeds, demand, snapshot.gpu_count)
+        most = np.minimum(most, _MOST_STEPS)
         steps = most[:, None] * np.linspace(0.0, 1.0, _POINTS) ** 2
         falls = normalised_falls(estimates, steps)
         return Worth.of_points(speeds, self.epoch_s, steps, falls)
