@@ -6,11 +6,12 @@ import numpy as np
 
 from motet.domain.cluster import Cluster
 from motet.domain.estimates import Estimates
-from motet.domain.snapshot import UNKNOWN, JobTable, Queues, Snapshot
+from motet.domain.snapshot import JobTable, Queues, Snapshot
 from motet.engine.fitters import fitted_measurements
 from motet.engine.history import Finished
 from motet.engine.table import JOB_COLUMNS
 from motet.estimate.speed_function import SpeedMode, speed
+from motet.policies.slaq import Slaq
 from motet.sim.curves import bundled_curve, bundled_names
 
 _TRIED = ((1, 1), (1, 8), (8, 1), (8, 8), (4, 4))
@@ -31,7 +32,7 @@ def elastic_snapshot(
         gpu_count=cluster.gpu_count,
         free_gpus=cluster.gpus,
         placements={},
-        memory={"ran_until_us": np.full(jobs, UNKNOWN, dtype=np.int64)},
+        memory={name: np.full(jobs, new) for name, new in Slaq.memory_columns.items()},
         history=Finished().history,
         queues=Queues(),
         estimates=_estimates(table, rng),

@@ -68,11 +68,33 @@ def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> N
         4,
         now_s=100,
         known={"steps_done": [300, 0, 100, 0]},
-        memory={"ran_until_us": np.array([70, 99, 60, 95]) * SECOND_US},
+        memory={
+            "served_us": np.array([70, 99, 60, 95]) * SECOND_US,
+            "executed_then_us": 0,
+        },
     )
     decision = Slaq(starve_s=20).decide(seen)
     assert decision.gpus.tolist() == [1, 0, 1, 0]
     assert decision.reasons.position.tolist()[:3:2] == [1, 0]
+
+
+def test_who_starved_is_not_sent_away_before_it_has_run_for_an_epoch() -> None:
+    def runs_at(executed_s: int) -> list[int]:
+        seen = snapshot(
+            Cluster.of([1]),
+            2,
+            now_s=100 + executed_s,
+            known={"steps_done": [300, 0]},
+            executed_us=[executed_s * SECOND_US, 0],
+            submit_us=[0, 100 * SECOND_US],
+            held_gpus=[1, 0],
+            held_workers=[1, 0],
+            places={0: Placement((0,), (1,))},
+        )
+        return Slaq(epoch_s=10, starve_s=20).decide(seen).gpus.tolist()
+
+    assert runs_at(executed_s=9) == [1, 0]
+    assert runs_at(executed_s=10) == [0, 1]
 
 
 def test_a_snapshot_without_estimates_is_an_error_that_says_what_to_do() -> None:
@@ -130,9 +152,10 @@ def longest_waits_s(outcome: Outcome, job: int) -> float:
 @settings(deadline=None, max_examples=30)
 @given(rows=rows_on(CLUSTER.gpu_count))
 def test_nobody_waits_longer_than_the_bound_and_its_turn_among_the_starving(rows: Any) -> None:
-    """At worst all others starve longer, and each in turn takes the cluster for an epoch."""
+    """At worst all others starve longer, and each in turn takes the cluster for an epoch, which is
+    noticed at the end of another one."""
     outcome = run(rows, Slaq(epoch_s=EPOCH_S, starve_s=STARVE_S))
-    bound_s = STARVE_S + EPOCH_S * (len(rows) + 1)
+    bound_s = STARVE_S + 2 * EPOCH_S * (len(rows) + 1)
     for job in range(len(rows)):
         assert longest_waits_s(outcome, job) <= bound_s
 

@@ -25,7 +25,7 @@ from motet.allocation.order import order_by
 from motet.allocation.worth import Speeds, Worth, fastest, worth_with
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
-from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, microseconds
 from motet.estimate.loss_fall import normalised_falls
 
@@ -33,22 +33,23 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _POINTS = 24
 """Of a predicted curve; denser at its beginning, straight in between."""
-
 _MOST_STEPS = 1e12
+"""Nobody does more in an epoch, whatever was fitted."""
 
 
 @dataclass(frozen=True)
 class Slaq:
     """`epoch_s`: predict so far ahead, and decide at its multiples. `starve_s`: who has waited so
-    long goes before all others, longest first. `rescale_s`: what it costs a job to be resumed, or
-    to go on with other numbers of workers and servers; what gains less is left.
+    long for an epoch on GPUs goes before all others, longest first. `rescale_s`: what it costs a
+    job to be resumed, or to go on with other numbers of workers and servers; what gains less is
+    left.
     """
 
     epoch_s: float = 10.0
     starve_s: float = 600.0
     rescale_s: float = 0.0
 
-    memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN}
+    memory_columns: ClassVar[dict[str, int]] = {"served_us": UNKNOWN, "executed_then_us": 0}
     wants_estimates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -61,23 +62,20 @@ class Slaq:
     def decide(self, snapshot: Snapshot) -> Decision:
         """From an empty cluster, each time anew; who would hardly change stays as it is."""
         jobs, demand = snapshot.jobs, demand_of(snapshot.jobs)
-        runs = jobs.held_gpus > 0
-        ran_until_us = np.where(runs, snapshot.now_us, snapshot.memory["ran_until_us"])
-        waited_us = snapshot.now_us - np.maximum(ran_until_us, jobs.submit_us)
-        starves = waited_us >= microseconds(self.starve_s)
+        memory = self._served(snapshot)
+        hunger_us = self._hunger_us(snapshot, memory["served_us"])
         worth = self._worth(snapshot, demand)
-        per_gpu = _of_the_least(worth, demand)
-        per_gpu[~runs & (jobs.first_start_us != UNKNOWN)] *= 1 - self._resumed_part
-        order = order_by(~starves, np.where(starves, -waited_us, 0), -per_gpu, jobs.number)
+        per_gpu = self._of_the_least(worth, demand, jobs)
+        order = order_by(-hunger_us, -per_gpu, jobs.number)
         dealt = self._deal(order, demand, snapshot, worth)
         changes = bool(jobs.is_elastic.any() or (dealt.gpus == 0).any())
         return Decision(
             dealt.gpus,
-            _reasons(dealt, per_gpu, starves),
+            _reasons(dealt, per_gpu, hunger_us > 0),
             workers=dealt.workers,
             servers=dealt.servers,
             recheck_at_us=next_multiple(snapshot.now_us, self._epoch_us) if changes else NEVER_US,
-            memory={"ran_until_us": ran_until_us},
+            memory=memory,
         )
 
     def _deal(self, order: Ints, demand: Demand, snapshot: Snapshot, worth: Worth) -> Dealt:
@@ -94,6 +92,28 @@ class Slaq:
         """Of an epoch and a rescale, in which nothing is gained."""
         return self.rescale_s / (self.epoch_s + self.rescale_s)
 
+    def _served(self, snapshot: Snapshot) -> dict[str, Ints]:
+        """When each job last completed an epoch on GPUs: less would be no remedy for waiting."""
+        executed_us, before = snapshot.jobs.executed_us, snapshot.memory
+        is_served = executed_us - before["executed_then_us"] >= self._epoch_us
+        return {
+            "served_us": np.where(is_served, snapshot.now_us, before["served_us"]),
+            "executed_then_us": np.where(is_served, executed_us, before["executed_then_us"]),
+        }
+
+    def _hunger_us(self, snapshot: Snapshot, served_us: Ints) -> Ints:
+        """How long who has waited too long has waited; 0 of the others."""
+        waited_us = snapshot.now_us - np.maximum(served_us, snapshot.jobs.submit_us)
+        return np.where(waited_us >= microseconds(self.starve_s), waited_us, 0)
+
+    def _of_the_least(self, worth: Worth, demand: Demand, jobs: JobTable) -> Floats:
+        """What jobs are worth per GPU with the least that they run with; resumed ones first lose
+        time."""
+        gpus = demand.min_workers * demand.worker_gpus + demand.min_servers * demand.server_gpus
+        found: Floats = worth_with(worth, demand.min_workers, demand.min_servers) / gpus
+        is_resumed = (jobs.held_gpus == 0) & (jobs.first_start_us != UNKNOWN)
+        return np.where(is_resumed, (1 - self._resumed_part) * found, found)
+
     @cached_property
     def _epoch_us(self) -> int:
         return microseconds(self.epoch_s)
@@ -107,13 +127,6 @@ class Slaq:
         steps = most[:, None] * np.linspace(0.0, 1.0, _POINTS) ** 2
         falls = normalised_falls(estimates, steps)
         return Worth.of_points(speeds, self.epoch_s, steps, falls)
-
-
-def _of_the_least(worth: Worth, demand: Demand) -> Floats:
-    """What jobs are worth per GPU with the least that they run with."""
-    gpus = demand.min_workers * demand.worker_gpus + demand.min_servers * demand.server_gpus
-    found: Floats = worth_with(worth, demand.min_workers, demand.min_servers) / gpus
-    return found
 
 
 def _reasons(dealt: Dealt, per_gpu: Floats, starves: NDArray[np.bool_]) -> Reasons:
