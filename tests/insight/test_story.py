@@ -159,6 +159,21 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             "one GPU, they at most 10 min; asks for 8 GPUs, 1 was free (place 2 in line)",
         ),
         (
+            Happening(0, "wait", 4, reason="too_little_memory", free_gpus=6, place=1),
+            "waited 12 min 40 s: needs 4 GPUs, 6 were free at its turn, but not enough memory "
+            "beside them (place 1 in line)",
+        ),
+        (
+            Happening(0, "wait", 4, reason="too_few_cpus", free_gpus=6),
+            "waited 12 min 40 s: needs 4 GPUs, 6 were free at its turn, but not enough CPUs "
+            "beside them",
+        ),
+        (
+            Happening(0, "wait", 4, reason="share", free_gpus=2, place=3, measure=0.4, bar=0.1),
+            "waited 12 min 40 s: its queue holds more than others that wait: dominant share 0.4, "
+            "lowest waiting 0.1; needs 4 GPUs itself, 2 were free (place 3 in line)",
+        ),
+        (
             Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),
             "ran 12 min 40 s: resumed on m0 (4 GPUs) and m3 (2 GPUs)",
         ),

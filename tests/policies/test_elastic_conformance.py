@@ -105,7 +105,9 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], da
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
 
 
-@pytest.mark.parametrize("name", sorted(built_in_policies().keys() - {"fair", "optimus", "slaq"}))
+@pytest.mark.parametrize(
+    "name", sorted(built_in_policies().keys() - {"drf", "fair", "optimus", "slaq"})
+)
 @settings(deadline=None, max_examples=10)
 @given(rows=workloads)
 def test_who_knows_nothing_of_elastic_jobs_runs_them_on_their_full_request(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.decision import COMPARISONS, Wait
+from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
 from motet.report.json_text import to_json
 from motet.sim.summary import (
@@ -106,9 +106,11 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
 
     causes = delay_causes_s(outcome)
 
-    assert causes["fair_share"] == 10**Wait.QUOTA
-    assert causes["fragmentation"] == 10**Wait.LOCALITY + 10**Wait.BEHIND_LOCALITY
-    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, *COMPARISONS)
+    assert causes["fair_share"] == 10**Wait.QUOTA + 10**Wait.SHARE
+    beside = 10**Wait.TOO_FEW_CPUS + 10**Wait.TOO_LITTLE_MEMORY
+    near = 10**Wait.LOCALITY + 10**Wait.BEHIND_LOCALITY
+    assert causes["fragmentation"] == near + beside
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, Wait.LESS_PROGRESS, Wait.MORE_LEFT)
     assert causes["policy_order"] == sum(10**code for code in others)
 
 

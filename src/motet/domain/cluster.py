@@ -21,7 +21,8 @@ class Cluster:
     """`names`: one per machine; every other column has its length.
 
     `type`: index into `type_names` (GPU generation). `rack`: machines of one number share a
-    switch. `bandwidth_bps`: of the machine's link, 0 where unknown.
+    switch. `cpus`, `memory_bytes`, `bandwidth_bps` of the machine's link: 0 where unknown; then
+    jobs may use as many as they like.
     """
 
     names: tuple[str, ...]

@@ -37,9 +37,15 @@ class Wait(IntEnum):
     """Its loss is predicted to fall less per GPU than those of the jobs that run."""
     MORE_LEFT = 8
     """It has more GPU time left, as predicted, than the jobs that run."""
+    TOO_FEW_CPUS = 9
+    """Enough GPUs were free, but not with as many CPUs beside them as it asks for."""
+    TOO_LITTLE_MEMORY = 10
+    """Enough GPUs were free, but not with as much memory beside them as it asks for."""
+    SHARE = 11
+    """Its queue holds more than others that wait, which came first."""
 
 
-COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT)
+COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.SHARE)
 """Reasons with a `measure` and a `bar`."""
 
 
@@ -48,7 +54,8 @@ class Reasons:
     """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
     free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
     now). `measure`: by what the policy compares jobs, if it says so; `bar`: that of the last job
-    that was chosen for it. Of waits without such a comparison neither counts."""
+    that was chosen for it, of SHARE the lowest of those that wait. Of waits without such a
+    comparison neither counts."""
 
     code: Ints
     free_gpus: Ints

@@ -30,7 +30,8 @@ class JobTable:
     `model` (index of a profile, or UNKNOWN), `gpus` (its full request: a rigid job gets all of
     them or none), `workers`, `servers` (of that request), `min_workers`, `max_workers`,
     `min_servers`, `max_servers` (equal for rigid jobs), `worker_gpus`, `server_gpus` (of one;
-    servers may need none), `cpus`, `memory_bytes`.
+    servers may need none), `cpus`, `memory_bytes` (of the full request, spread over its GPUs; 0:
+    any will do).
 
     What happened to it: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it
     does not run), `held_workers`, `held_servers`, `ready_us` (it restores its checkpoint until
@@ -124,7 +125,9 @@ class Snapshot:
 
     `memory`: the policy's own columns, `(jobs,)`, as its last decision left them. `free_gpus`: per
     machine. `placements`: of the jobs that run, by number. `estimates`: None unless the policy
-    says `wants_estimates`.
+    says `wants_estimates`. `free_cpus`, `free_memory_bytes`: per machine, 0 where the cluster
+    counts none; None while no job has asked for any that a machine counts (see
+    `motet.placement.room`).
     """
 
     now_us: int
@@ -137,6 +140,8 @@ class Snapshot:
     history: History
     queues: Queues
     estimates: Estimates | None = None
+    free_cpus: Ints | None = None
+    free_memory_bytes: Ints | None = None
 
     @property
     def wanted_estimates(self) -> Estimates:

@@ -13,6 +13,7 @@ from motet.domain.cluster import Cluster
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.engine.history import Finished
 from motet.engine.table import ActiveTable, read_only
+from motet.placement.room import Demand, Room
 
 Ints = NDArray[np.int64]
 
@@ -30,19 +31,24 @@ class ClusterState:
         """`driver_columns`: what the driver keeps beside every job.
 
         `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
-        was an elastic job.
+        was an elastic job. `has_demands`: whether a job ever asked for CPUs or memory that a
+        machine counts; `room` keeps them.
         """
         self.cluster = cluster
         self.table = ActiveTable(memory_columns, driver_columns)
         self.now_us = 0
-        self.free_gpus: Ints = cluster.gpus.copy()
+        self.room = Room.of(cluster)
+        self.free_gpus: Ints = self.room.gpus
         self.placements: dict[int, Placement] = {}
         self.has_shared = False
         self.has_elastic = False
+        self.has_demands = False
+        self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
         self._gpu_count = cluster.gpu_count
         self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
         self._seen_cluster = _seen(cluster)
         self._seen_free_gpus = read_only(self.free_gpus)
+        self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
         self._seen_placements = MappingProxyType(self.placements)
         self._finished = Finished()
 
@@ -81,6 +87,8 @@ class ClusterState:
             }
         )
         self.has_elastic = self.has_elastic or _is_elastic(values)
+        if self._counts and not self.has_demands:
+            self.has_demands = any(values.get(name) for name in self._counts)
 
     def started(
         self,
@@ -94,10 +102,13 @@ class ClusterState:
         jobs, row = self.table.jobs, self.table.row_of(number)
         self._take_back(number)
         self.placements[number] = placement
-        if partner == UNKNOWN:
+        if self.has_demands:
+            demand, shares_gpus = Demand.of(jobs, row), partner != UNKNOWN
+            self.room.take(placement, demand, shares_gpus=shares_gpus)
+        elif partner == UNKNOWN:
             for machine, count in zip(*placement, strict=True):
                 self.free_gpus[machine] -= count
-        else:
+        if partner != UNKNOWN:
             jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
             self.has_shared = True
         jobs.held_gpus[row] = sum(placement.counts)
@@ -137,6 +148,8 @@ class ClusterState:
             table.seen_memory,
             self._finished.history,
             self._queues,
+            None,
+            *(self._seen_room if self.has_demands else ()),
         )
 
     @property
@@ -155,7 +168,12 @@ class ClusterState:
         partner = int(jobs.partner[row])
         if partner != UNKNOWN:
             jobs.partner[row] = jobs.partner[self.table.row_of(partner)] = UNKNOWN
-        elif placement is not None:
+        if placement is None:
+            return
+        if self.has_demands:
+            demand, shares_gpus = Demand.of(jobs, row), partner != UNKNOWN
+            self.room.give_back(placement, demand, shares_gpus=shares_gpus)
+        elif partner == UNKNOWN:
             for machine, count in zip(*placement, strict=True):
                 self.free_gpus[machine] += count
 

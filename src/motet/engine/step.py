@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import exact_seconds
 from motet.engine.checks import Problem, problem_of
 from motet.engine.faults import BrokenPolicy, fault, place_of_decide
+from motet.engine.fitting import Change, Fitting, Overcommitted
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.roles import roles_of
@@ -29,17 +30,6 @@ from motet.placement.planner import Planner
 Ints = NDArray[np.int64]
 Observe: TypeAlias = Callable[[int, Placement, int], None]
 """See `LearningPlanner.observe`."""
-
-
-class _Change(NamedTuple):
-    """A job that shall hold other GPUs than it does."""
-
-    row: int
-    number: int
-    held: int
-    wanted: int
-    workers: int
-    servers: int
 
 
 class Engine:
@@ -80,10 +70,21 @@ class Engine:
         if problem is not None:
             raise self._broken(problem, snapshot)
         self.state.remember(decision.memory)
+        if self.state.has_demands:
+            decision = self._fitted(decision, snapshot)
         actions = self._carry_out(decision, snapshot)
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, actions)
         return decision, actions
+
+    def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
+        """As far as CPUs and memory go. Raises BrokenPolicy."""
+        partners = _partners(decision, snapshot)
+        changes = self._changes(decision, snapshot, partners)
+        try:
+            return Fitting(snapshot, decision, self._planner).fit(changes, partners)
+        except Overcommitted as error:
+            raise self._broken(error.problem, snapshot) from None
 
     def _ask(self, snapshot: Snapshot) -> Decision:
         """Whatever a policy of the user's own raises names its line, sys.exit() included."""
@@ -143,7 +144,7 @@ class Engine:
 
     def _changes(
         self, decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]
-    ) -> list[_Change]:
+    ) -> list[Change]:
         jobs = snapshot.jobs
         rows = np.flatnonzero(decision.gpus != jobs.held_gpus).tolist()
         rows += [row for row, place in decision.places.items() if self._is_elsewhere(row, place)]
@@ -157,13 +158,13 @@ class Engine:
             return []
         rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
         columns = (jobs.number, jobs.held_gpus, decision.gpus, workers, servers)
-        return [_Change(row, *(int(column[row]) for column in columns)) for row in rows]
+        return [Change(row, *(int(column[row]) for column in columns)) for row in rows]
 
     def _is_elsewhere(self, row: int, place: Placement) -> bool:
         return self.state.placements.get(int(self.state.jobs.number[row])) != place
 
     def _place(
-        self, change: _Change, partner: int, decision: Decision, snapshot: Snapshot
+        self, change: Change, partner: int, decision: Decision, snapshot: Snapshot
     ) -> Placement:
         if partner != UNKNOWN:
             return self.state.placements[partner]

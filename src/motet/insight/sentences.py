@@ -18,6 +18,9 @@ REASONS = {
     "order": "kept back by the policy",
     "less_progress": "its loss would fall less",
     "more_left": "it has more left to do",
+    "too_few_cpus": "too few free CPUs",
+    "too_little_memory": "not enough free memory",
+    "share": "behind those with a smaller share",
     "unknown": "unknown",
 }
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -140,6 +143,26 @@ def _more_left(each: Happening, rules: Rules) -> str:
     return f"predicted to have more left to do than the jobs that run{compared}; {_asks(each)}"
 
 
+def _beside(short: str) -> Callable[[Happening, Rules], str]:
+    def account(each: Happening, rules: Rules) -> str:
+        del rules
+        before = f"; before it ran {_others(each)}" if each.others else ""
+        free = f"{_free(each)} at its turn, but {short} beside them"
+        return f"needs {_gpus(each.gpus)}, {free}{_place(each)}{before}"
+
+    return account
+
+
+def _share(each: Happening, rules: Rules) -> str:
+    del rules
+    shares = "others that wait"
+    if each.measure is not None and each.bar is not None:
+        own = f"dominant share {each.measure:.3g}"
+        shares = f"others that wait: {own}, lowest waiting {each.bar:.3g}"
+    itself = f"needs {_gpus(each.gpus)} itself, {_free(each)}{_place(each)}"
+    return f"its queue holds more than {shares}; {itself}"
+
+
 # -- other events ----------------------------------------------------------------------------------
 
 
@@ -187,6 +210,9 @@ _WAITS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "order": _order,
     "less_progress": _less_progress,
     "more_left": _more_left,
+    "too_few_cpus": _beside("not enough CPUs"),
+    "too_little_memory": _beside("not enough memory"),
+    "share": _share,
 }
 _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "start": _begun("started on"),

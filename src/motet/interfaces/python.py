@@ -71,7 +71,8 @@ def _opened(trace: str | os.PathLike[str], seed: int) -> Trace:
 def _sha256(workload: Workload) -> str:
     """Of jobs that come from no file."""
     digest = hashlib.sha256("\n".join(workload.ids).encode())
-    for column in (workload.submit_us, workload.duration_us, workload.gpus):
+    demands = [each for each in (workload.cpus, workload.memory_bytes) if each.any()]
+    for column in (workload.submit_us, workload.duration_us, workload.gpus, *demands):
         digest.update(column.tobytes())
     if workload.work is not None:
         digest.update(motet_csv(workload).encode())

@@ -26,6 +26,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
 from motet.placement.machines import fewest_machines
 from motet.placement.racks import consolidated_in_racks
+from motet.placement.room import Demand, Room
 
 Ints = NDArray[np.int64]
 
@@ -165,8 +166,9 @@ def _one_move(
     ]
     for machines, _, row in sorted(spread, reverse=True):
         now = snapshot.placements[int(jobs.number[row])]
-        free = snapshot.free_gpus.copy()
-        free[list(now.machines)] += now.counts
+        room, demand = Room.seen(snapshot), Demand.of(jobs, row)
+        room.give_back(now, demand)
+        free = room.gpus_for(demand)
         better = consolidated_in_racks(free, int(gpus[row]), snapshot.cluster.rack)
         if len(better.machines) < machines:
             return {row: better}

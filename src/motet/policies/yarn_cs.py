@@ -21,6 +21,7 @@ from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, microseconds
 from motet.placement.machines import fewest_machines, in_order
+from motet.placement.room import Demand, Room, gpus_of_empty
 
 Ints = NDArray[np.int64]
 _EVERY_OTHER = "*"
@@ -94,7 +95,7 @@ class _Filling:
     def __init__(self, snapshot: Snapshot, lines: _Lines) -> None:
         jobs = snapshot.jobs
         self._snapshot, self._lines = snapshot, lines
-        self._gpus, self._free = jobs.held_gpus.copy(), snapshot.free_gpus.copy()
+        self._gpus, self._room = jobs.held_gpus.copy(), Room.seen(snapshot)
         self._headed_us = snapshot.memory["headed_us"].copy()
         self._code = np.where(self._gpus > 0, int(Wait.RUNS), int(Wait.BEHIND_HEAD))
         self._left = lines.limits.copy()
@@ -118,7 +119,7 @@ class _Filling:
             self.lines_left -= not self._is_blocked[line]
             self._is_blocked[line] = True
             return
-        self._free[list(place.machines)] -= place.counts
+        self._room.take(place, Demand.of(self._snapshot.jobs, row))
         self._left[line] -= wanted
         self._gpus[row], self._places[row] = wanted, place
 
@@ -132,10 +133,12 @@ class _Filling:
             return Wait.BEHIND_HEAD, None
         now_us = self._snapshot.now_us
         self._headed_us[row] = min(int(self._headed_us[row]), now_us)
-        if wanted > self._free.sum():
-            return Wait.TOO_FEW_GPUS, None
-        place = in_order(np.argsort(-self._free, kind="stable"), self._free, wanted)
-        if len(place.machines) > fewest_machines(self._snapshot.cluster.gpus, wanted):
+        demand, cluster = Demand.of(self._snapshot.jobs, row), self._snapshot.cluster
+        free = self._room.gpus_for(demand)
+        if wanted > free.sum():
+            return self._room.shortage(demand, wanted), None
+        place = in_order(np.argsort(-free, kind="stable"), free, wanted)
+        if len(place.machines) > fewest_machines(gpus_of_empty(cluster, demand), wanted):
             until_us = _patient_until_us(int(self._headed_us[row]), patience_s)
             if now_us < until_us:
                 self._recheck_us = min(self._recheck_us, until_us)
@@ -149,7 +152,7 @@ class _Filling:
         self._code[is_behind & self._waits_for_locality[self._lines.of]] = Wait.BEHIND_LOCALITY
         has_no_quota_left = (self._gpus == 0) & (jobs.gpus > self._left[self._lines.of])
         self._code[has_no_quota_left] = Wait.QUOTA
-        free = np.full_like(self._gpus, self._free.sum())
+        free = np.full_like(self._gpus, self._room.gpus.sum())
         return Decision(
             self._gpus,
             Reasons(self._code, free, position),

@@ -163,6 +163,8 @@ class Simulation:
                     "submit_us": now_us,
                     "model": int(jobs.model[number]),
                     "gpus": gpus,
+                    "cpus": int(jobs.cpus[number]),
+                    "memory_bytes": int(jobs.memory_bytes[number]),
                     "work_us": duration_us,
                     **self._progress.arrived(number),
                 }

@@ -21,6 +21,9 @@ _CAUSE_OF = {
     Wait.QUOTA: "fair_share",
     Wait.LOCALITY: "fragmentation",
     Wait.BEHIND_LOCALITY: "fragmentation",
+    Wait.TOO_FEW_CPUS: "fragmentation",
+    Wait.TOO_LITTLE_MEMORY: "fragmentation",
+    Wait.SHARE: "fair_share",
 }
 
 
@@ -102,9 +105,10 @@ class Summary:
 def delay_causes_s(outcome: Outcome) -> dict[str, float]:
     """Time that jobs waited that finished, by cause, as in the analysis of Philly's logs.
 
-    `fair_share`: the job's queue used all of its quota. `fragmentation`: enough GPUs were free, but
-    not as close together as the job, or one that it may not overtake, wants them. `policy_order`:
-    the policy gave the GPUs to others, whether the job would have fit or not.
+    `fair_share`: the job's queue used all of its quota, or more than others that wait.
+    `fragmentation`: enough GPUs were free, but not as close together as the job, or one that it may
+    not overtake, wants them, or without the CPUs and the memory beside them. `policy_order`: the
+    policy gave the GPUs to others, whether the job would have fit or not.
     """
     total_us = dict.fromkeys(CAUSES, 0)
     waited_us = outcome.waited_us[:, outcome.is_finished].sum(axis=1)

@@ -24,7 +24,8 @@ class Workload:
 
     `duration_us`: how long it runs on its GPUs, alone and consolidated. `model`: index into
     `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown. `work`:
-    of elastic jobs (None: there are none); their duration is that on their full request.
+    of elastic jobs (None: there are none); their duration is that on their full request. `cpus`,
+    `memory_bytes`: of the full request, spread over its GPUs; 0: any will do.
     """
 
     ids: tuple[str, ...]
@@ -36,6 +37,8 @@ class Workload:
     model: Ints
     model_names: tuple[str, ...]
     users: tuple[str, ...]
+    cpus: Ints
+    memory_bytes: Ints
     work: WorkModels | None = None
 
     @classmethod
@@ -49,6 +52,8 @@ class Workload:
         queues: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         users: Sequence[str] | None = None,
+        cpus: Any = 0,
+        memory_bytes: Any = 0,
         work: WorkModels | None = None,
     ) -> Self:
         """From columns in any order. Of jobs with a work model duration and GPUs follow from it."""
@@ -60,7 +65,8 @@ class Workload:
         model, model_names = _indexed(models or [""] * len(ids), order)
 
         def column(values: Any) -> Ints:
-            return np.asarray(values, dtype=np.int64)[order]
+            whole = np.asarray(values, dtype=np.int64)
+            return np.broadcast_to(whole, (len(ids),))[order]
 
         if work is not None:
             duration_us = np.where(work.is_modelled, work.duration_us(), duration_us)
@@ -75,6 +81,8 @@ class Workload:
             model,
             model_names,
             tuple(users[row] for row in order) if users else ("",) * len(ids),
+            column(cpus),
+            column(memory_bytes),
             None if work is None else work.take(order),
         )
 

@@ -16,6 +16,7 @@ from motet.sim.generate import (
     parse_durations,
     parse_mix,
 )
+from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.mix import shares_of
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload import Workload
@@ -65,6 +66,32 @@ def test_gaps_have_the_mean_and_the_variation_that_were_asked_for(
 
     assert gaps_s.mean() == pytest.approx(20, rel=0.1)
     assert gaps_s.std() / gaps_s.mean() == pytest.approx(variation, rel=0.1)
+
+
+def test_demands_go_with_gpus_and_leave_the_rest_as_it_was() -> None:
+    jobs, plain = drawn(demands=parse_demands("per-gpu:2,8,4,64")), drawn()
+    cpus, gigabytes = jobs.cpus / jobs.gpus, jobs.memory_bytes / jobs.gpus / 1e9
+
+    assert (cpus.min(), cpus.max(), gigabytes.min(), gigabytes.max()) == (2, 8, 4, 64)
+    assert np.median(gigabytes) == pytest.approx(16, abs=3)
+    assert np.array_equal(cpus, np.rint(cpus))
+    for name in ("gpus", "submit_us", "duration_us", "model"):
+        assert np.array_equal(getattr(jobs, name), getattr(plain, name))
+    assert not plain.cpus.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("4,8", "write per-gpu:CPUS,CPUS,GB,GB"),
+        ("per-gpu:4,8", "2 numbers"),
+        ("per-gpu:8,4,1,2", "8 is above 4; swap them"),
+        ("per-gpu:1,4,0,2", "must be above 0"),
+    ],
+)
+def test_demands_that_cannot_be_are_refused(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        parse_demands(text)
 
 
 def test_short_durations_are_log_uniform() -> None:

@@ -17,7 +17,7 @@ from motet.sim.workload import Workload
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8).map(str.strip)
 TIMES_US = st.integers(0, 10**14)
-COLUMNS = ("submit_us", "duration_us", "gpus", "queue", "model")
+COLUMNS = ("submit_us", "duration_us", "gpus", "queue", "model", "cpus", "memory_bytes")
 
 
 @st.composite
@@ -36,6 +36,8 @@ def workloads(draw: st.DrawFn) -> Workload:
         queues=column(TEXT.filter(bool)),  # type: ignore[arg-type]
         models=column(TEXT),  # type: ignore[arg-type]
         users=column(TEXT),  # type: ignore[arg-type]
+        cpus=column(st.integers(0, 10**6)),
+        memory_bytes=column(st.integers(0, 10**15)),
     )
 
 
@@ -57,9 +59,10 @@ def test_a_round_trip_changes_nothing(jobs: Workload, tmp_path: Path) -> None:
     assert motet_csv(back.workload, back.more) == text
 
 
-def test_columns_that_no_policy_reads_survive(tmp_path: Path) -> None:
+def test_columns_that_are_text_survive(tmp_path: Path) -> None:
     jobs = Workload.of(["a"], [0], [1], [1])
     more = {name: (f"a {name}",) for name in MORE_COLUMNS}
+    more["num_cpus"] = ("2.50",)
     write_text(tmp_path / "jobs.csv", motet_csv(jobs, more))
 
     assert read_trace(tmp_path / "jobs.csv").more == more

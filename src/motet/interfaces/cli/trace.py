@@ -179,6 +179,12 @@ def convert(
     "service:FILE (the same in GPU-seconds).",
 )
 @recipe_option(
+    "--demands",
+    metavar="per-gpu:CPUS,CPUS,GB,GB",
+    help="CPUs and gigabytes of memory that go with every GPU, log-uniform from the first number "
+    "to the second; none if not given.",
+)
+@recipe_option(
     "--seed",
     type=click.IntRange(0),
     default=0,
@@ -193,6 +199,7 @@ def generate(
     mix: str,
     arrivals: str | None,
     durations: str | None,
+    demands: str | None,
     seed: int,
     overwrite: bool,
 ) -> None:
@@ -203,6 +210,7 @@ def generate(
       motet trace generate jobs.csv
       motet trace generate jobs.csv --jobs 5000 --mix 1:80,4:15,8:5 --arrivals bursty:20,6
       motet trace generate jobs.csv --durations lognormal:600,1.5 --seed 3
+      motet trace generate jobs.csv --demands per-gpu:1,8,4,64
       motet trace generate elastic.csv --mix slaq-160
     """
     import numpy as np
@@ -211,7 +219,7 @@ def generate(
     from motet.sim.traces.writing import motet_csv
 
     _check_free(target, overwrite=overwrite)
-    recipe = workloads.parse_recipe(mix, jobs, arrivals, durations)
+    recipe = workloads.parse_recipe(mix, jobs, arrivals, durations, demands)
     drawn = workloads.draw(recipe, np.random.default_rng(seed))
     _write(target, motet_csv(drawn), len(drawn))
 

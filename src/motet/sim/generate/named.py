@@ -12,6 +12,7 @@ import numpy as np
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.generate.arrivals import parse_arrivals
+from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.durations import parse_durations
 from motet.sim.generate.elastic import ELASTIC_RECIPES, ElasticRecipe, generate_elastic
 from motet.sim.generate.mix import MIXES, parse_mix
@@ -51,7 +52,11 @@ def drawn_trace(name: str, seed: int) -> Trace:
 
 
 def parse_recipe(
-    mix: str, jobs: int | None, arrivals: str | None, durations: str | None
+    mix: str,
+    jobs: int | None,
+    arrivals: str | None,
+    durations: str | None,
+    demands: str | None = None,
 ) -> Recipe | ElasticRecipe:
     """What the options of `motet trace generate` describe; None: as the mix has it.
 
@@ -65,7 +70,11 @@ def parse_recipe(
             raise BadInput(
                 f"--durations {durations}: those of {mix} follow from steps and speeds; omit it"
             )
+        if demands is not None:
+            raise BadInput(f"--demands {demands}: jobs of {mix} ask for GPUs only; omit it")
         return replace(ELASTIC_RECIPES[mix], **given)
     if durations is not None:
         given["durations"] = parse_durations(durations)
+    if demands is not None:
+        given["demands"] = parse_demands(demands)
     return Recipe(mix=parse_mix(mix), **given)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.sim.generate.arrivals import Arrivals, Poisson
+from motet.sim.generate.demands import Demands
 from motet.sim.generate.durations import Bins, Durations
 from motet.sim.generate.mix import TIRESIAS_480, Mix
 from motet.sim.workload import Workload
@@ -21,32 +22,39 @@ _LATEST_US = 1e15
 
 @dataclass(frozen=True)
 class Recipe:
-    """By default Tiresias' testbed workload: 480 jobs, one every 30 s on average."""
+    """By default Tiresias' testbed workload: 480 jobs, one every 30 s on average.
+
+    `demands`: None: GPUs are all that jobs ask for.
+    """
 
     jobs: int = 480
     mix: Mix = TIRESIAS_480
     arrivals: Arrivals = field(default_factory=lambda: Poisson(30.0))
     durations: Durations = field(default_factory=Bins)
+    demands: Demands | None = None
 
 
 def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
     """Draw a workload; the first job arrives at 0, ids count from 0 in the order of arrival.
 
-    GPUs, models, durations and gaps have streams of their own, so that a change of one recipe line
-    leaves the others as they were. Times are whole milliseconds. Raises BadInput.
+    GPUs, models, durations, gaps and demands have streams of their own, so that a change of one
+    recipe line leaves the others as they were. Times are whole milliseconds. Raises BadInput.
     """
     if not 1 <= recipe.jobs <= MOST_JOBS:
         raise BadInput(f"--jobs {recipe.jobs}: must be within 1 to {MOST_JOBS:,}")
-    for_gpus, for_models, for_durations, for_gaps = rng.spawn(4)
+    for_gpus, for_models, for_durations, for_gaps, for_cpus, for_memory = rng.spawn(6)
     gpus = recipe.mix.gpus(recipe.jobs, for_gpus)
     durations_s = recipe.durations.seconds(gpus, recipe.mix, for_durations)
     gaps_s = recipe.arrivals.gaps_s(recipe.jobs - 1, for_gaps)
+    demands = recipe.demands
     return Workload.of(
         [str(number) for number in range(recipe.jobs)],
         whole_milliseconds("--arrivals", np.concatenate([[0.0], np.cumsum(gaps_s)])),
         np.maximum(whole_milliseconds("--durations", durations_s), _MILLISECOND_US),
         gpus,
         models=recipe.mix.model_names(recipe.jobs, for_models),
+        cpus=demands.cpus(gpus, for_cpus) if demands else 0,
+        memory_bytes=demands.memory_bytes(gpus, for_memory) if demands else 0,
     )
 
 

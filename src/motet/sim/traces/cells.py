@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from motet.domain.units import LONGEST_S, SECOND_US
 
 MILLISECOND_US = 1_000
 MOST_GPUS = 1_000_000_000
+MOST_DEMAND = 10**15
+GIGA = 10**9
 _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
@@ -38,6 +40,16 @@ def whole_number(cell: str) -> int:
     if value != value.to_integral_value():
         raise ValueError("which is not a whole number")
     return int(value)
+
+
+def whole_or_more(cell: str) -> int:
+    """A demand, rounded up to whole units: half a CPU counts as one."""
+    return _demanded(cell, 1)
+
+
+def gigabytes(cell: str) -> int:
+    """Gigabytes as bytes, rounded up."""
+    return _demanded(cell, GIGA)
 
 
 def decimal_number(cell: str) -> Decimal:
@@ -80,6 +92,15 @@ def since_first(times_us: Sequence[int], unknown: Collection[int]) -> tuple[list
     first_us = min(known, default=0)
     since = [0 if row in unknown else time - first_us for row, time in enumerate(times_us)]
     return since, first_us
+
+
+def _demanded(cell: str, unit: int) -> int:
+    if cell.isdecimal() and len(cell) + len(str(unit)) <= _MOST_DIGITS:
+        return int(cell) * unit
+    value = decimal_number(cell) * unit
+    if not 0 <= value <= MOST_DEMAND:
+        raise ValueError(f"which is not within 0 and {MOST_DEMAND // unit:,}")
+    return int(value.to_integral_value(ROUND_CEILING))
 
 
 def _scaled(cell: str, unit_us: int) -> int:

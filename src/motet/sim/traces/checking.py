@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.domain.units import NEVER_US, seconds
 from motet.sim.traces.problems import (
@@ -38,7 +39,17 @@ def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
     for row in np.flatnonzero(gpus * duration_us.astype(float) >= NEVER_US):
         message = f"{gpus[row]} GPUs for {seconds(duration_us[row]):g} s are too much to count"
         problems.add(int(row), TOO_LARGE, message)
+    _check_demands(jobs, gpus, problems)
     _check_ids(jobs, problems)
+
+
+def _check_demands(jobs: Jobs, gpus: NDArray[np.int64], problems: Problems) -> None:
+    for unit, demands in (("CPUs", jobs.cpus), ("bytes", jobs.memory_bytes)):
+        if not demands:
+            continue
+        for row in np.flatnonzero(gpus * np.array(demands, dtype=float) >= NEVER_US).tolist():
+            message = f"{demands[row]} {unit} on {gpus[row]} GPUs are too much to count"
+            problems.add(row, TOO_LARGE, message)
 
 
 def _check_ids(jobs: Jobs, problems: Problems) -> None:

@@ -97,6 +97,18 @@ class Problems:
         """As `parse`, without the rows."""
         return self.parse(name, cells, parse_cell)[0]
 
+    def demands(
+        self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
+    ) -> list[int]:
+        """As `numbers`; of a column that is missing or empty none, of an empty cell 0."""
+        if cells is None or _is_all_blank(cells):
+            return []
+        return self.numbers(name, [cell.strip() or "0" for cell in cells], parse_cell)
+
+
+def _is_all_blank(cells: Sequence[str]) -> bool:
+    return not any(cell and not cell.isspace() for cell in cells)
+
 
 def shown(cell: str) -> str:
     """A cell in a message: quoted, and cut where it is long."""

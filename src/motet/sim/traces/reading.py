@@ -100,6 +100,8 @@ def _trace(
         queues=[queue or DEFAULT_QUEUE for queue in text["queue"]] if "queue" in text else None,
         models=text.get("model"),
         users=text.get("user"),
+        cpus=_at(jobs.cpus, kept) if jobs.cpus else 0,
+        memory_bytes=_at(jobs.memory_bytes, kept) if jobs.memory_bytes else 0,
         work=None if jobs.work is None else jobs.work.take(kept),
     )
     row_of = {job: row for row, job in enumerate(ids)}

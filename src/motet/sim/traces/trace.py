@@ -18,7 +18,7 @@ MORE_COLUMNS = (
     "start_time",
     "end_time",
 )
-"""Columns of a motet CSV that no policy reads, kept as text."""
+"""Columns of a motet CSV that are kept as text; no policy reads any but `num_cpus`."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Jobs:
 
     `lines`: the line of each row, from 1. `text`: `user`, `queue`, `model` and `MORE_COLUMNS`, as
     far as the format knows them. `notices`: what the reader left out or assumed. `work`: of elastic
-    jobs.
+    jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not matter; none where the
+    format does not know them.
     """
 
     lines: Sequence[int]
@@ -38,6 +39,8 @@ class Jobs:
     text: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     work: WorkModels | None = None
+    cpus: Sequence[int] = ()
+    memory_bytes: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.lines)

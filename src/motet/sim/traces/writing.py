@@ -10,6 +10,7 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
+from motet.sim.traces.cells import GIGA
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.workload import Workload
@@ -32,6 +33,7 @@ COLUMNS = (
     "end_time",
 )
 
+MEMORY = "memory_gb"
 _BOTH_ENDS = "\r\n"
 
 
@@ -49,14 +51,24 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         "model": [models[model + 1] for model in workload.model.tolist()],
         **{name: (more or {}).get(name, empty) for name in MORE_COLUMNS},
     }
+    if workload.cpus.any() and not any(columns["num_cpus"]):
+        columns["num_cpus"] = workload.cpus.tolist()
+    if workload.memory_bytes.any():
+        columns[MEMORY] = [_gigabytes(each) for each in workload.memory_bytes.tolist()]
     if workload.work is not None:
         columns |= work_columns(workload.work)
-    names = [name for name in (*COLUMNS, *WORK_COLUMNS) if name in columns]
+    names = [name for name in (*COLUMNS, MEMORY, *WORK_COLUMNS) if name in columns]
     text = _Lines()
     writer = csv.writer(text, lineterminator=_BOTH_ENDS)
     writer.writerow(names)
     writer.writerows(zip(*(columns[name] for name in names), strict=True))
     return "".join(text.lines)
+
+
+def _gigabytes(memory_bytes: int) -> str:
+    """Exact: 64, 0.5, 1.000000001."""
+    whole, rest = divmod(memory_bytes, GIGA)
+    return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 class _Lines:

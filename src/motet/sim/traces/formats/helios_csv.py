@@ -8,6 +8,7 @@ from motet.sim.traces.cells import (
     since_first,
     timestamp_us,
     whole_number,
+    whole_or_more,
 )
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
@@ -45,6 +46,7 @@ def read(source: Source, problems: Problems) -> Jobs:
         problems.numbers("duration", table["duration"], seconds_us),
         gpus,
         table.texts(**_TEXTS) | {name: cells for name, cells in clock.items() if cells},
+        cpus=problems.demands("cpu_num", table.columns.get("cpu_num"), whole_or_more),
     )
     cpu_only = {row for row, count in enumerate(gpus) if count == 0 and row not in bad_gpus}
     return without(jobs, problems, cpu_only, "ask for no GPU")

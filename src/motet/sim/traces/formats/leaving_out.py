@@ -31,6 +31,8 @@ def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str)
         submit_us=only(jobs.submit_us),
         duration_us=only(jobs.duration_us),
         gpus=only(jobs.gpus),
+        cpus=only(jobs.cpus) if jobs.cpus else (),
+        memory_bytes=only(jobs.memory_bytes) if jobs.memory_bytes else (),
         text={name: only(cells) for name, cells in jobs.text.items()},
         notices=(*jobs.notices, notice),
     )

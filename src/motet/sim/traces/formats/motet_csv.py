@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from motet.sim.traces.cells import seconds_us, whole_number
+from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
 from motet.sim.traces.formats.elastic_columns import read_work
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.problems import Problems
@@ -30,6 +30,8 @@ def read(source: Source, problems: Problems) -> Jobs:
         gpus,
         table.texts(**_TEXTS),
         work=work,
+        cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
+        memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
     )
 
 

@@ -1,0 +1,153 @@
+"""A decision cut down to what the machines' CPUs and memory can hold.
+
+Policies that name only amounts count GPUs, and a gang of them always finds machines. With CPUs and
+memory it may not: then the job waits, or an elastic one runs with fewer workers. Whoever names
+machines is held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.decision import Decision, Wait
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.engine.checks import Problem
+from motet.placement.planner import Planner
+from motet.placement.room import Demand, Room
+
+Ints = NDArray[np.int64]
+
+
+class Change(NamedTuple):
+    """A job that shall hold other GPUs than it does."""
+
+    row: int
+    number: int
+    held: int
+    wanted: int
+    workers: int
+    servers: int
+
+
+class Overcommitted(Exception):
+    """A policy named machines that have too few CPUs or too little memory left."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
+
+
+class Fitting:
+    """Finds machines for the changes of one decision, in the policy's order."""
+
+    def __init__(self, snapshot: Snapshot, decision: Decision, planner: Planner) -> None:
+        self._snapshot, self._decision, self._planner = snapshot, decision, planner
+        self._room = Room.seen(snapshot)
+        self._standing = dict(snapshot.placements)
+        size = len(snapshot.jobs)
+        self._gpus, self._places = decision.gpus.copy(), dict(decision.places)
+        self._code = decision.reasons.code.copy()
+        self._free_gpus = decision.reasons.free_gpus.copy()
+        self._workers: Ints = np.zeros(size, dtype=np.int64)
+        self._servers: Ints = np.zeros(size, dtype=np.int64)
+
+    def fit(self, changes: Sequence[Change], partners: Mapping[int, int]) -> Decision:
+        """The decision with a place for every change that finds one; the others wait.
+
+        Raises Overcommitted.
+        """
+        jobs = self._snapshot.jobs
+        self._workers[:], self._servers[:] = jobs.held_workers, jobs.held_servers
+        self._take_back(changes)
+        for change in changes:
+            if change.wanted:
+                self._settle(change, partners.get(change.number, UNKNOWN))
+        reasons = replace(self._decision.reasons, code=self._code, free_gpus=self._free_gpus)
+        return replace(
+            self._decision,
+            gpus=self._gpus,
+            reasons=reasons,
+            places=self._places,
+            workers=self._workers,
+            servers=self._servers,
+        )
+
+    def _take_back(self, changes: Sequence[Change]) -> None:
+        """What all of them hold; of two on the same GPUs the last one gives them back."""
+        partner = dict(
+            zip(
+                self._snapshot.jobs.number.tolist(),
+                self._snapshot.jobs.partner.tolist(),
+                strict=True,
+            )
+        )
+        for change in changes:
+            if change.held:
+                stays = partner[change.number] in self._standing
+                place = self._standing.pop(change.number)
+                self._room.give_back(place, self._demand(change.row), shares_gpus=stays)
+
+    def _settle(self, change: Change, partner: int) -> None:
+        demand, host = self._demand(change.row), self._standing.get(partner)
+        shares_gpus = host is not None
+        workers, place = change.workers, host or self._place(change, change.wanted)
+        if place is None and (workers := self._most_workers(change)):
+            place = self._place(change, self._gpus_of(change, workers))
+        if place is None or not self._room.holds(place, demand, shares_gpus=shares_gpus):
+            self._keep_waiting(change.row, demand, change.wanted)
+            return
+        self._room.take(place, demand, shares_gpus=shares_gpus)
+        self._standing[change.number] = self._places[change.row] = place
+        self._gpus[change.row] = sum(place.counts)
+        self._workers[change.row], self._servers[change.row] = workers, change.servers
+
+    def _place(self, change: Change, gpus: int) -> Placement | None:
+        """None where so many do not fit. Raises Overcommitted."""
+        chosen, demand = self._decision.places.get(change.row), self._demand(change.row)
+        if chosen is not None:
+            self._check(chosen, change.row, demand)
+            return chosen
+        free = self._room.gpus_for(demand)
+        if free.sum() < gpus:
+            return None
+        return self._planner.place(free, gpus, int(self._snapshot.jobs.model[change.row]))
+
+    def _check(self, place: Placement, row: int, demand: Demand) -> None:
+        for machine, gpus in zip(*place, strict=True):
+            if not self._room.holds(Placement((machine,), (gpus,)), demand):
+                cpus, memory_bytes = demand.beside(gpus)
+                text = (
+                    f"places: {gpus} GPUs, {cpus} CPUs and {memory_bytes} bytes on machine "
+                    f"{machine}, which has {self._room.gpus[machine]}, {self._room.cpus[machine]} "
+                    f"and {self._room.memory_bytes[machine]} free"
+                )
+                raise Overcommitted(Problem(text, row))
+
+    def _most_workers(self, change: Change) -> int:
+        """With how many an elastic job fits; 0 if it does not, or must not be changed."""
+        jobs, row = self._snapshot.jobs, change.row
+        if not jobs.is_elastic[row] or row in self._decision.places:
+            return 0
+        room = int(self._room.gpus_for(self._demand(row)).sum())
+        room -= change.servers * int(jobs.server_gpus[row])
+        workers = min(room // int(jobs.worker_gpus[row]), change.workers)
+        return workers if workers >= jobs.min_workers[row] else 0
+
+    def _gpus_of(self, change: Change, workers: int) -> int:
+        jobs, row = self._snapshot.jobs, change.row
+        return workers * int(jobs.worker_gpus[row]) + change.servers * int(jobs.server_gpus[row])
+
+    def _keep_waiting(self, row: int, demand: Demand, gpus: int) -> None:
+        shortage = self._room.shortage(demand, gpus)
+        self._code[row] = shortage if shortage != Wait.RUNS else Wait.TOO_LITTLE_MEMORY
+        self._free_gpus[row] = int(self._room.gpus.sum())
+        self._gpus[row] = self._workers[row] = self._servers[row] = 0
+        self._places.pop(row, None)
+
+    def _demand(self, row: int) -> Demand:
+        return Demand.of(self._snapshot.jobs, row)

@@ -1,0 +1,139 @@
+"""Jobs go where their demands point in the direction of what is free; short ones first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import Queues
+from motet.domain.units import SECOND_US
+from motet.engine.catalogue import make_policy
+from motet.placement.planners import ConsolidatingPlanner
+from motet.policies.tetris import Tetris
+from motet.sim.outcome import Outcome
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
+from motet.sim.workload import Workload
+
+Job = tuple[int, int, int, int]
+"""Seconds, GPUs, CPUs, bytes."""
+
+
+def run(jobs: list[Job], cluster: Cluster, policy: Any, **columns: Any) -> Outcome:
+    seconds, gpus, cpus, memory_bytes = zip(*jobs, strict=True)
+    workload = Workload.of(
+        [f"j{number}" for number in range(len(jobs))],
+        [0] * len(jobs),
+        np.array(seconds) * SECOND_US,
+        gpus,
+        cpus=cpus,
+        memory_bytes=memory_bytes,
+        **columns,
+    )
+    queues, planner = Queues.without_quotas(workload.queue_names), ConsolidatingPlanner()
+    return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues).run()
+
+
+def where(outcome: Outcome, job: int) -> list[int]:
+    return outcome.holds.machine[outcome.holds.job == job].tolist()
+
+
+def starts_s(outcome: Outcome) -> list[float]:
+    return (outcome.columns["start_us"] / SECOND_US).tolist()
+
+
+def test_a_job_goes_where_its_demand_is_a_large_part_of_what_is_free() -> None:
+    """1/4 x 4/4 of the GPUs and 1/8 x 8/8 of the CPUs on either, 40/100 or 40/400 of the memory."""
+    cluster = Cluster.of([4, 4], cpus=[8, 8], memory_bytes=[400, 100])
+    assert where(run([(9, 1, 1, 40)], cluster, Tetris()), 0) == [1]
+
+
+def test_a_job_avoids_a_machine_where_what_it_needs_is_used_up() -> None:
+    """With 40 of 100 bytes free 40/100 x 40/100, on the empty machine 40/100 x 100/100."""
+    cluster = Cluster.of([4, 4], cpus=[8, 8], memory_bytes=[100, 100])
+    outcome = run([(9, 1, 1, 60), (90, 1, 1, 40)], cluster, Tetris())
+    assert (where(outcome, 0), where(outcome, 1)) == ([0], [1])
+
+
+def test_of_two_gangs_the_better_aligned_one_packs_first() -> None:
+    """Alignment 2/2 + 8/8 against 2/2 + 1/8; both cannot run at once."""
+    jobs = [(10, 2, 1, 0), (10, 2, 8, 0)]
+    outcome = run(jobs, Cluster.of([2], cpus=[8]), Tetris(short_jobs=0.0))
+    assert starts_s(outcome) == [10, 0]
+
+
+def test_remaining_work_wins_where_it_counts_enough() -> None:
+    jobs = [(10, 2, 1, 0), (100, 2, 8, 0)]
+    cluster = Cluster.of([2], cpus=[8])
+    assert starts_s(run(jobs, cluster, Tetris(short_jobs=0.0))) == [100, 0]
+    assert starts_s(run(jobs, cluster, Tetris(short_jobs=1.0))) == [0, 10]
+
+
+def test_alike_jobs_run_shortest_first() -> None:
+    jobs = [(30, 2, 0, 0), (10, 2, 0, 0), (20, 2, 0, 0)]
+    assert starts_s(run(jobs, Cluster.of([2]), Tetris())) == [30, 0, 10]
+
+
+def test_a_gang_that_no_machine_holds_takes_those_that_hold_most() -> None:
+    """Four GPUs of machine 1; of the others, which both hold the rest, the one that it fills."""
+    cluster = Cluster.of([4, 4, 4], memory_bytes=[20, 40, 30])
+    outcome = run([(10, 6, 0, 60)], cluster, Tetris())
+    assert outcome.holds.machine.tolist() == [0, 1]
+    assert outcome.holds.gpus.tolist() == [2, 4]
+
+
+def test_fairness_lets_the_queue_with_least_go_first() -> None:
+    """All of queue "a" is shorter than "b"'s only job."""
+    jobs = [(10, 1, 0, 0), (10, 1, 0, 0), (10, 1, 0, 0), (50, 1, 0, 0)]
+    queues = ["a", "a", "a", "b"]
+    cluster = Cluster.of([2])
+    assert starts_s(run(jobs, cluster, Tetris(), queues=queues)) == [0, 0, 10, 10]
+    fair = Tetris(fairness=0.9)
+    assert starts_s(run(jobs, cluster, fair, queues=queues)) == [0, 10, 20, 0]
+
+
+def alignment(job: Job, free: tuple[int, ...], sizes: tuple[int, ...]) -> float:
+    """By the paper's definition, for one machine that holds the gang."""
+    return sum(
+        needed / size * left / size for needed, left, size in zip(job[1:], free, sizes, strict=True)
+    )
+
+
+@settings(deadline=None)
+@given(
+    machines=st.lists(
+        st.tuples(st.integers(1, 4), st.integers(1, 8), st.integers(1, 50)), min_size=1, max_size=3
+    ),
+    demand=st.tuples(st.just(5), st.integers(1, 4), st.integers(0, 8), st.integers(0, 50)),
+)
+def test_alone_a_gang_gets_the_machine_with_the_largest_dot_product(
+    machines: list[tuple[int, int, int]], demand: Job
+) -> None:
+    able = [
+        number
+        for number, sizes in enumerate(machines)
+        if all(needed <= size for needed, size in zip(demand[1:], sizes, strict=True))
+    ]
+    if not able:
+        return
+    gpus, cpus, memory_bytes = zip(*machines, strict=True)
+    cluster = Cluster.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
+    (chosen,) = where(run([demand], cluster, Tetris()), 0)
+    scores = {number: alignment(demand, machines[number], machines[number]) for number in able}
+    assert chosen in able
+    assert scores[chosen] == pytest.approx(max(scores.values()))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"short_jobs": "-1"}, "short_jobs=-1"), ({"fairness": "1"}, "fairness=1")],
+)
+def test_parameters_that_cannot_be_are_refused(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        make_policy("tetris", Tetris, settings)
