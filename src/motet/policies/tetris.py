@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.allocation.order import places_in
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
@@ -92,58 +94,74 @@ class _Packing:
         jobs = snapshot.jobs
         self._snapshot, self._work, self._room = snapshot, work, Room.seen(snapshot)
         self._gpus, self._places = jobs.held_gpus.copy(), dict[int, Placement]()
-        self._position = np.full(len(jobs), UNKNOWN, dtype=np.int64)
-        runs = np.flatnonzero(self._gpus)
-        self._position[runs[np.argsort(jobs.number[runs])]] = np.arange(len(runs))
-        self._placed = len(runs)
-        self._spots: dict[Demand, _Spot | None] = {}
-        self._mean_alignment = 0.0
         by_work = np.lexsort((jobs.number, jobs.submit_us, work))
-        self._waiting = [row for row in by_work.tolist() if not self._gpus[row]]
-        self._demands = {row: Demand.of(jobs, row) for row in self._waiting}
-        self._mean_work = float(work[self._waiting].mean()) if self._waiting else 0.0
+        waiting = by_work[self._gpus[by_work] == 0].tolist()
+        runs = np.flatnonzero(self._gpus)
+        self._order: list[int] = runs[np.argsort(jobs.number[runs])].tolist()
+        self._rank = places_in(by_work)
+        self._mean_work = float(work[waiting].mean()) if waiting else 0.0
+        self._mean_alignment = 0.0
+        self._lines: dict[Demand, list[int]] = {}
+        for row in waiting:
+            self._lines.setdefault(Demand.of(jobs, row), []).append(row)
+        self._left_over: list[tuple[int, Demand]] = []
+        self._spots: dict[Demand, _Spot] = {}
 
     def place_best(self, short_jobs: float, fairness: float) -> bool:
         """Let one more job start; False if none fits."""
-        rows = [row for row in self._firsts(fairness) if self._spot(row) is not None]
-        if not rows:
+        self._look()
+        counts = self._queues_that_count(fairness) if fairness and self._lines else None
+        firsts = list(self._firsts(counts))
+        if not firsts:
             return False
-        alignment = np.array([self._known(row).alignment for row in rows])
+        demands, rows = zip(*firsts, strict=True)
+        alignment = np.array([self._spots[demand].alignment for demand in demands])
         self._mean_alignment = self._mean_alignment or float(alignment.mean())
         score = alignment / (self._mean_alignment or 1.0)
-        score -= short_jobs * self._work[rows] / (self._mean_work or 1.0)
-        self._start(rows[int(score.argmax())])
+        score -= short_jobs * self._work[list(rows)] / (self._mean_work or 1.0)
+        best = int(np.lexsort((self._rank[list(rows)], -score))[0])
+        self._start(rows[best], demands[best])
         return True
 
     def decision(self) -> Decision:
         """Who was placed, and what the others lack."""
         code = np.zeros_like(self._gpus)
-        for turn, row in enumerate(self._waiting, start=self._placed):
-            demand = self._demands[row]
-            shortage = self._room.shortage(demand, demand.gpus)
-            code[row] = shortage if shortage != Wait.RUNS else Wait.SHARE
-            self._position[row] = turn
+        shortages = {demand: self._shortage(demand) for _, demand in self._left_over}
+        for row, demand in self._left_over:
+            code[row] = shortages[demand]
+        left = sorted((row for row, _ in self._left_over), key=self._rank.__getitem__)
+        position = places_in(np.array([*self._order, *left], dtype=np.int64))
         free = np.full_like(self._gpus, self._room.gpus.sum())
-        return Decision(self._gpus, Reasons(code, free, self._position), self._places)
+        return Decision(self._gpus, Reasons(code, free, position), self._places)
 
-    def _firsts(self, fairness: float) -> Iterator[int]:
+    def _look(self) -> None:
+        """Where jobs of each kind would run now; those that fit nowhere are left over."""
+        for demand, line in list(self._lines.items()):
+            if demand not in self._spots:
+                spot = _best_spot(self._room, demand)
+                if spot is None:
+                    self._left_over += [(row, demand) for row in self._lines.pop(demand)]
+                else:
+                    self._spots[demand] = spot
+            if not line:
+                self._lines.pop(demand, None)
+
+    def _firsts(self, counts: set[int] | None) -> Iterator[tuple[Demand, int]]:
         """Of jobs with equal demands the one with the least work, of the queues that count."""
-        seen = set[Demand]()
-        counts = self._queues_that_count(fairness) if fairness else None
-        for row in self._waiting:
-            if counts is not None and int(self._snapshot.jobs.queue[row]) not in counts:
-                continue
-            if self._demands[row] not in seen:
-                seen.add(self._demands[row])
-                yield row
+        queue = self._snapshot.jobs.queue
+        for demand, line in self._lines.items():
+            able = (row for row in line if counts is None or int(queue[row]) in counts)
+            row = next(able, None)
+            if row is not None:
+                yield demand, row
 
     def _queues_that_count(self, fairness: float) -> set[int]:
-        """Those that wait and hold least, by dominant share, of which a job fits."""
-        jobs = self._snapshot.jobs
-        able = {int(jobs.queue[row]) for row in self._waiting if self._spot(row) is not None}
-        share = {queue: self._share(queue) for queue in able}
-        ranked = sorted(able, key=lambda queue: (share[queue], queue))
-        return set(ranked[: max(int(np.ceil((1 - fairness) * len(ranked))), 1)])
+        """Those that hold least, by dominant share, of the queues of which a job fits."""
+        queue = self._snapshot.jobs.queue
+        able = {int(queue[row]) for line in self._lines.values() for row in line}
+        share = {each: self._share(each) for each in able}
+        ranked = sorted(able, key=lambda each: (share[each], each))
+        return set(ranked[: max(ceil((1 - fairness) * len(ranked)), 1)])
 
     def _share(self, queue: int) -> float:
         jobs, cluster = self._snapshot.jobs, self._snapshot.cluster
@@ -159,54 +177,60 @@ class _Packing:
             if sizes.any()
         )
 
-    def _start(self, row: int) -> None:
-        place = self._known(row).place
-        self._room.take(place, self._demands[row])
+    def _start(self, row: int, demand: Demand) -> None:
+        place = self._spots[demand].place
+        self._room.take(place, demand)
         self._gpus[row], self._places[row] = sum(place.counts), place
-        self._position[row], self._placed = self._placed, self._placed + 1
-        self._waiting.remove(row)
-        self._spots.clear()
+        self._order.append(row)
+        self._lines[demand].remove(row)
+        self._forget_spots_on(place)
 
-    def _known(self, row: int) -> _Spot:
-        spot = self._spot(row)
-        assert spot is not None
-        return spot
+    def _forget_spots_on(self, place: Placement) -> None:
+        """Elsewhere the best spot stays the best one: machines only become fuller."""
+        changed = {*place.machines}
+        for demand, spot in list(self._spots.items()):
+            if not changed.isdisjoint(spot.place.machines):
+                del self._spots[demand]
 
-    def _spot(self, row: int) -> _Spot | None:
-        demand = self._demands[row]
-        if demand not in self._spots:
-            self._spots[demand] = _best_spot(self._room, demand)
-        return self._spots[demand]
+    def _shortage(self, demand: Demand) -> Wait:
+        shortage = self._room.shortage(demand, demand.gpus)
+        return shortage if shortage != Wait.RUNS else Wait.ORDER
 
 
 def _best_spot(room: Room, demand: Demand) -> _Spot | None:
     """None if the gang does not fit. The machines that hold most of it, then the best aligned."""
-    free = room.gpus_for(demand)
+    free = room.gpus_for(demand).copy()
     if free.sum() < demand.gpus:
         return None
+    worth = _alignment_of_a_gpu(room, demand)
     left, taken, total = demand.gpus, dict[int, int](), 0.0
     while left:
-        counts = np.minimum(free, left)
-        counts[list(taken)] = 0
-        alignment = _alignment(room, demand, counts)
-        machine = int(np.lexsort((-alignment, -counts))[0])
-        taken[machine] = int(counts[machine])
-        left, total = left - taken[machine], total + float(alignment[machine])
+        machine = _best_machine(free, worth, left)
+        taken[machine] = min(int(free[machine]), left)
+        left, total = left - taken[machine], total + taken[machine] * float(worth[machine])
+        free[machine] = 0
     machines = sorted(taken)
     return _Spot(Placement(tuple(machines), tuple(taken[each] for each in machines)), total)
 
 
-def _alignment(room: Room, demand: Demand, counts: Ints) -> Floats:
-    """`(machines,)`: the dot product of what so many GPUs need and what is free, in parts."""
+def _best_machine(free: Ints, worth: Floats, wanted: int) -> int:
+    counts = np.minimum(free, wanted)
+    largest = np.flatnonzero(counts == counts.max())
+    return int(largest[worth[largest].argmax()])
+
+
+def _alignment_of_a_gpu(room: Room, demand: Demand) -> Floats:
+    """`(machines,)`: the dot product of what a GPU's part of the job needs and what is free."""
     cluster = room.cluster
-    total = np.zeros(len(counts))
+    total = np.zeros(cluster.size)
     for free, sizes, needed in (
         (room.gpus, cluster.gpus, demand.gpus),
         (room.cpus, cluster.cpus, demand.cpus),
         (room.memory_bytes, cluster.memory_bytes, demand.memory_bytes),
     ):
-        size = np.maximum(sizes, 1).astype(np.float64)
-        total += np.where(sizes > 0, (counts * (needed / demand.gpus) / size) * (free / size), 0.0)
+        if needed:
+            size = np.maximum(sizes, 1).astype(np.float64)  # Nothing is free where it is 0.
+            total += needed / demand.gpus / size * (free / size)
     return total
 
 
