@@ -69,6 +69,8 @@ class Room:
 
     def gpus_for(self, demand: Demand) -> Ints:
         """`(machines,)`: how many free GPUs each machine could give to such a job."""
+        if not (demand.cpus or demand.memory_bytes):
+            return self.gpus
         within = _within(self.gpus, self.cpus, self.cluster.cpus, demand.cpus, demand.gpus)
         memory = (self.memory_bytes, self.cluster.memory_bytes, demand.memory_bytes)
         return _within(within, *memory, demand.gpus)
@@ -119,6 +121,8 @@ class Room:
 
 def gpus_of_empty(cluster: Cluster, demand: Demand) -> Ints:
     """`(machines,)`: how many GPUs each could give to such a job if nothing ran there."""
+    if not (demand.cpus or demand.memory_bytes):
+        return cluster.gpus
     return Room(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes).gpus_for(demand)
 
 
