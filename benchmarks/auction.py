@@ -19,6 +19,7 @@ from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.line import Line, Parts, Slowdown
 from motet.allocation.auction.rounds import Outcome, hold_auction, shuffled
 from motet.estimate.finish_time import JobWork, ideal_s
+from motet.estimate.spread import spread_slowdown
 from support.figures import Figure, parser, report
 
 Ints = NDArray[np.int64]
@@ -33,11 +34,10 @@ REACH = 32
 
 
 def slowdown_of(skew: float, machine_gpus: int) -> Slowdown:
-    """By the largest part of a gang, as in `motet.sim.speeds`."""
+    """By the largest part of a gang, as it is simulated."""
 
     def slowdown(parts: Parts) -> float:
-        together = min(sum(parts), machine_gpus)
-        return 1 + 0.67 / 0.77**2 / 0.75 * skew**2 * (1 - max(parts) / together)
+        return spread_slowdown(skew, parts, machine_gpus)
 
     return slowdown
 

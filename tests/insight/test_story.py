@@ -31,6 +31,7 @@ VARIANTS: list[tuple[str, dict[str, str]]] = [
     ("tiresias-las", {"thresholds": "20", "promote_knob": "1"}),
     ("gandiva", {"quantum_s": "3"}),
     ("yarn-cs", {"locality_wait_s": "5"}),
+    ("themis", {"lease_s": "5", "fairness": "0"}),
 ]
 jobs = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 30), st.integers(1, 6)), min_size=1, max_size=12
@@ -172,6 +173,25 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             Happening(0, "wait", 4, reason="share", free_gpus=2, place=3, measure=0.4, bar=0.1),
             "waited 12 min 40 s: its queue holds more than others that wait: dominant share 0.4, "
             "lowest waiting 0.1; needs 4 GPUs itself, 2 were free (place 3 in line)",
+        ),
+        (
+            Happening(
+                0,
+                "wait",
+                4,
+                reason="outbid",
+                free_gpus=0,
+                until_us=60 * SECOND_US,
+                rho=1.1,
+                winning_rho=1.7,
+            ),
+            "waited 12 min 40 s: outbid: its rho 1.1, lowest winning rho 1.7; needs 4 GPUs, none "
+            "was free; it decides again within 1 min",
+        ),
+        (
+            Happening(0, "wait", 4, reason="lease_over", free_gpus=2),
+            "waited 12 min 40 s: its lease ended early, as payment for what it won, and others "
+            "have the GPUs until the next auction; needs 4 GPUs, 2 were free",
         ),
         (
             Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),

@@ -43,6 +43,10 @@ class Wait(IntEnum):
     """Enough GPUs were free, but not with as much memory beside them as it asks for."""
     SHARE = 11
     """Its queue holds more than others that wait, which came first."""
+    OUTBID = 12
+    """An auction gave the GPUs to others."""
+    LEASE_OVER = 13
+    """It gave back GPUs before the next auction, which others have now."""
 
 
 COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.SHARE)
@@ -55,13 +59,17 @@ class Reasons:
     free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
     now). `measure`: by what the policy compares jobs, if it says so; `bar`: that of the last job
     that was chosen for it, of SHARE the lowest of those that wait. Of waits without such a
-    comparison neither counts."""
+    comparison neither counts. `milli_rho`, `milli_winning_rho`: of policies that compare
+    finish-time fairness, in thousandths: its own at the last auction, and the lowest that won then
+    (0: there was none)."""
 
     code: Ints
     free_gpus: Ints
     position: Ints
     measure: Floats | None = None
     bar: float = float("nan")
+    milli_rho: Ints | None = None
+    milli_winning_rho: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

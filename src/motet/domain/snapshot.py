@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from motet.domain.cluster import Cluster
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates
+from motet.domain.model_profile import ModelProfile
 
 Ints = NDArray[np.int64]
 UNKNOWN = -1
@@ -127,7 +128,8 @@ class Snapshot:
     machine. `placements`: of the jobs that run, by number. `estimates`: None unless the policy
     says `wants_estimates`. `free_cpus`, `free_memory_bytes`: per machine, 0 where the cluster
     counts none; None while no job has asked for any that a machine counts (see
-    `motet.placement.room`).
+    `motet.placement.room`). `models`: what is known of models before they run, by the index in
+    `jobs.model`; it may be shorter.
     """
 
     now_us: int
@@ -142,6 +144,7 @@ class Snapshot:
     estimates: Estimates | None = None
     free_cpus: Ints | None = None
     free_memory_bytes: Ints | None = None
+    models: tuple[ModelProfile, ...] = ()
 
     @property
     def wanted_estimates(self) -> Estimates:

@@ -60,6 +60,9 @@ def _columns(decision: Decision) -> Iterator[tuple[str, Any]]:
     yield "reasons.code", reasons.code
     yield "reasons.free_gpus", reasons.free_gpus
     yield "reasons.position", reasons.position
+    for name in ("milli_rho", "milli_winning_rho"):
+        if (column := getattr(reasons, name)) is not None:
+            yield f"reasons.{name}", column
     for name in ("workers", "servers", "share", "group"):
         if (column := getattr(decision, name)) is not None:
             yield name, column

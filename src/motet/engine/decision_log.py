@@ -21,6 +21,7 @@ _NOT_SEEN = -1
 _NAN = float("nan")
 _NEARER = 4
 _JOBS_PER_LOOK = 16
+_TIMED = (Wait.LOCALITY, Wait.ORDER, Wait.OUTBID, Wait.LEASE_OVER)
 
 
 class DecisionLog:
@@ -160,7 +161,7 @@ class DecisionLog:
         number, code = int(jobs.number[row]), Wait(int(reasons.code[row]))
         position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
-        is_timed = code in (Wait.LOCALITY, Wait.ORDER)
+        is_timed = code in _TIMED
         measure = reasons.measure if code in COMPARISONS else None
         self._tell(
             LogEntry(
@@ -175,6 +176,8 @@ class DecisionLog:
                 until_us=decision.recheck_at_us if is_timed else NEVER_US,
                 measure=_NAN if measure is None else float(measure[row]),
                 bar=_NAN if measure is None else reasons.bar,
+                milli_rho=_at(reasons.milli_rho, row),
+                milli_winning_rho=_at(reasons.milli_winning_rho, row),
             )
         )
 
@@ -188,6 +191,10 @@ class DecisionLog:
         while largest >= self._known.shape[1]:
             more = np.full_like(self._known, _NOT_SEEN)
             self._known = np.concatenate([self._known, more], axis=1)
+
+
+def _at(column: Ints | None, row: int) -> int:
+    return 0 if column is None else int(column[row])
 
 
 class _Takers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.domain.model_profile import ModelProfile
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.engine.history import Finished
-from motet.engine.table import ActiveTable, read_only
+from motet.engine.table import JOB_COLUMNS, ActiveTable, read_only
 from motet.placement.room import Demand, Room
 
 Ints = NDArray[np.int64]
@@ -27,13 +29,16 @@ class ClusterState:
         memory_columns: Mapping[str, int],
         driver_columns: Mapping[str, int],
         queues: Queues,
+        models: Sequence[ModelProfile] = (),
     ) -> None:
-        """`driver_columns`: what the driver keeps beside every job.
+        """`driver_columns`: what the driver keeps beside every job. `models`: by index.
 
         `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
         was an elastic job. `has_demands`: whether a job ever asked for CPUs or memory that a
-        machine counts; `room` keeps them.
+        machine counts; `room` keeps them. Raises BadInput for a column of a policy that has the
+        name of another.
         """
+        _check_names(memory_columns, driver_columns)
         self.cluster = cluster
         self.table = ActiveTable(memory_columns, driver_columns)
         self.now_us = 0
@@ -46,6 +51,7 @@ class ClusterState:
         self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
         self._gpu_count = cluster.gpu_count
         self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
+        self._models = tuple(models)
         self._seen_cluster = _seen(cluster)
         self._seen_free_gpus = read_only(self.free_gpus)
         self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
@@ -149,7 +155,8 @@ class ClusterState:
             self._finished.history,
             self._queues,
             None,
-            *(self._seen_room if self.has_demands else ()),
+            *(self._seen_room if self.has_demands else (None, None)),
+            self._models,
         )
 
     @property
@@ -181,6 +188,14 @@ class ClusterState:
 def _is_elastic(job: Mapping[str, int]) -> bool:
     has_range = job.get("min_workers") != job.get("max_workers")
     return has_range or job.get("min_servers") != job.get("max_servers")
+
+
+def _check_names(memory: Mapping[str, int], driver: Mapping[str, int]) -> None:
+    taken = memory.keys() & {*JOB_COLUMNS, *driver}
+    if taken:
+        raise BadInput(
+            f"memory_columns names {min(taken)!r}, which is a column already; call it otherwise"
+        )
 
 
 def _seen(cluster: Cluster) -> Cluster:

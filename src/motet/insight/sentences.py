@@ -21,6 +21,8 @@ REASONS = {
     "too_few_cpus": "too few free CPUs",
     "too_little_memory": "not enough free memory",
     "share": "behind those with a smaller share",
+    "outbid": "outbid in an auction",
+    "lease_over": "its lease was over",
     "unknown": "unknown",
 }
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -114,10 +116,24 @@ def _quota(each: Happening, rules: Rules) -> str:
 
 def _order(each: Happening, rules: Rules) -> str:
     del rules
-    again = ""
-    if each.until_us is not None:
-        again = f"; it decides again within {duration_words(each.until_us - each.time_us)}"
-    return f"the policy kept it back: {_free(each)}, it needs {_gpus(each.gpus)}{again}"
+    return f"the policy kept it back: {_free(each)}, it needs {_gpus(each.gpus)}{_again(each)}"
+
+
+def _outbid(each: Happening, rules: Rules) -> str:
+    del rules
+    rhos = ""
+    if each.rho is not None and each.winning_rho is not None:
+        rhos = f": its rho {each.rho:.3g}, lowest winning rho {each.winning_rho:.3g}"
+    return f"outbid{rhos}; needs {_gpus(each.gpus)}, {_free(each)}{_again(each)}"
+
+
+def _lease_over(each: Happening, rules: Rules) -> str:
+    del rules
+    before = f" ({_others(each)} ran before it)" if each.others else ""
+    return (
+        "its lease ended early, as payment for what it won, and others have the GPUs until the "
+        f"next auction{before}; needs {_gpus(each.gpus)}, {_free(each)}{_again(each)}"
+    )
 
 
 def _less_progress(each: Happening, rules: Rules) -> str:
@@ -213,6 +229,8 @@ _WAITS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "too_few_cpus": _beside("not enough CPUs"),
     "too_little_memory": _beside("not enough memory"),
     "share": _share,
+    "outbid": _outbid,
+    "lease_over": _lease_over,
 }
 _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "start": _begun("started on"),
@@ -245,6 +263,12 @@ def _asks(each: Happening) -> str:
 def _free(each: Happening) -> str:
     free = each.free_gpus or 0
     return f"{free:,} {'was' if free == 1 else 'were'} free" if free else "none was free"
+
+
+def _again(each: Happening) -> str:
+    if each.until_us is None:
+        return ""
+    return f"; it decides again within {duration_words(each.until_us - each.time_us)}"
 
 
 def _place(each: Happening) -> str:

@@ -89,7 +89,9 @@ class Experiment:
         speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
         book = _measurements(policy)
-        simulation = Simulation(workload, cluster, policy, planner, speeds, queues, journal, book)
+        simulation = Simulation(
+            workload, cluster, policy, planner, speeds, queues, journal, book, models
+        )
         return simulation.run(report)
 
     @property

@@ -6,7 +6,7 @@ the clock jumps from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
+from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Queues
 from motet.domain.units import NEVER_US, seconds
@@ -72,13 +73,16 @@ class Simulation:
         queues: Queues | None = None,
         journal: Journal | None = None,
         measurements: Measurements | None = None,
+        models: Sequence[ModelProfile] = (),
     ) -> None:
-        """`measurements`: with fitters, for a policy that wants estimates."""
+        """`measurements`: with fitters, for a policy that wants estimates. `models`: what it may
+        know of the workload's models.
+        """
         self._workload = workload
         self._speeds = speeds
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
-        self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known)
+        self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
         self._progress = StepProgress(workload.work)
         name_of = workload.ids.__getitem__
         self._engine = Engine(policy, planner, self._state, journal, name_of, measurements)
@@ -160,6 +164,7 @@ class Simulation:
                 {
                     "number": number,
                     "queue": int(jobs.queue[number]),
+                    "experiment": int(jobs.experiment[number]),
                     "submit_us": now_us,
                     "model": int(jobs.model[number]),
                     "gpus": gpus,

@@ -1,14 +1,7 @@
 """How fast jobs run where they are placed, and what a preemption costs.
 
-The load of the machine that hosts a skewed model's largest tensor falls linearly with the number of
-the gang's workers beside it (Tiresias' T_i, Gu et al., NSDI 2019, section 3.3.1). So a gang whose
-largest part has w workers, where w* could be together, is taken to run
-
-    1 + c * skew^2 * (1 - w / w*)
-
-times as long. The square and c agree with what Tiresias measured: placement mattered for the VGG
-family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), and was worth
-a factor of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
+A gang on several machines takes longer by its model's skew: `motet.estimate.spread` has the formula
+and its source, with w of its workers together where w* could be.
 
 Machines of a rack are joined by RDMA, racks by Ethernet (the analysis of Philly's logs, Jeon et
 al., ATC 2019). A gang whose largest rack has r of its workers, where r* could be, takes longer by
@@ -34,12 +27,12 @@ from numpy.typing import NDArray
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
+from motet.estimate.spread import by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 from motet.sim.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
 
 Ints = NDArray[np.int64]
 _SHARING_LOSS = 0.95
-_SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
 _RACK_SLOWDOWN = 0.2
 _NOTHING = ProfileTable()
 
@@ -115,12 +108,12 @@ class ProfiledSpeeds:
         """By how much a gang on several machines takes longer; 0: not at all."""
         gpus = sum(placement.counts)
         most_together = min(gpus, self._largest)
-        together = max(placement.counts) / most_together
-        by_skew = _SLOWDOWN * self._profile(model).skew ** 2
+        of_skew = by_skew(self._profile(model).skew)
         when_spread = self._measured_slowdown(model, gpus, placement, most_together)
-        slowdown = (by_skew if when_spread is None else when_spread) * (1 - together)
+        slowdown = of_skew if when_spread is None else when_spread
+        slowdown *= part_apart(placement.counts, self._largest)
         if self._racks is not None:
-            slowdown += (_RACK_SLOWDOWN + by_skew) * self._part_in_other_racks(placement, gpus)
+            slowdown += (_RACK_SLOWDOWN + of_skew) * self._part_in_other_racks(placement, gpus)
         return slowdown
 
     def _measured_slowdown(

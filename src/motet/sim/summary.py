@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
+from motet.sim.finish_time import FinishTimes
 from motet.sim.outcome import Outcome
 
 Ints = NDArray[np.int64]
@@ -48,10 +49,12 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Fairness:
-    """Finish-time fairness rho over the jobs: 1 is fair, more is worse than a share of one's own"""
+    """Finish-time fairness rho of experiments (a job alone is one): 1 is fair, more is worse than
+    a share of one's own. `jain`: Jain's index of rho, 1 where all are equal, 1 / n at least."""
 
     mean: float
     max: float
+    jain: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Summary:
     def of(cls, outcome: Outcome) -> Self:
         """Of one run."""
         done = outcome.is_finished
-        rho = finish_time_fairness(outcome)
+        rho = FinishTimes.of_outcome(outcome).rho
         return cls(
             jobs=len(outcome.workload),
             finished=int(done.sum()),
@@ -134,48 +137,22 @@ def gpu_utilization(outcome: Outcome) -> float:
 
 
 def finish_time_fairness(outcome: Outcome) -> Floats:
-    """Themis' rho = T_shared / T_ideal of every job, `(jobs,)`; NaN where it did not finish.
-
-    T_shared is its completion time.
-    """
-    jobs, done = outcome.workload, outcome.is_finished
-    shared_us = (outcome.columns["end_us"] - jobs.submit_us).astype(np.float64)
-    rho = np.full(len(jobs), np.nan)
-    np.divide(shared_us, ideal_time_us(outcome), out=rho, where=done & (jobs.duration_us > 0))
-    return rho
+    """Themis' rho = T_shared / T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
+    times = FinishTimes.of_outcome(outcome)
+    return times.rho[times.of]
 
 
 def ideal_time_us(outcome: Outcome) -> Floats:
-    """T_ideal of every job, `(jobs,)`: how long it takes alone on 1/N of the cluster.
-
-    duration * max(1, its GPUs * N / all GPUs), where N is the number of jobs in the cluster
-    (waiting or running), averaged over the job's time there; of no meaning for jobs that did not
-    finish. A gang wider than its share is taken to run slower in proportion.
-    """
-    jobs, done = outcome.workload, outcome.is_finished
-    contention = _contention(jobs.submit_us, outcome.columns["end_us"], done)
-    slowdown = np.maximum(1.0, jobs.gpus * contention / outcome.cluster.gpu_count)
-    return jobs.duration_us.astype(np.float64) * slowdown
-
-
-def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:
-    """How many jobs were there from a job's submission to its end, on average; at least 1."""
-    times_us = np.concatenate([submit_us, end_us[done]])
-    change = np.repeat([1, -1], [len(submit_us), int(done.sum())])
-    order = np.argsort(times_us, kind="stable")
-    sorted_us, present = times_us[order], np.cumsum(change[order])
-    passed = np.concatenate([[0.0], np.cumsum(present[:-1] * np.diff(sorted_us), dtype=float)])
-    job_time = np.interp(end_us, sorted_us, passed) - np.interp(submit_us, sorted_us, passed)
-    lived_us = end_us - submit_us
-    average = np.ones(len(submit_us))
-    np.divide(job_time, lived_us, out=average, where=done & (lived_us > 0))
-    return np.maximum(average, 1.0)
+    """T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
+    times = FinishTimes.of_outcome(outcome)
+    return times.ideal_us[times.of]
 
 
 def _fairness(rho: Floats) -> Fairness:
     if not len(rho):
-        return Fairness(float("nan"), float("nan"))
-    return Fairness(float(rho.mean()), float(rho.max()))
+        return Fairness(float("nan"), float("nan"), float("nan"))
+    jain = float(rho.mean()) ** 2 / float((rho**2).mean())
+    return Fairness(float(rho.mean()), float(rho.max()), jain)
 
 
 def _total(outcome: Outcome, column: str) -> int:

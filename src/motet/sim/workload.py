@@ -25,7 +25,8 @@ class Workload:
     `duration_us`: how long it runs on its GPUs, alone and consolidated. `model`: index into
     `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown. `work`:
     of elastic jobs (None: there are none); their duration is that on their full request. `cpus`,
-    `memory_bytes`: of the full request, spread over its GPUs; 0: any will do.
+    `memory_bytes`: of the full request, spread over its GPUs; 0: any will do. `experiment`: index
+    into `experiment_names`; UNKNOWN: a job alone.
     """
 
     ids: tuple[str, ...]
@@ -39,7 +40,9 @@ class Workload:
     users: tuple[str, ...]
     cpus: Ints
     memory_bytes: Ints
-    work: WorkModels | None = None
+    work: WorkModels | None
+    experiment: Ints
+    experiment_names: tuple[str, ...]
 
     @classmethod
     def of(
@@ -55,6 +58,7 @@ class Workload:
         cpus: Any = 0,
         memory_bytes: Any = 0,
         work: WorkModels | None = None,
+        experiments: Sequence[str] | None = None,
     ) -> Self:
         """From columns in any order. Of jobs with a work model duration and GPUs follow from it."""
         submit = np.asarray(submit_us, dtype=np.int64)
@@ -63,6 +67,7 @@ class Workload:
         )
         queue, queue_names = _indexed(queues or ["default"] * len(ids), order)
         model, model_names = _indexed(models or [""] * len(ids), order)
+        experiment, experiment_names = _indexed(experiments or [""] * len(ids), order)
 
         def column(values: Any) -> Ints:
             whole = np.asarray(values, dtype=np.int64)
@@ -84,6 +89,8 @@ class Workload:
             column(cpus),
             column(memory_bytes),
             None if work is None else work.take(order),
+            experiment,
+            experiment_names,
         )
 
     def __len__(self) -> int:

@@ -17,7 +17,16 @@ from motet.sim.workload import Workload
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8).map(str.strip)
 TIMES_US = st.integers(0, 10**14)
-COLUMNS = ("submit_us", "duration_us", "gpus", "queue", "model", "cpus", "memory_bytes")
+COLUMNS = (
+    "submit_us",
+    "duration_us",
+    "gpus",
+    "queue",
+    "model",
+    "cpus",
+    "memory_bytes",
+    "experiment",
+)
 
 
 @st.composite
@@ -38,6 +47,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         users=column(TEXT),  # type: ignore[arg-type]
         cpus=column(st.integers(0, 10**6)),
         memory_bytes=column(st.integers(0, 10**15)),
+        experiments=column(TEXT),  # type: ignore[arg-type]
     )
 
 
@@ -56,6 +66,7 @@ def test_a_round_trip_changes_nothing(jobs: Workload, tmp_path: Path) -> None:
     assert back.workload.users == jobs.users
     assert back.workload.queue_names == jobs.queue_names
     assert back.workload.model_names == jobs.model_names
+    assert back.workload.experiment_names == jobs.experiment_names
     assert motet_csv(back.workload, back.more) == text
 
 

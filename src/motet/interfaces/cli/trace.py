@@ -155,7 +155,8 @@ def convert(
     "--jobs",
     type=int,
     metavar="N",
-    help="How many jobs; if not given 480, or as many as an elastic mix has in its name.",
+    help="How many jobs (of themis-100: searches); if not given as many as the mix has in its "
+    "name, else 480.",
 )
 @recipe_option(
     "--mix",
@@ -163,13 +164,14 @@ def convert(
     show_default=True,
     metavar="NAME|GPUS:WEIGHT,...",
     help="How many jobs ask for how many GPUs; tiresias-480 is Tiresias' testbed workload, "
-    "slaq-160 and optimus-50 are elastic jobs with loss curves, after those papers.",
+    "slaq-160 and optimus-50 are elastic jobs with loss curves, after those papers, themis-100 "
+    "searches by successive halving.",
 )
 @recipe_option(
     "--arrivals",
     metavar="KIND",
     help="poisson:MEAN_S, bursty:MEAN_S,CV (CV: deviation over mean of the gaps; 4 if not given) "
-    "or every:S; if not given poisson:30, or as the elastic mix has it.",
+    "or every:S; if not given poisson:30, or as the named mix has it.",
 )
 @recipe_option(
     "--durations",

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,19 +16,24 @@ from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.durations import parse_durations
 from motet.sim.generate.elastic import ELASTIC_RECIPES, ElasticRecipe, generate_elastic
 from motet.sim.generate.mix import MIXES, parse_mix
+from motet.sim.generate.searches import SEARCH_RECIPES, SearchRecipe, generate_searches
 from motet.sim.generate.workload import Recipe, generate
 from motet.sim.traces.trace import Trace
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload import Workload
 
-RECIPES: Mapping[str, Recipe | ElasticRecipe] = {
+AnyRecipe: TypeAlias = Recipe | ElasticRecipe | SearchRecipe
+RECIPES: Mapping[str, AnyRecipe] = {
     **{name: Recipe(mix=mix) for name, mix in MIXES.items()},
     **ELASTIC_RECIPES,
+    **SEARCH_RECIPES,
 }
 
 
-def draw(recipe: Recipe | ElasticRecipe, rng: np.random.Generator) -> Workload:
-    """A workload from either kind of recipe. Raises BadInput."""
+def draw(recipe: AnyRecipe, rng: np.random.Generator) -> Workload:
+    """A workload from any kind of recipe. Raises BadInput."""
+    if isinstance(recipe, SearchRecipe):
+        return generate_searches(recipe, rng)
     if isinstance(recipe, ElasticRecipe):
         return generate_elastic(recipe, rng)
     return generate(recipe, rng)
@@ -57,22 +62,25 @@ def parse_recipe(
     arrivals: str | None,
     durations: str | None,
     demands: str | None = None,
-) -> Recipe | ElasticRecipe:
-    """What the options of `motet trace generate` describe; None: as the mix has it.
+) -> AnyRecipe:
+    """What the options of `motet trace generate` describe; None: as the mix has it. Of searches,
+    `jobs` says how many there are of them.
 
     Raises BadInput, UnknownName.
     """
     given: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
     if arrivals is not None:
         given["arrivals"] = parse_arrivals(arrivals)
+    if durations is not None and mix in (*ELASTIC_RECIPES, *SEARCH_RECIPES):
+        follow = "steps and speeds" if mix in ELASTIC_RECIPES else "the rungs of its searches"
+        raise BadInput(f"--durations {durations}: those of {mix} follow from {follow}; omit it")
+    if demands is not None and mix in (*ELASTIC_RECIPES, *SEARCH_RECIPES):
+        raise BadInput(f"--demands {demands}: jobs of {mix} ask for GPUs only; omit it")
     if mix in ELASTIC_RECIPES:
-        if durations is not None:
-            raise BadInput(
-                f"--durations {durations}: those of {mix} follow from steps and speeds; omit it"
-            )
-        if demands is not None:
-            raise BadInput(f"--demands {demands}: jobs of {mix} ask for GPUs only; omit it")
         return replace(ELASTIC_RECIPES[mix], **given)
+    if mix in SEARCH_RECIPES:
+        given |= {} if jobs is None else {"searches": given.pop("jobs")}
+        return replace(SEARCH_RECIPES[mix], **given)
     if durations is not None:
         given["durations"] = parse_durations(durations)
     if demands is not None:

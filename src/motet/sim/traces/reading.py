@@ -103,6 +103,7 @@ def _trace(
         cpus=_at(jobs.cpus, kept) if jobs.cpus else 0,
         memory_bytes=_at(jobs.memory_bytes, kept) if jobs.memory_bytes else 0,
         work=None if jobs.work is None else jobs.work.take(kept),
+        experiments=text.get("experiment"),
     )
     row_of = {job: row for row, job in enumerate(ids)}
     order = [row_of[job] for job in workload.ids]

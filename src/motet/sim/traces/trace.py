@@ -25,10 +25,10 @@ MORE_COLUMNS = (
 class Jobs:
     """Columns as they stand in a file, a row per job, bad rows included (numbers there: 0).
 
-    `lines`: the line of each row, from 1. `text`: `user`, `queue`, `model` and `MORE_COLUMNS`, as
-    far as the format knows them. `notices`: what the reader left out or assumed. `work`: of elastic
-    jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not matter; none where the
-    format does not know them.
+    `lines`: the line of each row, from 1. `text`: `user`, `queue`, `experiment`, `model` and
+    `MORE_COLUMNS`, as far as the format knows them. `notices`: what the reader left out or assumed.
+    `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not
+    matter; none where the format does not know them.
     """
 
     lines: Sequence[int]

@@ -55,9 +55,12 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         columns["num_cpus"] = workload.cpus.tolist()
     if workload.memory_bytes.any():
         columns[MEMORY] = [_gigabytes(each) for each in workload.memory_bytes.tolist()]
+    if workload.experiment_names:
+        names_of = ("", *workload.experiment_names)
+        columns["experiment"] = [names_of[each + 1] for each in workload.experiment.tolist()]
     if workload.work is not None:
         columns |= work_columns(workload.work)
-    names = [name for name in (*COLUMNS, MEMORY, *WORK_COLUMNS) if name in columns]
+    names = [name for name in (*COLUMNS, MEMORY, "experiment", *WORK_COLUMNS) if name in columns]
     text = _Lines()
     writer = csv.writer(text, lineterminator=_BOTH_ENDS)
     writer.writerow(names)

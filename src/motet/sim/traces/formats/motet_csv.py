@@ -14,7 +14,7 @@ from motet.sim.traces.trace import MORE_COLUMNS, Jobs
 from motet.sim.work_model import WorkModels
 
 NEEDED = ("job_id", "submit_time", "num_gpus", "duration")
-_TEXTS = {name: name for name in ("user", "queue", "model", *MORE_COLUMNS)}
+_TEXTS = {name: name for name in ("user", "queue", "experiment", "model", *MORE_COLUMNS)}
 
 
 def read(source: Source, problems: Problems) -> Jobs:

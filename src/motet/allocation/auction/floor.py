@@ -1,0 +1,83 @@
+"""Who holds which GPUs from now on, while a decision is being made."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement, Snapshot
+
+Ints = NDArray[np.int64]
+
+
+class Floor:
+    """`free: (machines,)` GPUs that nobody holds; `places`: by row; `lease_us: (jobs,)`: until
+    when each holds its GPUs; `granted`: rows in the order in which they got theirs.
+    """
+
+    def __init__(self, snapshot: Snapshot, keeps: NDArray[np.bool_], lease_us: Ints) -> None:
+        """`keeps`: rows that go on holding what they hold, until `lease_us`."""
+        self._snapshot = snapshot
+        self.free: Ints = snapshot.cluster.gpus.copy()
+        self.places: dict[int, Placement] = {}
+        self.granted: list[int] = []
+        self.lease_us = np.where(keeps, lease_us, 0)
+        rows = np.flatnonzero(keeps)
+        for row in rows[np.argsort(snapshot.jobs.number[rows])].tolist():
+            place = self.before(row)
+            assert place is not None
+            self.grant(row, place, int(self.lease_us[row]))
+
+    def before(self, row: int) -> Placement | None:
+        """Where the job has run until now."""
+        return self._snapshot.placements.get(int(self._snapshot.jobs.number[row]))
+
+    def grant(self, row: int, place: Placement, until_us: int) -> None:
+        """The job has these GPUs from now on."""
+        self.free[list(place.machines)] -= place.counts
+        self.places[row] = place
+        self.lease_us[row] = until_us
+        self.granted.append(row)
+
+    @property
+    def gpus(self) -> Ints:
+        """`(jobs,)`."""
+        found = np.zeros(len(self.lease_us), dtype=np.int64)
+        for row, place in self.places.items():
+            found[row] = sum(place.counts)
+        return found
+
+    @property
+    def stays(self) -> NDArray[np.bool_]:
+        """`(jobs,)`: who goes on where it is."""
+        found = np.zeros(len(self.lease_us), dtype=bool)
+        for row, place in self.places.items():
+            found[row] = self.before(row) == place
+        return found
+
+    def settle(self) -> None:
+        """Whoever can stays: jobs whose places are of one shape swap them.
+
+        A shape is how many GPUs there are on each machine, so nobody's slowdown changes.
+        """
+        pools: dict[tuple[int, ...], list[int]] = {}
+        for row in self.granted:
+            pools.setdefault(tuple(sorted(self.places[row].counts)), []).append(row)
+        for rows in pools.values():
+            self._swap(rows)
+
+    def _swap(self, rows: list[int]) -> None:
+        offered: dict[Placement, int] = {}
+        for row in rows:
+            offered[self.places[row]] = offered.get(self.places[row], 0) + 1
+        moves = []
+        for row in rows:
+            home = self.before(row)
+            if home is not None and offered.get(home):
+                offered[home] -= 1
+                self.places[row] = home
+            else:
+                moves.append(row)
+        left = [place for place, count in offered.items() for _ in range(count)]
+        for row, place in zip(moves, left, strict=True):
+            self.places[row] = place

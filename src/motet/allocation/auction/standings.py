@@ -1,0 +1,151 @@
+"""How experiments stand: what their jobs still need, and how late they will be.
+
+Kept from decision to decision in columns per job, so that an experiment's first submission and its
+whole work are known for as long as one of its jobs is there, also those of jobs that have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.errors import BadInput
+from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
+from motet.domain.units import NEVER_US, SECOND_US
+from motet.estimate.finish_time import JobWork
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MEMORY = {
+    "placed_work_us": UNKNOWN,
+    "begun_us": NEVER_US,
+    "whole_gpu_us": 0,
+    "whole_gpus": 0,
+    "longest_us": 0,
+}
+"""`placed_work_us`: a job's time on its GPUs together, from when it was placed last or, while it
+waits, from now on. Of its experiment: first submission, all work, all GPUs it can use, longest job.
+"""
+_LEAST_US = 1000
+_FULL_RATE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """`of: (jobs,)`: each job's experiment, numbered by their first jobs. `left_us: (jobs,)`: what
+    it still needs on its GPUs together. `memory`: as `MEMORY`, up to date if all jobs go on where
+    they are.
+    """
+
+    jobs: JobTable
+    now_us: int
+    of: Ints
+    left_us: Ints
+    memory: Mapping[str, Ints]
+
+    @classmethod
+    def of_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Raises BadInput where remaining times are not known."""
+        jobs, known = snapshot.jobs, snapshot.memory
+        of = _experiments(jobs)
+        left_us = _left_us(snapshot)
+        is_new = known["placed_work_us"] == UNKNOWN
+        memory = {
+            "placed_work_us": np.where(jobs.held_gpus > 0, known["placed_work_us"], left_us),
+            "begun_us": _lowest(np.minimum(known["begun_us"], jobs.submit_us), of),
+            "whole_gpu_us": _with_new(known["whole_gpu_us"], left_us * jobs.gpus, is_new, of),
+            "whole_gpus": _with_new(known["whole_gpus"], jobs.gpus, is_new, of),
+            "longest_us": _highest(np.maximum(known["longest_us"], left_us), of),
+        }
+        return cls(jobs, snapshot.now_us, of, left_us, memory)
+
+    @property
+    def count(self) -> int:
+        """How many experiments contend."""
+        return int(self.of.max()) + 1 if len(self.of) else 0
+
+    def elapsed_s(self) -> Floats:
+        """`(experiments,)`: since the first submission."""
+        return (self.now_us - self._first(self.memory["begun_us"])) / SECOND_US
+
+    def ideal_s(self, share_gpus: float) -> Floats:
+        """`(experiments,)`: T_ideal, as `motet.estimate.finish_time.ideal_s` of all of its jobs."""
+        whole = {name: self._first(column) for name, column in self.memory.items()}
+        usable = np.minimum(share_gpus, whole["whole_gpus"])
+        together_us = whole["whole_gpu_us"] / usable
+        return np.maximum(together_us, whole["longest_us"]) / SECOND_US
+
+    def rho_by_share(self, share_gpus: float, wait_s: float) -> Floats:
+        """`(experiments,)`: rho of each if it waits so long and then has its share to its end."""
+        jobs = self.jobs
+        service_gpu_us = np.bincount(self.of, self.left_us * jobs.gpus)
+        usable = np.minimum(share_gpus, np.bincount(self.of, jobs.gpus))
+        left_us = np.maximum(service_gpu_us / usable, self._first(_highest(self.left_us, self.of)))
+        return (self.elapsed_s() + wait_s + left_us / SECOND_US) / self.ideal_s(share_gpus)
+
+    def rows_of(self, experiment: int) -> Ints:
+        """Its jobs: those that run first, then the largest, then by number."""
+        rows = np.flatnonzero(self.of == experiment)
+        jobs = self.jobs
+        keys = jobs.number[rows], -jobs.gpus[rows], jobs.held_gpus[rows] == 0
+        return rows[np.lexsort(keys)]
+
+    def work_of(self, row: int) -> JobWork:
+        """What a job still needs, as a gang."""
+        gpus = int(self.jobs.gpus[row])
+        return JobWork.gang(int(self.left_us[row]) * gpus / SECOND_US, gpus)
+
+    def _first(self, column: Ints) -> Ints:
+        """`(experiments,)`: from a column that is the same for all jobs of an experiment."""
+        found = np.zeros(self.count, dtype=np.int64)
+        found[self.of] = column
+        return found
+
+
+def _experiments(jobs: JobTable) -> Ints:
+    alone = UNKNOWN - 1 - jobs.number
+    key = np.where(jobs.experiment == UNKNOWN, alone, jobs.experiment)
+    _, of = np.unique(key, return_inverse=True)
+    first = np.full(len(jobs), NEVER_US)
+    np.minimum.at(first, of, jobs.number)
+    rank = np.empty_like(first)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return rank[of]
+
+
+def _left_us(snapshot: Snapshot) -> Ints:
+    """Of jobs that run, what they had to do when they were placed less what they did since."""
+    jobs = snapshot.jobs
+    if len(jobs) and int(jobs.remaining_us.min()) == UNKNOWN:
+        raise BadInput(
+            "themis compares when experiments will end, and their jobs' remaining time is not "
+            "known here; use a policy that needs no durations, such as tiresias-las"
+        )
+    trained_us = np.maximum(snapshot.now_us - np.maximum(jobs.ready_us, jobs.last_start_us), 0)
+    since_us = snapshot.memory["placed_work_us"] - trained_us * jobs.rate // _FULL_RATE
+    return np.maximum(np.where(jobs.held_gpus > 0, since_us, jobs.remaining_us), _LEAST_US)
+
+
+def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> Ints:
+    """What was known of each experiment and what its new jobs add."""
+    found = _highest(known, of)
+    added = np.zeros(len(of), dtype=np.int64)
+    np.add.at(added, of, np.where(is_new, more, 0))
+    return found + added[of]
+
+
+def _highest(column: Ints, of: Ints) -> Ints:
+    """By job, the highest of its experiment."""
+    found = np.zeros(len(of), dtype=np.int64)
+    np.maximum.at(found, of, column)
+    return found[of]
+
+
+def _lowest(column: Ints, of: Ints) -> Ints:
+    found = np.full(len(of), NEVER_US)
+    np.minimum.at(found, of, column)
+    return found[of]

@@ -1,0 +1,33 @@
+"""How much longer a gang takes when it is spread over machines, by its model's skew.
+
+The load of the machine that hosts a skewed model's largest tensor falls linearly with the number of
+the gang's workers beside it (Tiresias' T_i, Gu et al., NSDI 2019, section 3.3.1). So a gang whose
+largest part has w workers, where w* could be together, is taken to run
+
+    1 + c * skew^2 * (1 - w / w*)
+
+times as long. The square and c agree with what Tiresias measured: placement mattered for the VGG
+family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), and was worth
+a factor of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
+
+
+def by_skew(skew: float) -> float:
+    """c * skew^2."""
+    return _SLOWDOWN * skew**2
+
+
+def part_apart(counts: Sequence[int], largest: int) -> float:
+    """1 - w / w*. `counts`: GPUs on each machine; `largest`: GPUs of the largest machine."""
+    return 1 - max(counts) / min(sum(counts), largest)
+
+
+def spread_slowdown(skew: float, counts: Sequence[int], largest: int) -> float:
+    """How many times as long as together, at least 1."""
+    return 1 + by_skew(skew) * part_apart(counts, largest)

@@ -1,0 +1,277 @@
+"""Themis: finish-time fairness by auctions of leased GPUs (Mahajan et al., NSDI 2020).
+
+An experiment (the jobs of one search, or a job alone) should end no later than on a cluster of its
+own, 1/N as large: rho = T_shared / T_ideal. Once the leases have ended, the 1 - f of all
+experiments with the largest rho bid for all GPUs; hidden payments shorten what they win, and what
+is left goes to the others.
+
+Departures: leases end together, or gangs would never see enough free GPUs at once; in between, who
+leaves GPUs leaves them to a lottery. Every job is a gang: it runs on all GPUs that it asks for.
+GPUs of a job that ends are not passed on within its experiment. Distance counts by machine, not by
+rack or type of GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.auction.bids import Bid, Experiment, bid_of
+from motet.allocation.auction.division import divide
+from motet.allocation.auction.floor import Floor
+from motet.allocation.auction.leases import kept_us
+from motet.allocation.auction.leftovers import Taker, hand_out
+from motet.allocation.auction.line import Line
+from motet.allocation.auction.participants import participants
+from motet.allocation.auction.rounds import Award, hold_auction
+from motet.allocation.auction.standings import MEMORY, Standings
+from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.errors import BadInput
+from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import NEVER_US, SECOND_US, microseconds
+from motet.estimate.spread import spread_slowdown
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_OWN_MEMORY = {"lease_us": 0, "next_auction_us": 0, "is_last": 0, "lost_rho": 0, "won_rho": 0}
+_SHORTEST_LEASE_US = SECOND_US
+_MOST_RHO = 1e12
+_GAVE_BACK = -1
+
+
+@dataclass(frozen=True)
+class Themis:
+    """`fairness`: f, 0 (all bid) to 1 (only the experiment that is worst off). `lease_s`: how long
+    winners hold GPUs before payments. `waiting`: what losing is worth to a bidder: its share a
+    lease later, or nothing (Themis; payments are larger, and truth is always best). `lots`: who may
+    draw for what is left: everybody alike, or first those who did not bid (Themis). `leftovers`:
+    near where it ran before, or on GPUs that are drawn, too (Themis). `seed`: of the lots.
+    """
+
+    fairness: float = 0.8
+    lease_s: float = 600.0
+    waiting: Literal["share", "nothing"] = "share"
+    lots: Literal["everybody", "outsiders"] = "everybody"
+    leftovers: Literal["near", "anywhere"] = "near"
+    seed: int = 0
+
+    memory_columns: ClassVar[dict[str, int]] = {**MEMORY, **_OWN_MEMORY}
+    knows_durations: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fairness <= 1:
+            raise BadInput(f"fairness={self.fairness}: give 0 (all bid) to 1 (only the worst)")
+        if not 1 <= self.lease_s < math.inf:
+            raise BadInput(f"lease_s={self.lease_s}: give seconds, at least 1")
+        if self.seed < 0:
+            raise BadInput(f"seed={self.seed}: give a whole number, at least 0")
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """An auction where leases have ended and somebody waits; else free GPUs are handed out."""
+        turn = _Turn(self, snapshot)
+        if turn.is_auction:
+            turn.hold_auction()
+        turn.hand_out_leftovers()
+        return turn.decision()
+
+    @cached_property
+    def lease_us(self) -> int:
+        """A lease in microseconds."""
+        return microseconds(self.lease_s)
+
+
+class _Turn:
+    """One decision."""
+
+    def __init__(self, policy: Themis, snapshot: Snapshot) -> None:
+        self._policy, self._snapshot = policy, snapshot
+        self._standings = Standings.of_snapshot(snapshot)
+        self._memory = {name: snapshot.memory[name].copy() for name in _OWN_MEMORY}
+        jobs, now_us = snapshot.jobs, snapshot.now_us
+        due_us = int(self._memory["next_auction_us"].max(initial=0))
+        runs, is_due = jobs.held_gpus > 0, now_us >= due_us
+        wanted = int(jobs.gpus[~runs].sum())
+        self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
+        if is_due:
+            due_us = now_us + policy.lease_us
+            if not self.is_auction:  # Nobody has to wait: all go on for another lease.
+                self._memory["lease_us"][runs] = due_us
+        self._due_us = due_us
+        lease_us = self._memory["lease_us"]
+        self._floor = Floor(snapshot, runs & (lease_us > now_us), lease_us)
+
+    # -- the auction -------------------------------------------------------------------------------
+
+    def hold_auction(self) -> None:
+        """The worst off win GPUs; everybody else learns what it would have taken."""
+        share_gpus = self._snapshot.gpu_count / self._standings.count
+        rho = self._standings.rho_by_share(share_gpus, self._policy.lease_s)
+        bidders = participants(rho, self._policy.fairness)
+        rows = [self._standings.rows_of(each).tolist() for each in bidders.tolist()]
+        agents = self._agents(bidders, rows, share_gpus)
+        most = min(max(agent.most for agent in agents), self._snapshot.gpu_count)
+        line = Line.of(self._floor.free, reach=most)
+        slowdowns = _Slowdowns(self._snapshot, line, most)
+        bids = [
+            self._bid(agent, line, slowdowns.of_row(jobs[0]), share_gpus)
+            for agent, jobs in zip(agents, rows, strict=True)
+        ]
+        awards = hold_auction(line, bids).awards
+        for award in awards:
+            jobs = rows[award.bidder]
+            self._grant(award, jobs, line, slowdowns.of_row(jobs[0]))
+        self._floor.settle()
+        winners = [award.bidder for award in awards] or slice(None)
+        is_inside = np.isin(self._standings.of, bidders)
+        self._memory["is_last"][:] = is_inside & (self._policy.lots == "outsiders")
+        self._memory["lost_rho"][:] = _milli(rho)[self._standings.of]
+        self._memory["won_rho"][:] = _milli(rho)[bidders[winners]].min()
+
+    def _agents(
+        self, bidders: Ints, rows: Sequence[Sequence[int]], share_gpus: float
+    ) -> list[Experiment]:
+        elapsed_s = self._standings.elapsed_s()[bidders].tolist()
+        ideal_s = self._standings.ideal_s(share_gpus)[bidders].tolist()
+        work_of = self._standings.work_of
+        return [
+            Experiment(tuple(map(work_of, jobs)), elapsed, ideal)
+            for jobs, elapsed, ideal in zip(rows, elapsed_s, ideal_s, strict=True)
+        ]
+
+    def _bid(self, agent: Experiment, line: Line, slowdowns: Floats, share_gpus: float) -> Bid:
+        waiting_rho = math.inf
+        if self._policy.waiting == "share":
+            share = min(share_gpus, agent.most)
+            waiting_rho = agent.rho(share, wait_s=self._policy.lease_s)
+        return bid_of(agent, line, slowdowns, waiting_rho)
+
+    def _grant(self, award: Award, rows: list[int], line: Line, slowdowns: Floats) -> None:
+        """To the jobs of a winner, for the part of the lease that it keeps."""
+        lease_us = kept_us(award, self._policy.lease_us)
+        if lease_us < _SHORTEST_LEASE_US:
+            return
+        jobs = [self._standings.work_of(row) for row in rows]
+        pieces = divide(jobs, line, slowdowns, award.start, award.gpus)
+        for row, (start, gpus) in zip(rows, pieces, strict=True):
+            if gpus:
+                until_us = self._snapshot.now_us + lease_us
+                self._floor.grant(row, line.placement(start, gpus), until_us)
+
+    # -- what is left ------------------------------------------------------------------------------
+
+    def hand_out_leftovers(self) -> None:
+        """By lot, until nobody fits any more."""
+        rng = self._lots()
+        for is_last in (0, 1):
+            waits = self._floor.gpus == 0
+            rows = np.flatnonzero(waits & (self._memory["is_last"] == is_last))
+            while len(heads := self._heads(rows)):
+                self._hand_out(heads, rng)
+
+    def _lots(self) -> np.random.Generator:
+        """The same for the same moment, so that a decision can be repeated."""
+        return np.random.default_rng([self._policy.seed, self._snapshot.now_us % NEVER_US])
+
+    def _heads(self, rows: Ints) -> list[int]:
+        """Of every experiment the first of these that fits: one that runs, or a large one."""
+        jobs, floor, of = self._snapshot.jobs, self._floor, self._standings.of
+        fits = rows[(jobs.gpus[rows] <= floor.free.sum()) & (floor.lease_us[rows] == 0)]
+        keys = jobs.number[fits], -jobs.gpus[fits], jobs.held_gpus[fits] == 0, of[fits]
+        ordered = fits[np.lexsort(keys)]
+        _, first = np.unique(of[ordered], return_index=True)
+        heads: list[int] = ordered[first].tolist()
+        return heads
+
+    def _hand_out(self, heads: Sequence[int], rng: np.random.Generator) -> None:
+        """To no more of them, drawn by lot, than there are GPUs, however many wait."""
+        free = int(self._floor.free.sum())
+        if len(heads) > free:
+            heads = rng.choice(heads, free, replace=False).tolist()
+        takers = [self._taker(row) for row in heads]
+        near = self._policy.leftovers == "near"
+        places = hand_out(self._floor.free, takers, rng, is_placement_aware=near)
+        for row, place in zip(heads, places, strict=True):
+            if place.machines:
+                self._floor.grant(row, place, self._due_us)
+
+    def _taker(self, row: int) -> Taker:
+        gpus, home = int(self._snapshot.jobs.gpus[row]), self._floor.before(row)
+        return Taker(gpus, gpus, frozenset(home.machines if home else ()))
+
+    # -- the whole decision ------------------------------------------------------------------------
+
+    def decision(self) -> Decision:
+        """With a reason for everybody who waits."""
+        floor, now_us = self._floor, self._snapshot.now_us
+        gpus, lost = floor.gpus, self._memory["lost_rho"]
+        runs = gpus > 0
+        won = self._memory["won_rho"]
+        won[(self._snapshot.jobs.held_gpus > 0) & ~runs & (won == 0)] = _GAVE_BACK
+        lost[runs] = won[runs] = 0
+        self._memory["lease_us"] = floor.lease_us
+        self._memory["next_auction_us"][:] = self._due_us
+        placed_work_us = np.where(
+            floor.stays, self._standings.memory["placed_work_us"], self._standings.left_us
+        )
+        memory = {**self._standings.memory, **self._memory, "placed_work_us": placed_work_us}
+        recheck_us = NEVER_US
+        if not runs.all():
+            ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]
+            recheck_us = min(self._due_us, int(ends_us.min(initial=NEVER_US)))
+        return Decision(
+            gpus, self._reasons(runs), floor.places, recheck_at_us=recheck_us, memory=memory
+        )
+
+    def _reasons(self, runs: NDArray[np.bool_]) -> Reasons:
+        jobs, memory = self._snapshot.jobs, self._memory
+        position = np.zeros(len(runs), dtype=np.int64)
+        position[self._floor.granted] = np.arange(len(self._floor.granted))
+        waiting = np.flatnonzero(~runs)
+        order = waiting[np.lexsort((jobs.number[waiting], -memory["lost_rho"][waiting]))]
+        position[order] = np.arange(len(self._floor.granted), len(runs))
+        won = memory["won_rho"]
+        code = np.where(won > 0, int(Wait.OUTBID), int(Wait.TOO_FEW_GPUS))
+        code[won == _GAVE_BACK] = Wait.LEASE_OVER
+        code[runs] = Wait.RUNS
+        free = np.full_like(position, int(self._floor.free.sum()))
+        return Reasons(code, free, position, memory["lost_rho"], np.maximum(won, 0))
+
+
+class _Slowdowns:
+    """Tables of `Line.slowdowns`, one for each skew."""
+
+    def __init__(self, snapshot: Snapshot, line: Line, most: int) -> None:
+        self._snapshot, self._line, self._most = snapshot, line, most
+        self._largest = int(snapshot.cluster.gpus.max())
+        self._tables: dict[float, Floats] = {}
+
+    def of_row(self, row: int) -> Floats:
+        """Of the job's model."""
+        skew = _profile(self._snapshot, row).skew
+        if skew not in self._tables:
+            self._tables[skew] = self._line.slowdowns(
+                lambda parts: spread_slowdown(skew, parts, self._largest), self._most
+            )
+        return self._tables[skew]
+
+
+def _milli(rho: Floats) -> Ints:
+    """In thousandths, at least one."""
+    milli = np.maximum(np.rint(np.minimum(rho, _MOST_RHO) * 1000), 1)
+    whole: Ints = milli.astype(np.int64)
+    return whole
+
+
+def _profile(snapshot: Snapshot, row: int) -> ModelProfile:
+    model = int(snapshot.jobs.model[row])
+    return snapshot.models[model] if 0 <= model < len(snapshot.models) else UNKNOWN_MODEL
+
+
+POLICIES = {"themis": Themis}

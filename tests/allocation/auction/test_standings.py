@@ -1,0 +1,63 @@
+"""How experiments stand is known for as long as one of their jobs is there."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from motet.allocation.auction.standings import MEMORY, Standings
+from motet.allocation.fill import fill
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Decision
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import SECOND_US
+from motet.placement.planners import CountPlanner
+from motet.sim.simulation import Simulation
+from motet.sim.speed_model import SameEverywhere
+from motet.sim.workload import Workload
+
+SHARE = 2.0
+
+
+class Watching:
+    """In the order of numbers without preemption; notes the standings."""
+
+    memory_columns: ClassVar[dict[str, int]] = MEMORY
+    knows_durations: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[float, list[float], list[float], list[float]]] = []
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        standings, jobs = Standings.of_snapshot(snapshot), snapshot.jobs
+        if len(jobs):
+            rho = standings.rho_by_share(SHARE, wait_s=10.0)
+            columns = standings.elapsed_s(), standings.ideal_s(SHARE), rho
+            self.noted.append((snapshot.now_us / SECOND_US, *(each.tolist() for each in columns)))
+        filled = fill(np.argsort(jobs.number), jobs.gpus, snapshot.gpu_count, may_overtake=True)
+        starts = (filled.gpus > 0) & (jobs.held_gpus == 0)
+        placed = np.where(starts, standings.left_us, standings.memory["placed_work_us"])
+        memory = {**standings.memory, "placed_work_us": placed}
+        return Decision(filled.gpus, filled.reasons, memory=memory)
+
+
+def test_a_search_counts_from_its_first_submission_with_the_work_of_jobs_that_ended() -> None:
+    """Two jobs of 100 s and 40 s on 2 GPUs each, and one of 60 s alone, on all 4 GPUs in turn."""
+    jobs = Workload.of(
+        ["a", "b", "c"],
+        [0, 0, 20 * SECOND_US],
+        [100 * SECOND_US, 40 * SECOND_US, 60 * SECOND_US],
+        [2, 2, 4],
+        experiments=["search", "search", ""],
+    )
+    policy = Watching()
+    Simulation(jobs, Cluster.uniform(1, 4), policy, CountPlanner(), SameEverywhere()).run()
+    at_0, at_20, at_40, at_100 = policy.noted
+    # 280 GPU-seconds on a share of 2; left as much, after 10 s.
+    assert at_0 == (0.0, [0.0], [140.0], [150 / 140])
+    # 200 GPU-seconds left; the other one needs 120 s on its share, where it could use 4.
+    assert at_20 == (20.0, [20.0, 0.0], [140.0, 120.0], [130 / 140, 130 / 120])
+    assert at_40 == (40.0, [40.0, 20.0], [140.0, 120.0], [110 / 140, 150 / 120])
+    assert at_100 == (100.0, [80.0], [120.0], [pytest.approx(210 / 120)])

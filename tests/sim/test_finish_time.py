@@ -1,0 +1,51 @@
+"""Finish-time fairness is an experiment's, from its first submission to its last end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motet.domain.cluster import Cluster
+from motet.domain.units import SECOND_US
+from motet.sim.experiment import Experiment
+from motet.sim.finish_time import FinishTimes
+from motet.sim.outcome import Outcome
+from motet.sim.summary import Summary, finish_time_fairness
+from motet.sim.workload import Workload
+
+
+def outcome_of(experiments: list[str]) -> Outcome:
+    """On 2 GPUs one after the other: 0 to 100, 100 to 150, 150 to 160 s."""
+    jobs = Workload.of(
+        ["j0", "j1", "j2"],
+        [0, 0, 10 * SECOND_US],
+        [100 * SECOND_US, 50 * SECOND_US, 10 * SECOND_US],
+        [2, 2, 1],
+        experiments=experiments,
+    )
+    return Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 2))
+
+
+def test_a_search_ends_with_its_last_job() -> None:
+    """Two experiments are there from 10 to 150 s. The search (0 to 150 s) sees 290/150 on average;
+    300 GPU-seconds on 2/N GPUs. The job alone uses a GPU, which is its share or less."""
+    times = FinishTimes.of_outcome(outcome_of(["search", "search", ""]))
+    contention = 290 / 150
+    assert times.of.tolist() == [0, 0, 1]
+    assert times.ideal_us.tolist() == pytest.approx([150e6 * contention, 10e6])
+    assert times.rho.tolist() == pytest.approx([1 / contention, 15.0])
+
+
+def test_jobs_without_an_experiment_are_experiments_of_their_own() -> None:
+    one, other = outcome_of(["", "", ""]), outcome_of(["a", "b", "c"])
+    np.testing.assert_array_equal(finish_time_fairness(one), finish_time_fairness(other))
+
+
+def test_every_job_shows_the_fairness_of_its_experiment_which_counts_once() -> None:
+    outcome = outcome_of(["search", "search", ""])
+    rho = finish_time_fairness(outcome)
+    assert rho[0] == rho[1]
+    fairness = Summary.of(outcome).finish_time_fairness
+    assert fairness.mean == pytest.approx((rho[0] + rho[2]) / 2)
+    assert fairness.max == rho[2]
+    assert fairness.jain == pytest.approx((rho[0] + rho[2]) ** 2 / 2 / (rho[0] ** 2 + rho[2] ** 2))
