@@ -144,6 +144,7 @@ class ClusterState:
     def snapshot(self) -> Snapshot:
         """What a policy sees now, and cannot write to."""
         table = self.table
+        cpus, memory_bytes = self._seen_room if self.has_demands else (None, None)
         return Snapshot(
             self.now_us,
             table.seen_jobs,
@@ -154,9 +155,9 @@ class ClusterState:
             table.seen_memory,
             self._finished.history,
             self._queues,
-            None,
-            *(self._seen_room if self.has_demands else (None, None)),
-            self._models,
+            free_cpus=cpus,
+            free_memory_bytes=memory_bytes,
+            models=self._models,
         )
 
     @property

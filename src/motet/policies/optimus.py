@@ -68,7 +68,9 @@ class Optimus:
         dealt = allot(order, demand, jobs.number, worth, snapshot.gpu_count)
         if self.rescale_s > 0:
             dealt = damped(dealt, order, jobs, worth, snapshot.gpu_count, self.rescale_s)
-        places = _places(snapshot, dealt) if self.spread_evenly else {}
+        # It looks at GPUs only: where CPUs or memory count, the planner finds machines with them.
+        is_free_to_choose = self.spread_evenly and snapshot.free_cpus is None
+        places = _places(snapshot, dealt) if is_free_to_choose else {}
         next_us = next_multiple(snapshot.now_us, microseconds(self.interval_s))
         return Decision(
             dealt.gpus,

@@ -225,9 +225,9 @@ class _Turn:
         if not runs.all():
             ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]
             recheck_us = min(self._due_us, int(ends_us.min(initial=NEVER_US)))
-        return Decision(
-            gpus, self._reasons(runs), floor.places, recheck_at_us=recheck_us, memory=memory
-        )
+        # Bids know of GPUs only: where CPUs or memory count, the planner finds machines with them.
+        places = floor.places if self._snapshot.free_cpus is None else {}
+        return Decision(gpus, self._reasons(runs), places, recheck_at_us=recheck_us, memory=memory)
 
     def _reasons(self, runs: NDArray[np.bool_]) -> Reasons:
         jobs, memory = self._snapshot.jobs, self._memory
@@ -241,7 +241,8 @@ class _Turn:
         code[won == _GAVE_BACK] = Wait.LEASE_OVER
         code[runs] = Wait.RUNS
         free = np.full_like(position, int(self._floor.free.sum()))
-        return Reasons(code, free, position, memory["lost_rho"], np.maximum(won, 0))
+        own, winning = memory["lost_rho"], np.maximum(won, 0)
+        return Reasons(code, free, position, milli_rho=own, milli_winning_rho=winning)
 
 
 class _Slowdowns:
