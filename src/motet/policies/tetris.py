@@ -103,9 +103,18 @@ class _Packing:
         self._mean_alignment = 0.0
         self._lines: dict[Demand, list[int]] = {}
         for row in waiting:
-            self._lines.setdefault(Demand.of(jobs, row), []).append(row)
+            self._lines.setdefault(self._demand(row), []).append(row)
         self._left_over: list[tuple[int, Demand]] = []
         self._spots: dict[Demand, _Spot] = {}
+
+    def _demand(self, row: int) -> Demand:
+        """Without what no machine counts: that tells no jobs apart."""
+        demand, cluster = Demand.of(self._snapshot.jobs, row), self._snapshot.cluster
+        return Demand(
+            demand.gpus,
+            demand.cpus if cluster.cpus.any() else 0,
+            demand.memory_bytes if cluster.memory_bytes.any() else 0,
+        )
 
     def place_best(self, short_jobs: float, fairness: float) -> bool:
         """Let one more job start; False if none fits."""
