@@ -7,66 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from motet.report.confidence import confidence_half_width
+from motet.report.fairness_figure import fairness
+from motet.report.run_lines import Runs
 from motet.report.simulated_jobs import SimulatedJobs, paired
 from motet.report.simulation_figures import (
     FIGURES,
-    Runs,
-    fairness,
     jct_by_bin,
     jct_cdf,
     queueing_delay,
-    sooner_and_later,
-    time_averages,
-    winners_and_losers,
 )
-
-RUN = SimulatedJobs(
-    label="fifo",
-    ids=("a", "b", "c", "d"),
-    gpus=np.array([4, 4, 5, 8]),
-    duration_s=np.array([799.9, 800, 10, 4000]),
-    jct_s=np.array([800.0, 900, 1000, 5000]),
-    queueing_delay_s=np.array([0.1, 100, 990, 1000]),
-    rho=np.array([1.0, 0.5, 4, np.nan]),
-    delay_causes_s={"fair_share": 90.1, "fragmentation": 1000, "policy_order": 1000},
-    gpu_count=16,
-    times_s=np.array([0.0, 10, 30]),
-    used_gpus=np.array([16, 8, 0]),
-    waiting_jobs=np.array([3, 1, 0]),
-)
-NOTHING = SimulatedJobs(
-    label="lazy",
-    ids=(),
-    gpus=np.array([], dtype=np.int64),
-    duration_s=np.array([]),
-    jct_s=np.array([]),
-    queueing_delay_s=np.array([]),
-    rho=np.array([]),
-    delay_causes_s={"fair_share": 0, "fragmentation": 0, "policy_order": 0},
-    gpu_count=16,
-    times_s=np.array([]),
-    used_gpus=np.array([], dtype=np.int64),
-    waiting_jobs=np.array([], dtype=np.int64),
-)
-
-NO_DELAY = {"fair_share": 0.0, "fragmentation": 0.0, "policy_order": 0.0}
-ONE = replace(
-    NOTHING,
-    ids=("a",),
-    gpus=np.array([1]),
-    duration_s=np.array([100.0]),
-    jct_s=np.array([100.0]),
-    queueing_delay_s=np.array([0.0]),
-    rho=np.array([1.0]),
-    delay_causes_s=NO_DELAY,
-)
-IN_NO_TIME = replace(ONE, duration_s=np.array([0.0]), jct_s=np.array([0.0]), rho=np.array([np.nan]))
+from simulated_runs import IN_NO_TIME, NOTHING, ONE, RUN
 
 
 def test_bins_are_cut_at_4_gpus_and_800_seconds() -> None:
@@ -104,7 +58,6 @@ def test_a_single_job_is_a_visible_step_among_ticks(draw: Callable[[Runs], Figur
 @pytest.mark.parametrize("name", FIGURES)
 def test_jobs_that_take_no_time_draw_no_warning(name: str) -> None:
     FIGURES[name]([IN_NO_TIME]).canvas.draw()
-    winners_and_losers("a", "b", paired(IN_NO_TIME, IN_NO_TIME)).canvas.draw()
 
 
 def test_where_no_job_waited_the_delays_say_so() -> None:
@@ -130,31 +83,12 @@ def test_many_policies_are_told_apart_by_colour_or_dashes() -> None:
     assert len(styles) == 20
 
 
-def test_jobs_without_a_rho_are_left_out_of_the_curve() -> None:
-    (axes,) = fairness([RUN]).axes
-    curve = axes.get_lines()[0]
-
-    assert curve.get_xdata().tolist()[:-1] == [0.5, 0.5, 1, 4]
-
-
 def test_kinds_without_jobs_are_left_out() -> None:
     small = replace(RUN, gpus=np.array([1, 1, 1, 1]))
     (axes,) = jct_by_bin([small]).axes
 
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert labels == ["small short (2)", "small long (2)"]
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1, max_size=20),
-    st.integers(1, 40),
-)
-def test_averages_over_time_keep_the_area(steps: list[tuple[int, int]], slices: int) -> None:
-    times_s = np.cumsum([0.0, *(length for length, _ in steps)])
-    values = np.array([*(value for _, value in steps), 0], dtype=np.float64)
-    edges, means = time_averages(times_s, values, slices)
-
-    assert np.sum(np.diff(edges) * means) == pytest.approx(sum(n * value for n, value in steps))
 
 
 def test_jobs_are_paired_by_id() -> None:
@@ -164,19 +98,6 @@ def test_jobs_are_paired_by_id() -> None:
     assert same.ids == ("a", "d")
     assert same.before_s.tolist() == [800, 5000]
     assert same.after_s.tolist() == [3, 1]
-
-
-@pytest.mark.parametrize("other", [RUN, NOTHING], ids=["same", "nothing"])
-def test_two_runs_against_each_other_can_be_drawn(other: SimulatedJobs) -> None:
-    winners_and_losers("a", "b", paired(RUN, other)).canvas.draw()
-
-
-def test_of_several_runs_the_shares_of_winners_and_losers_are_drawn() -> None:
-    (axes,) = sooner_and_later("fifo", [("srtf", 6, 2, 8), ("las", 0, 0, 0)]).axes
-    widths = [bar.get_width() for bar in axes.patches]
-
-    assert widths == [-0.75, 0.25, 0, 0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["srtf", "las"]
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "queueing_delay.png"])

@@ -8,7 +8,7 @@ import pytest
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
-from motet.sim.finish_time import FinishTimes
+from motet.sim.finish_time import FinishTimes, experiment_names
 from motet.sim.outcome import Outcome
 from motet.sim.summary import Summary, finish_time_fairness
 from motet.sim.workload import Workload
@@ -47,5 +47,19 @@ def test_every_job_shows_the_fairness_of_its_experiment_which_counts_once() -> N
     assert rho[0] == rho[1]
     fairness = Summary.of(outcome).finish_time_fairness
     assert fairness.mean == pytest.approx((rho[0] + rho[2]) / 2)
-    assert fairness.max == rho[2]
+    assert (fairness.max, fairness.worst) == (rho[2], "j2")
+    assert fairness.within_share == 1 / 2
     assert fairness.jain == pytest.approx((rho[0] + rho[2]) ** 2 / 2 / (rho[0] ** 2 + rho[2] ** 2))
+
+
+def test_an_experiment_is_called_as_in_the_trace_and_a_job_alone_by_its_id() -> None:
+    outcome = outcome_of(["", "search", "search"])
+    names = experiment_names(outcome.workload, FinishTimes.of_outcome(outcome).of)
+    assert names == ["j0", "search"]
+    assert Summary.of(outcome).finish_time_fairness.worst == "search"
+
+
+def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
+    jobs = Workload.of(["a"], [0], [7 * SECOND_US], [3])
+    outcome = Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 7))
+    assert Summary.of(outcome).finish_time_fairness.within_share == 1

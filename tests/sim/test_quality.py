@@ -11,11 +11,14 @@ from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.fair import Fair
 from motet.policies.fifo import Fifo
+from motet.report.quality_over_time import QualityOverTime
 from motet.sim.curves import bundled_curve
 from motet.sim.outcome import Outcome
 from motet.sim.quality import (
+    QualitySummary,
     average_normalised_loss,
     normalised_losses,
+    quality_over_time,
     time_to_reduction_s,
     training_of,
 )
@@ -69,3 +72,46 @@ def test_jobs_without_a_curve_have_no_quality() -> None:
     outcome = run([Row(0, 0, 1, 1)], Fifo())
     assert np.isnan(time_to_reduction_s(outcome, 0.5)).all()
     assert np.isnan(average_normalised_loss(outcome, [0])).all()
+
+
+def test_whose_gpus_they_were_is_told_of_the_time_of_submissions() -> None:
+    """Four jobs of a GPU each come one after the other, and none ends before the last is there.
+
+    Ten seconds one is alone, the lowest half; ten seconds the later of two is the next quarter, as
+    a quarter of two jobs is nobody; ten seconds there is one of three in every group.
+    """
+    outcome = run([linear(10 * number, 79, 1) for number in range(4)], Fifo())
+    shares = QualitySummary.of(outcome).gpu_share_by_loss
+
+    assert shares["highest_quarter"] == pytest.approx(10 / 60, abs=1e-3)
+    assert shares["next_quarter"] == pytest.approx(20 / 60, abs=1e-3)
+    assert shares["lowest_half"] == pytest.approx(30 / 60, abs=1e-3)
+
+
+def test_over_time_quality_is_told_until_the_last_job_has_ended() -> None:
+    outcome = run([linear(5, 79, 1), linear(5, 79, 1), Row(0, 0, 1, 1)], Fifo())
+    quality = quality_over_time(outcome)
+    assert quality is not None
+    times_us = quality.times_us
+
+    assert (times_us[0], times_us[-1]) == (0, 84 * SECOND_US)
+    assert set(quality.jobs.tolist()) == {0, 2}
+    assert quality.gpus[:, quality.jobs == 2].sum(axis=0).tolist() == [2] * int(
+        (quality.jobs == 2).sum()
+    )
+    np.testing.assert_array_equal(quality.average_loss, average_normalised_loss(outcome, times_us))
+    assert np.isnan(quality.shares[:, quality.jobs == 0]).all()
+
+
+def test_what_is_written_of_quality_reads_back() -> None:
+    quality = quality_over_time(run([linear(1, 79, 1), linear(5, 79, 1)], Fifo(), gpus=1))
+    assert quality is not None
+    rows = [[str(cell) for cell in row] for row in quality.rows()]
+    read = QualityOverTime.of_columns(list(zip(*rows, strict=True)))
+
+    for name in ("times_us", "jobs", "average_loss", "gpus"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(quality, name))
+
+
+def test_rigid_jobs_have_no_quality_over_time() -> None:
+    assert quality_over_time(run([Row(0, 0, 1, 1)], Fifo())) is None

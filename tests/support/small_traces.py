@@ -49,7 +49,16 @@ def result_of(
 def finished_run(name: str, result: SimulationResult, setup: Mapping[str, Any]) -> FinishedRun:
     """What is written of a result."""
     rows = result.job_rows(), result.fairness_rows(), result.placement_rows()
-    return FinishedRun(name, result.summary, setup, *rows, result.simulated, result.placements)
+    return FinishedRun(
+        name,
+        result.summary,
+        setup,
+        *rows,
+        result.simulated,
+        result.placements,
+        training_rows=result.training_rows(),
+        quality_rows=result.quality_rows(),
+    )
 
 
 def write_trace(path: Path, rows: Rows) -> Path:

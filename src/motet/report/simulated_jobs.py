@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.report.quality_over_time import QualityOverTime
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -29,8 +31,8 @@ COLUMNS = (
 )
 """Of `jobs.csv`."""
 
-FAIRNESS_COLUMNS = ("job_id", "duration", "ideal_time", "rho")
-"""Of `fairness.csv`."""
+FAIRNESS_COLUMNS = ("job_id", "duration", "ideal_time", "rho", "experiment")
+"""Of `fairness.csv`. `experiment`: empty for a job alone; earlier versions did not write it."""
 
 TRAINING_COLUMNS = (
     "job_id",
@@ -48,6 +50,8 @@ TRAINING_COLUMNS = (
 BINS = ("SS", "SL", "LS", "LL")
 """Small or large (more than 4 GPUs), then short or long (at least 800 s), as in Tiresias' table."""
 
+BIN_NAMES = ("small short", "small long", "large short", "large long")
+
 LARGEST_SMALL_GPUS, SHORTEST_LONG_S = 4, 800.0
 
 
@@ -55,8 +59,10 @@ LARGEST_SMALL_GPUS, SHORTEST_LONG_S = 4, 800.0
 class SimulatedJobs:
     """One run. The first columns have a row per finished job, the last three one per decision.
 
-    `duration_s`: how long a job runs on its GPUs alone and consolidated. `rho`: its finish-time
-    fairness, NaN for jobs of no duration. `delay_causes_s`: their waiting time, by cause.
+    `duration_s`: how long a job runs on its GPUs alone and consolidated. `rho`: finish-time
+    fairness of every experiment that finished, `(experiments,)`, of which a job alone is one; NaN
+    of those of no duration. `delay_causes_s`: waiting time of the jobs, by cause. `quality`: of
+    jobs with loss curves.
     """
 
     label: str
@@ -71,12 +77,24 @@ class SimulatedJobs:
     times_s: Floats
     used_gpus: Ints
     waiting_jobs: Ints
+    quality: QualityOverTime | None = None
 
     @property
     def bins(self) -> NDArray[np.int64]:
         """Index into BINS of every job."""
         is_large, is_long = self.gpus > LARGEST_SMALL_GPUS, self.duration_s >= SHORTEST_LONG_S
         return 2 * is_large.astype(np.int64) + is_long
+
+
+def of_experiments(rho: Floats, experiments: Sequence[str]) -> Floats:
+    """Each experiment's once, in the order of their first jobs.
+
+    `rho`: `(jobs,)`, of each job's experiment; `experiments`: their names, "" of a job alone.
+    """
+    first: dict[str, int] = {}
+    for job, name in enumerate(experiments):
+        first.setdefault(name, job)
+    return rho[[job for job, name in enumerate(experiments) if not name or first[name] == job]]
 
 
 class Pairs(NamedTuple):

@@ -1,6 +1,5 @@
 """Pictures of simulations: one line, step or group of bars per policy, in its colour.
 
-Runs with the same label (a policy under several seeds) share a colour and an entry in the legend.
 Importing this costs nothing: matplotlib is loaded when something is drawn.
 """
 
@@ -13,47 +12,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.report.confidence import confidence_half_width
+from motet.report.fairness_figure import fairness
 from motet.report.figure_parts import (
     LEGEND,
     QUIET,
     SHORTEST_S,
     draw_shares,
     finish,
-    line_style,
     logarithmic_durations,
     make_room,
     name_durations,
-    name_ratios,
     new_figure,
     new_panels,
     scale_time,
     shortened,
-    span_logarithmically,
 )
 from motet.report.palette import GRID, INK, JOB_COLOURS, QUIET_INK, job_colour
-from motet.report.simulated_jobs import BINS, Pairs, SimulatedJobs
+from motet.report.quality_figures import average_loss, gpus_by_loss
+from motet.report.run_lines import (
+    TIME_SLICES,
+    Runs,
+    by_label,
+    draw_over_time,
+    seeds_note,
+    span_of,
+    styled,
+    time_averages,
+)
+from motet.report.simulated_jobs import BIN_NAMES, BINS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Runs = Sequence[SimulatedJobs]
 
-TIME_SLICES = 300
-BIN_NAMES = ("small short", "small long", "large short", "large long")
-WON, LOST = JOB_COLOURS[2], JOB_COLOURS[6]
 _REPEATED = ("", "////", "....", "xxxx")
 CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
 
 
 def jct_cdf(runs: Runs) -> Figure:
     """Share of jobs that completed within a time; logarithmic time."""
-    note = f"share of jobs done within a time{_seeds_note(runs, 'a line per seed')}"
+    note = f"share of jobs done within a time{seeds_note(runs, 'a line per seed')}"
     figure, axes = new_figure("Job completion time", note)
     logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
-    for style, label, run in _styled(runs):
+    for style, label, run in styled(runs):
         draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
@@ -62,10 +65,10 @@ def jct_cdf(runs: Runs) -> Figure:
 
 def utilisation(runs: Runs) -> Figure:
     """Share of the GPUs that jobs hold, a panel per policy (its first seed)."""
-    firsts = [same[0] for same in _by_label(runs).values()]
-    note = f"GPUs that jobs hold, over time{_seeds_note(runs, 'the first is shown')}"
+    firsts = [same[0] for same in by_label(runs).values()]
+    note = f"GPUs that jobs hold, over time{seeds_note(runs, 'the first is shown')}"
     figure, panels = new_panels("GPU utilisation", note, len(firsts))
-    start_s, span_s = _span(firsts)
+    start_s, span_s = span_of(firsts)
     for place, (axes, run) in enumerate(zip(panels, firsts, strict=True)):
         if len(run.times_s) > 1:
             edges, means = time_averages(run.times_s, run.used_gpus / run.gpu_count, TIME_SLICES)
@@ -82,9 +85,9 @@ def utilisation(runs: Runs) -> Figure:
 
 def queue_length(runs: Runs) -> Figure:
     """How many jobs have no GPUs."""
-    note = f"jobs without GPUs, over time{_seeds_note(runs, 'a line per seed')}"
+    note = f"jobs without GPUs, over time{seeds_note(runs, 'a line per seed')}"
     figure, axes = new_figure("Queue length", note)
-    _draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
+    draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
     axes.set_ylim(bottom=0)
     return finish(figure, axes)
 
@@ -94,9 +97,9 @@ def jct_by_bin(runs: Runs) -> Figure:
     figure, axes = new_figure(
         "Average completion time by kind of job",
         "logarithmic; small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs"
-        f"{_seeds_note(runs, 'mean and 95 % interval')}",
+        f"{seeds_note(runs, 'mean and 95 % interval')}",
     )
-    groups = _by_label(runs)
+    groups = by_label(runs)
     counts = np.bincount(runs[0].bins, minlength=len(BINS))
     shown = np.flatnonzero(counts).tolist()
     width = 0.8 / len(groups)
@@ -124,7 +127,7 @@ def jct_by_bin(runs: Runs) -> Figure:
 def queueing_delay(runs: Runs) -> Figure:
     """Average time without GPUs by cause, one bar per policy."""
     figure, axes = new_figure("Queueing delay by cause", "average time of a job without GPUs")
-    groups = _by_label(runs)
+    groups = by_label(runs)
     for place, same in enumerate(groups.values()):
         left = 0.0
         jobs = max(sum(len(run.ids) for run in same), 1)
@@ -151,126 +154,7 @@ def queueing_delay(runs: Runs) -> Figure:
     return figure
 
 
-def fairness(runs: Runs) -> Figure:
-    """Share of jobs up to a finish-time fairness; logarithmic."""
-
-    figure, axes = new_figure(
-        "Finish-time fairness",
-        "share of jobs up to a rho; above 1: done later than with a fair share"
-        f"{_seeds_note(runs, 'a line per seed')}",
-    )
-    rho = [run.rho[~np.isnan(run.rho)] for run in runs]
-    span_logarithmically(axes, np.concatenate([[1.0], *rho]))
-    for style, label, run in _styled(runs):
-        draw_shares(axes, run.rho[~np.isnan(run.rho)], label=label, **style)
-    axes.axvline(1, color=QUIET_INK, linewidth=1, zorder=1)
-    axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    name_ratios(axes.xaxis)
-    axes.set_xlabel("rho", color=QUIET_INK, fontsize=9)
-    return finish(figure, axes)
-
-
-def winners_and_losers(first: str, second: str, same: Pairs) -> Figure:
-    """Completion times of the same jobs under two policies, a dot per job (and seed)."""
-    figure, axes = new_figure(
-        f"{second} against {first}",
-        f"a dot per job; below the line it is done sooner under {second}",
-    )
-    axes.set_axisbelow(True)
-    before_s, after_s = (np.maximum(each, SHORTEST_S) for each in (same.before_s, same.after_s))
-    for number, name in enumerate(BIN_NAMES):
-        here = same.bins == number
-        dots: dict[str, Any] = {"s": 9, "alpha": 0.55, "color": job_colour(number), "label": name}
-        axes.scatter(before_s[here], after_s[here], **dots)
-    both_s = np.concatenate([before_s, after_s])
-    if len(both_s):
-        ends = np.maximum([both_s.min(), both_s.max()], SHORTEST_S)
-        axes.plot(ends, ends, color=QUIET_INK, linewidth=1, zorder=1)
-    axes.set_yscale("log")
-    name_durations(axes.yaxis)
-    logarithmic_durations(axes, both_s)
-    axes.set_xlabel(f"completion time under {first}", color=QUIET_INK, fontsize=9)
-    axes.set_ylabel(f"under {second}", color=QUIET_INK, fontsize=9)
-    return finish(figure, axes)
-
-
-def sooner_and_later(against: str, moved: Sequence[tuple[str, int, int, int]]) -> Figure:
-    """Per run: its label, and how many jobs are done sooner, later and at all under both."""
-    figure, axes = new_figure(
-        f"Winners and losers against {shortened(against)}",
-        "jobs done more than 1 % sooner (to the left) or later (to the right)",
-    )
-    names = [shortened(label) for label, *_ in moved]
-    make_room(figure, names)
-    figure.set_figheight(1.4 + 0.4 * len(moved))
-    for place, (_, sooner, later, jobs) in enumerate(moved):
-        shares = np.array([-sooner, later]) / max(jobs, 1)
-        axes.barh([place] * 2, shares, 0.62, color=[WON, LOST])
-        for share, count, side in zip(shares, (sooner, later), ("right", "left"), strict=True):
-            shift: dict[str, Any] = {
-                "xytext": (-3 if side == "right" else 3, 0),
-                "textcoords": "offset points",
-            }
-            style: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8, "color": QUIET_INK}
-            axes.annotate(f"{count:,}", (share, place), **shift, **style)
-    axes.set_yticks(range(len(moved)), names)
-    axes.invert_yaxis()
-    axes.set_xlim(-1.12, 1.12)
-    axes.xaxis.set_major_formatter(lambda share, _: f"{abs(share):.0%}")
-    axes.grid(axis="y", visible=False)
-    axes.grid(axis="x", color=GRID, linewidth=0.8)
-    axes.axvline(0, color=QUIET_INK, linewidth=1)
-    return figure
-
-
-def time_averages(times_s: Floats, values: Floats, slices: int) -> tuple[Floats, Floats]:
-    """Edges of equal time slices, `(slices + 1,)`, and a step function's average in each.
-
-    `values[i]` holds from `times_s[i]` to `times_s[i + 1]`.
-    """
-    edges = np.linspace(times_s[0], times_s[-1], slices + 1)
-    until = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times_s))])
-    areas = np.diff(np.interp(edges, times_s, until))
-    return edges, areas / np.maximum(np.diff(edges), 1e-12)
-
-
 # -- parts -----------------------------------------------------------------------------------------
-
-
-def _draw_over_time(axes: Axes, runs: Runs, value: Callable[[SimulatedJobs], Floats]) -> None:
-    start_s, span_s = _span(runs)
-    for style, label, run in _styled(runs):
-        if len(run.times_s) > 1:
-            edges, means = time_averages(run.times_s, value(run), TIME_SLICES)
-            edges -= start_s
-            axes.stairs(means, edges, label=label, linewidth=1.4, baseline=None, **style)
-    axes.set_xlim(0, span_s)
-    scale_time(axes.xaxis, span_s)
-
-
-def _span(runs: Runs) -> tuple[float, float]:
-    """Where time begins, and how long it is until the last run's end."""
-    drawn = [run for run in runs if len(run.times_s)]
-    start_s = min((float(run.times_s[0]) for run in drawn), default=0.0)
-    end_s = max((float(run.times_s[-1]) for run in drawn), default=1.0)
-    return start_s, max(end_s - start_s, 1e-6)
-
-
-def _by_label(runs: Runs) -> dict[str, list[SimulatedJobs]]:
-    groups: dict[str, list[SimulatedJobs]] = {}
-    for run in runs:
-        groups.setdefault(run.label, []).append(run)
-    return groups
-
-
-def _styled(runs: Runs) -> list[tuple[dict[str, Any], str | None, SimulatedJobs]]:
-    """Each run with its line's style, and its label if it is the first of that label."""
-    return [
-        (line_style(place), label if run is same[0] else None, run)
-        for place, (label, same) in enumerate(_by_label(runs).items())
-        for run in same
-    ]
 
 
 def _bin_mean_s(runs: Runs, number: int) -> float:
@@ -294,12 +178,6 @@ def _draw_intervals(
         axes.errorbar(places, means, yerr=[below, list(half_widths)], **style)
 
 
-def _seeds_note(runs: Runs, how: str) -> str:
-    """What becomes of several seeds; nothing of one."""
-    seeds = max(map(len, _by_label(runs).values()))
-    return f"\n{seeds} seeds: {how}" if seeds > 1 else ""
-
-
 def _cause_legend(figure: Figure, runs: Runs) -> None:
     """Of the causes that occur."""
     from matplotlib.patches import Patch
@@ -312,6 +190,12 @@ def _cause_legend(figure: Figure, runs: Runs) -> None:
     figure.legend(handles=patches, loc="outside right upper", **LEGEND)
 
 
+OF_QUALITY: dict[str, Callable[[Runs], Figure]] = {
+    "average_loss.png": average_loss,
+    "gpus_by_loss.png": gpus_by_loss,
+}
+"""Of which there is nothing to show without loss curves."""
+
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "jct_cdf.png": jct_cdf,
     "utilisation.png": utilisation,
@@ -319,5 +203,6 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "jct_by_bin.png": jct_by_bin,
     "queueing_delay.png": queueing_delay,
     "fairness.png": fairness,
+    **OF_QUALITY,
 }
 """What `--out` draws."""

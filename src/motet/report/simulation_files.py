@@ -15,8 +15,8 @@ from motet.report.sweep import sweep_file, swept_parameters
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
 DECISIONS = "decisions.jsonl"
 FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
-TRAINING = "training.csv"
-RUN_FILES = (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, TRAINING, DECISIONS, GANTT)
+TRAINING, QUALITY = "training.csv", "quality.csv"
+RUN_FILES = (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, TRAINING, QUALITY, DECISIONS, GANTT)
 _ELSEWHERE = "name another folder"
 
 

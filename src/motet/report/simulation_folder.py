@@ -23,19 +23,22 @@ from motet.report.figure_parts import save
 from motet.report.folder import Folder
 from motet.report.gantt import gantt
 from motet.report.placements import PLACEMENT_COLUMNS, Placements
+from motet.report.quality_over_time import QUALITY_COLUMNS, QualityOverTime
 from motet.report.simulated_jobs import (
     COLUMNS,
     FAIRNESS_COLUMNS,
     TRAINING_COLUMNS,
     SimulatedJobs,
+    of_experiments,
 )
-from motet.report.simulation_figures import FIGURES
+from motet.report.simulation_figures import FIGURES, OF_QUALITY
 from motet.report.simulation_files import (
     DECISIONS,
     FAIRNESS,
     GANTT,
     JOBS,
     PLACEMENTS,
+    QUALITY,
     SUMMARY,
     TIMELINE,
     TRAINING,
@@ -67,6 +70,7 @@ class FinishedRun:
     placements: Placements
     decisions: Path | None = None
     training_rows: Iterable[Sequence[object]] | None = None
+    quality_rows: Iterable[Sequence[object]] | None = None
 
 
 class SimulationFolder:
@@ -123,9 +127,10 @@ class SimulationFolder:
 def write_figures(
     folder: Folder, simulated: Sequence[SimulatedJobs], documents: Sequence[Mapping[str, Any]]
 ) -> None:
-    """All figures that show any number of runs."""
+    """All figures that show any number of runs, and that there is something to show in."""
     for name, draw in FIGURES.items():
-        folder.write(name, partial(save, draw(simulated)))
+        if name not in OF_QUALITY or any(run.quality is not None for run in simulated):
+            folder.write(name, partial(save, draw(simulated)))
     for parameter in swept_parameters(documents):
         folder.write(sweep_file(parameter), partial(save, sweep_figure(parameter, documents)))
 
@@ -166,6 +171,8 @@ def _write_run(folder: Folder, run: FinishedRun) -> None:
     }
     if run.training_rows is not None:
         tables[TRAINING] = TRAINING_COLUMNS, run.training_rows
+    if run.quality_rows is not None:
+        tables[QUALITY] = QUALITY_COLUMNS, run.quality_rows
     for name, (columns, rows) in tables.items():
         folder.write(name, partial(_write_csv, columns=columns, rows=rows))
     if (log := run.decisions) is not None:
@@ -219,6 +226,7 @@ def _read_run(path: Path) -> StoredRun:
             times_s=np.array(times_s, dtype=np.float64),
             used_gpus=np.array(used, dtype=np.int64),
             waiting_jobs=np.array(waiting, dtype=np.int64),
+            quality=_read_quality(path / QUALITY),
         )
     except (OSError, KeyError, ValueError) as error:
         raise BadInput(f"{path}: not a finished simulation ({error}); simulate it again") from error
@@ -227,12 +235,12 @@ def _read_run(path: Path) -> StoredRun:
 
 
 def _read_jobs(path: Path) -> dict[str, Any]:
-    """The jobs that finished."""
+    """The jobs that finished, and their experiments."""
     names = ("job_id", "num_gpus", "jct", "queueing_delay", "state")
     columns = zip(*_columns(path / JOBS, names), strict=True)
     done = [row for row in columns if row[-1] == "finished"]
     ids, gpus, jct, waited, _ = zip(*done, strict=True) if done else ((),) * 5
-    fair_ids, duration, rho = _columns(path / FAIRNESS, ("job_id", "duration", "rho"))
+    fair_ids, duration, rho, experiments = _read_fairness(path / FAIRNESS)
     if fair_ids != list(ids):
         raise ValueError(f"{FAIRNESS} is of other jobs than {JOBS}")
     return {
@@ -241,8 +249,24 @@ def _read_jobs(path: Path) -> dict[str, Any]:
         "duration_s": np.array(duration, dtype=np.float64),
         "jct_s": np.array(jct, dtype=np.float64),
         "queueing_delay_s": np.array(waited, dtype=np.float64),
-        "rho": np.array([text or "nan" for text in rho], dtype=np.float64),
+        "rho": of_experiments(np.array([it or "nan" for it in rho], np.float64), experiments),
     }
+
+
+def _read_fairness(path: Path) -> list[list[str]]:
+    """Of a folder that names no experiments every job counts alone."""
+    names = ("job_id", "duration", "rho")
+    with path.open(newline="", encoding="utf-8") as file:
+        has_experiments = FAIRNESS_COLUMNS[-1] in next(csv.reader(file), ())
+    if has_experiments:
+        return _columns(path, (*names, FAIRNESS_COLUMNS[-1]))
+    columns = _columns(path, names)
+    return [*columns, [""] * len(columns[0])]
+
+
+def _read_quality(path: Path) -> QualityOverTime | None:
+    """None where no job had a loss curve, or an earlier version wrote the folder."""
+    return QualityOverTime.of_columns(_columns(path, QUALITY_COLUMNS)) if path.exists() else None
 
 
 def _columns(path: Path, names: Sequence[str]) -> list[list[str]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
 from motet.sim.outcome import Outcome
+from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,6 +55,16 @@ class FinishTimes:
         shared_us = (end_us - submit_us).astype(np.float64)
         np.divide(shared_us, ideal_us, out=rho, where=done & (ideal_us > 0))
         return cls(of, ideal_us, rho)
+
+
+def experiment_names(jobs: Workload, of: Ints) -> list[str]:
+    """As the trace has them, in the order of their numbers; the job's id for a job alone."""
+    _, first = np.unique(of, return_index=True)
+    index = jobs.experiment[first].tolist()
+    return [
+        jobs.ids[job] if number == UNKNOWN else jobs.experiment_names[number]
+        for job, number in zip(first.tolist(), index, strict=True)
+    ]
 
 
 def _experiments(experiment: Ints) -> Ints:

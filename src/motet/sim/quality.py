@@ -6,6 +6,7 @@ each is normalised, 1 at a job's first step and 0 at the lowest loss of the whol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,13 +15,15 @@ from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US
+from motet.report.quality_over_time import QualityOverTime, group_shares
+from motet.sim.loss_groups import gpus_by_loss, held_gpus
 from motet.sim.outcome import Outcome
 from motet.sim.step_progress import TrainedSteps
 from motet.sim.work_model import WorkModels
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_MOMENTS = 1000
+_MOMENTS, _MOMENTS_OF_A_RUN = 1000, 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +59,40 @@ class QualitySummary:
     a time that is the same under every policy.
 
     `time_to_90_s`, `time_to_95_s`: from submission to that part of a job's whole reduction of its
-    loss, on average over the jobs that came to it. NaN without loss curves.
+    loss, on average over the jobs that came to it. `gpu_share_by_loss`: of the GPUs that jobs with
+    a loss held during the submissions, those of each of `LOSS_GROUPS`. NaN without loss curves.
     """
 
     rescales: int
     average_normalised_loss: float
     time_to_90_s: float
     time_to_95_s: float
+    gpu_share_by_loss: Mapping[str, float]
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
         """Of one run."""
-        losses = average_normalised_loss(outcome, _moments(outcome))
-        times = (time_to_reduction_s(outcome, part) for part in (0.9, 0.95))
-        return cls(int(outcome.columns["rescales"].sum()), _mean(losses), *map(_mean, times))
+        moments_us = _moments(outcome)
+        losses = normalised_losses(outcome, moments_us)
+        gpus = gpus_by_loss(losses, held_gpus(outcome.holds, len(losses), moments_us))
+        return cls(
+            rescales=int(outcome.columns["rescales"].sum()),
+            average_normalised_loss=_mean(_average(losses)),
+            time_to_90_s=_mean(time_to_reduction_s(outcome, 0.9)),
+            time_to_95_s=_mean(time_to_reduction_s(outcome, 0.95)),
+            gpu_share_by_loss=group_shares(gpus),
+        )
+
+
+def quality_over_time(outcome: Outcome) -> QualityOverTime | None:
+    """From the first submission to the end, evenly; None where no job has a loss curve."""
+    if not _jobs_with_curves(outcome.workload.work):
+        return None
+    first_us, last_us = int(outcome.workload.submit_us[0]), int(outcome.times_us[-1])
+    times_us = np.unique(np.linspace(first_us, last_us, _MOMENTS_OF_A_RUN).astype(np.int64))
+    losses = normalised_losses(outcome, times_us)
+    gpus = gpus_by_loss(losses, held_gpus(outcome.holds, len(losses), times_us))
+    return QualityOverTime(times_us, (~np.isnan(losses)).sum(axis=0), _average(losses), gpus)
 
 
 def training_of(trained: TrainedSteps, job: int) -> Training:
@@ -99,7 +122,10 @@ def normalised_losses(outcome: Outcome, times_us: Any) -> Floats:
 
 def average_normalised_loss(outcome: Outcome, times_us: Any) -> Floats:
     """`(times,)`: of the jobs that are there; NaN while there are none."""
-    losses = normalised_losses(outcome, times_us)
+    return _average(normalised_losses(outcome, times_us))
+
+
+def _average(losses: Floats) -> Floats:
     known = ~np.isnan(losses)
     total, count = np.where(known, losses, 0.0).sum(axis=0), known.sum(axis=0)
     average = np.full(losses.shape[1], np.nan)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, exact_seconds
 from motet.report import simulation_figures as figures
+from motet.report.fairness_figure import fairness
 from motet.report.gantt import gantt
 from motet.report.placements import Placements
-from motet.report.simulated_jobs import COLUMNS, SimulatedJobs
+from motet.report.quality_figures import average_loss, gpus_by_loss
+from motet.report.simulated_jobs import COLUMNS, SimulatedJobs, of_experiments
 from motet.report.sweep import Sweep, run_label
 from motet.sim.outcome import Outcome
-from motet.sim.quality import QualitySummary
+from motet.sim.quality import QualitySummary, quality_over_time
 from motet.sim.summary import Summary, finish_time_fairness, ideal_time_us
 from motet.sim.work_model import WorkModels
 
@@ -123,18 +126,23 @@ class SimulationResult:
         """The rows of `fairness.csv`: every job that finished, in the order of arrival."""
         jobs, ideal_us = self.outcome.workload, ideal_time_us(self.outcome)
         columns = (jobs.duration_us, ideal_us / SECOND_US, self._rho, self.outcome.is_finished)
-        for job_id, duration_us, ideal_s, rho, is_done in zip(
-            jobs.ids, *(column.tolist() for column in columns), strict=True
+        for job_id, name, duration_us, ideal_s, rho, is_done in zip(
+            jobs.ids, self._experiments, *(column.tolist() for column in columns), strict=True
         ):
             if is_done:
                 ratio = "" if math.isnan(rho) else repr(rho)
-                yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio
+                yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio, name
 
     def training_rows(self) -> Iterator[tuple[str | int, ...]] | None:
         """The rows of `training.csv`: elastic jobs, by the end of each time without change of
         speed; seconds as exact text. None where there are no elastic jobs."""
         work = self.outcome.workload.work
         return None if work is None else _training_rows(self.outcome, work)
+
+    def quality_rows(self) -> Iterator[tuple[str | int, ...]] | None:
+        """The rows of `quality.csv`, by time. None where no job has a loss curve."""
+        quality = self.simulated.quality
+        return None if quality is None else quality.rows()
 
     # -- pictures ------------------------------------------------------------------------------
 
@@ -159,8 +167,16 @@ class SimulationResult:
         return figures.queueing_delay([self.simulated])
 
     def plot_fairness(self) -> Figure:
-        """Share of jobs up to a finish-time fairness rho."""
-        return figures.fairness([self.simulated])
+        """Share of experiments up to a finish-time fairness rho."""
+        return fairness([self.simulated])
+
+    def plot_average_loss(self) -> Figure:
+        """Average normalised loss of the jobs that are there, over time."""
+        return average_loss([self.simulated])
+
+    def plot_gpus_by_loss(self) -> Figure:
+        """Shares of GPUs of the jobs with the highest losses and of the others, over time."""
+        return gpus_by_loss([self.simulated])
 
     def plot_gantt(self) -> Figure:
         """Which jobs held which machine's GPUs, over time."""
@@ -190,6 +206,13 @@ class SimulationResult:
         return {"quality": asdict(QualitySummary.of(self.outcome))}
 
     @cached_property
+    def _experiments(self) -> tuple[str, ...]:
+        """Each job's as the trace names it, "" of a job alone."""
+        jobs = self.outcome.workload
+        names = (*jobs.experiment_names, "")
+        return tuple(names[number] for number in jobs.experiment.tolist())
+
+    @cached_property
     def _rho(self) -> NDArray[np.float64]:
         return finish_time_fairness(self.outcome)
 
@@ -200,17 +223,18 @@ class SimulationResult:
         jobs = outcome.workload
         return SimulatedJobs(
             label=run_label(self.summary),
-            ids=tuple(name for name, is_done in zip(jobs.ids, done, strict=True) if is_done),
+            ids=tuple(compress(jobs.ids, done)),
             gpus=jobs.gpus[done],
             duration_s=jobs.duration_us[done] / SECOND_US,
             jct_s=outcome.jct_us / SECOND_US,
             queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
-            rho=self._rho[done],
+            rho=of_experiments(self._rho[done], tuple(compress(self._experiments, done))),
             delay_causes_s=self.summary["delay_causes_s"],
             gpu_count=outcome.cluster.gpu_count,
             times_s=outcome.times_us / SECOND_US,
             used_gpus=outcome.used_gpus,
             waiting_jobs=outcome.waiting_jobs,
+            quality=quality_over_time(outcome),
         )
 
 

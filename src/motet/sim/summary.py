@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
-from motet.sim.finish_time import FinishTimes
+from motet.sim.finish_time import FinishTimes, experiment_names
 from motet.sim.outcome import Outcome
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_ROUNDING = 1e-9
 CAUSES = ("fair_share", "fragmentation", "policy_order")
 _CAUSE_OF = {
     Wait.QUOTA: "fair_share",
@@ -50,11 +51,32 @@ class Distribution:
 @dataclass(frozen=True)
 class Fairness:
     """Finish-time fairness rho of experiments (a job alone is one): 1 is fair, more is worse than
-    a share of one's own. `jain`: Jain's index of rho, 1 where all are equal, 1 / n at least."""
+    a share of one's own. `jain`: Jain's index of rho, 1 where all are equal, 1 / n at least.
+
+    `within_share`: part of them with a rho of 1 or less. `worst`: the name of the one with the
+    largest; None where nothing finished.
+    """
 
     mean: float
     max: float
     jain: float
+    within_share: float
+    worst: str | None
+
+    @classmethod
+    def of(cls, times: FinishTimes, names: Sequence[str]) -> Self:
+        """`names`: of all experiments."""
+        known = np.flatnonzero(~np.isnan(times.rho))
+        if not len(known):
+            return cls(nan := float("nan"), nan, nan, nan, None)
+        rho = times.rho[known]
+        return cls(
+            mean=float(rho.mean()),
+            max=float(rho.max()),
+            jain=float(rho.mean()) ** 2 / float((rho**2).mean()),
+            within_share=float((rho <= 1 + _ROUNDING).mean()),
+            worst=names[int(known[rho.argmax()])],
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,7 @@ class Summary:
     def of(cls, outcome: Outcome) -> Self:
         """Of one run."""
         done = outcome.is_finished
-        rho = FinishTimes.of_outcome(outcome).rho
+        times = FinishTimes.of_outcome(outcome)
         return cls(
             jobs=len(outcome.workload),
             finished=int(done.sum()),
@@ -95,7 +117,7 @@ class Summary:
             gpu_utilization=gpu_utilization(outcome),
             preemptions=_total(outcome, "preemptions"),
             migrations=_total(outcome, "migrations"),
-            finish_time_fairness=_fairness(rho[~np.isnan(rho)]),
+            finish_time_fairness=Fairness.of(times, experiment_names(outcome.workload, times.of)),
             events=_events(outcome),
             decisions=outcome.decision_count,
         )
@@ -146,13 +168,6 @@ def ideal_time_us(outcome: Outcome) -> Floats:
     """T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
     times = FinishTimes.of_outcome(outcome)
     return times.ideal_us[times.of]
-
-
-def _fairness(rho: Floats) -> Fairness:
-    if not len(rho):
-        return Fairness(float("nan"), float("nan"), float("nan"))
-    jain = float(rho.mean()) ** 2 / float((rho**2).mean())
-    return Fairness(float(rho.mean()), float(rho.max()), jain)
 
 
 def _total(outcome: Outcome, column: str) -> int:

@@ -103,8 +103,8 @@ def _write(
     from motet.report.figure_parts import save
     from motet.report.folder import Folder
     from motet.report.simulated_jobs import pooled
-    from motet.report.simulation_figures import sooner_and_later, winners_and_losers
     from motet.report.simulation_folder import write_figures
+    from motet.report.winner_figures import sooner_and_later, winners_and_losers
 
     folder = Folder(out)
     runs = [run for match in matches for run in match.other.runs.values()]

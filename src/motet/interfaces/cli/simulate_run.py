@@ -254,6 +254,7 @@ def _finished(name: str, run: Run, result: SimulationResult) -> FinishedRun:
         result.placements,
         run.log,
         result.training_rows(),
+        result.quality_rows(),
     )
 
 

@@ -1,0 +1,73 @@
+"""How good models were during a simulation, and whose the GPUs were: `quality.csv`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.units import exact_seconds, microseconds
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LOSS_GROUPS = ("highest_quarter", "next_quarter", "lowest_half")
+"""Jobs by their normalised loss, as in SLAQ's figure 3."""
+
+QUALITY_COLUMNS = (
+    "time",
+    "jobs",
+    "average_normalised_loss",
+    *(f"{group}_gpus" for group in LOSS_GROUPS),
+)
+"""Of `quality.csv`."""
+
+
+@dataclass(frozen=True, eq=False)
+class QualityOverTime:
+    """At some moments, in order, `(moments,)`. `jobs`: that have a loss and are there.
+
+    `average_loss`: of theirs, each 1 at first and 0 at best; NaN while there are none. `gpus`:
+    `(groups, moments)`, that the jobs of every group hold.
+    """
+
+    times_us: Ints
+    jobs: Ints
+    average_loss: Floats
+    gpus: Ints
+
+    @property
+    def shares(self) -> Floats:
+        """`(groups, moments)`: of their GPUs, each group's; NaN where they hold none."""
+        total = self.gpus.sum(axis=0)
+        shares = np.full(self.gpus.shape, np.nan)
+        np.divide(self.gpus, total, out=shares, where=total > 0)
+        return shares
+
+    def rows(self) -> Iterator[tuple[str | int, ...]]:
+        """Seconds as exact text, an unknown loss is empty."""
+        columns = (self.times_us, self.jobs, self.average_loss, *self.gpus)
+        for time_us, jobs, loss, *gpus in zip(*(each.tolist() for each in columns), strict=True):
+            yield exact_seconds(time_us), jobs, "" if math.isnan(loss) else repr(loss), *gpus
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Sequence[str]]) -> Self:
+        """From the text of `QUALITY_COLUMNS`. Raises ValueError."""
+        times, jobs, loss, *gpus = columns
+        return cls(
+            np.array([microseconds(text) for text in times], dtype=np.int64),
+            np.array(jobs, dtype=np.int64),
+            np.array([text or "nan" for text in loss], dtype=np.float64),
+            np.array(gpus, dtype=np.int64).reshape(len(LOSS_GROUPS), -1),
+        )
+
+
+def group_shares(gpus: Ints) -> Mapping[str, float]:
+    """Of the GPU-time of evenly spaced moments, `(groups, moments)`, each group's; NaN of none."""
+    total = int(gpus.sum())
+    shares = (int(each) / total if total else math.nan for each in gpus.sum(axis=1))
+    return dict(zip(LOSS_GROUPS, shares, strict=True))
