@@ -47,8 +47,36 @@ def test_policies_stand_in_the_order_in_which_they_were_named() -> None:
     lines = printed(document("srtf"), document("fifo"))
 
     rows = [line.split() for line in lines if line.startswith("●")]
-    assert rows[0] == ["●", "srtf", "8,146", "93.1", "15,327", "8,146", "20,000", "61%", "6.07"]
+    assert rows[0] == ["●", "srtf", "8,146", "93.1", "15,327", "8,146", "20,000", "61%"]
     assert rows[1][1] == "fifo"
+
+
+def test_the_fairness_of_one_policy_is_a_column_of_several_a_table() -> None:
+    alone, both = printed(document()), printed(document(), document("srtf"))
+
+    assert "max rho" in headings(alone)
+    assert "max rho" not in headings(both)
+    assert [line.split()[:3] for line in both if line.startswith("fairness")] == [
+        ["fairness", "max", "rho"]
+    ]
+
+
+def test_quality_is_shown_where_jobs_learn() -> None:
+    shares = {"highest_quarter": 0.6, "next_quarter": 0.22, "lowest_half": 0.18}
+    quality = {
+        "rescales": 1234,
+        "average_normalised_loss": 0.0651,
+        "time_to_90_s": 68.31,
+        "time_to_95_s": 123.8,
+        "gpu_share_by_loss": shares,
+    }
+    lines = printed(document(quality=quality))
+    titles = next(number for number, line in enumerate(lines) if line.startswith("quality"))
+
+    assert lines[titles + 2].split() == [
+        *("●", "fifo", "0.065", "68.3", "123.8", "60/22/18", "%", "1,234")
+    ]
+    assert not any(line.startswith("quality") for line in printed(document()))
 
 
 def test_what_is_zero_everywhere_has_no_column() -> None:

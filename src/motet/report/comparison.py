@@ -1,44 +1,61 @@
-"""Finished simulations side by side: how many times longer, who wins, who loses."""
+"""Finished simulations side by side: how many times longer, who wins, who loses, how fairly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from motet.report.contest import MEASURES, Estimate, Match
+from motet.report.contest import MEASURES, Match
 from motet.report.fitting_table import Fitting, result_table
-from motet.report.palette import QUIET_STYLE, job_colour
-from motet.report.simulation_table import quantity
+from motet.report.palette import QUIET_STYLE
+from motet.report.quantities import quantity
+from motet.report.views import VIEWS, name_cell, ratio_text
 from motet.report.winners import WinnersAndLosers
 
 TITLES = {"mean": "JCT mean", "median": "median", "p95": "95th"}
 RATIO_TITLES = {"mean": "x mean", "median": "x median", "p95": "x 95th"}
+JCT = "jct"
 EVERYTHING, WITHOUT_EVENTS, RATIOS_ONLY = 2, 1, 0
-SMALL_RATIO = 0.1
 
 
 def comparison(
-    matches: Sequence[Match], duels: Sequence[WinnersAndLosers], notes: Sequence[str]
+    matches: Sequence[Match],
+    duels: Sequence[WinnersAndLosers],
+    notes: Sequence[str],
+    views: Collection[str] = (),
 ) -> RenderableType:
-    """Both tables, and the jobs that moved most where there are two policies.
+    """A table for each of the views `jct`, `fairness`, `quality`; without a name for all there are.
 
     `matches`: of the first against itself, then of the others; `duels`: of the others.
     """
+    standings = [match.standing for match in matches]
+    parts: list[RenderableType] = _completion_times(matches, duels) if is_wanted(JCT, views) else []
+    shown = [each for each in VIEWS if is_wanted(each.name, views) and each.is_known(standings)]
+    parts += [Padding(view.table(standings), (0, 0, 1, 0)) for view in shown]
+    return Group("", *parts, *(Text(note, style=QUIET_STYLE) for note in notes))
+
+
+def is_wanted(view: str, views: Collection[str]) -> bool:
+    """Whether it is among those that were asked for."""
+    return not views or view in views
+
+
+def _completion_times(
+    matches: Sequence[Match], duels: Sequence[WinnersAndLosers]
+) -> list[RenderableType]:
+    """Both tables, and the jobs that moved most where there are two policies."""
     widths = (EVERYTHING, WITHOUT_EVENTS, RATIOS_ONLY)
-    tables = [_relative_table(matches, width) for width in widths]
-    parts: list[RenderableType] = [Padding(Fitting(tables), (1, 0))]
+    tables = [Fitting([_relative_table(matches, width) for width in widths])]
     if duels:
-        parts.append(Padding(Fitting([_duel_table(duels)]), (0, 0, 1, 0)))
+        tables.append(Fitting([_duel_table(duels)]))
     if len(duels) == 1 and duels[0].winners + duels[0].losers:
         has_seeds = len(matches[0].other.runs) > 1
-        table = _moves_table(duels[0], has_seeds=has_seeds)
-        parts.append(Padding(Fitting([table]), (0, 0, 1, 0)))
-    return Group(*parts, *(Text(note, style=QUIET_STYLE) for note in notes))
+        tables.append(Fitting([_moves_table(duels[0], has_seeds=has_seeds)]))
+    return [Padding(table, (0, 0, 1, 0)) for table in tables]
 
 
 def _relative_table(matches: Sequence[Match], shown: int) -> Table:
@@ -50,18 +67,18 @@ def _relative_table(matches: Sequence[Match], shown: int) -> Table:
     for title in (*times, *ratios, *events):
         table.add_column(title, justify="right", no_wrap=True)
     for place, match in enumerate(matches):
-        table.add_row(_name(place, match.other.label), *_cells(match, shown))
+        table.add_row(name_cell(place, match.other.label), *_cells(match, shown))
     return table
 
 
 def _cells(match: Match, shown: int) -> list[str]:
-    run = match.other
-    cells = [_ratio_text(match.relative(name)) for name in MEASURES]
+    run = match.standing
+    cells = [ratio_text(run.relative(("jct_s", name))) for name in MEASURES]
     if shown >= WITHOUT_EVENTS:
-        cells = [quantity(run.estimate("jct_s", name).mean) for name in MEASURES] + cells
+        cells = [quantity(run.estimate(("jct_s", name)).mean) for name in MEASURES] + cells
     if shown >= EVERYTHING:
-        cells.append(quantity(run.estimate("queueing_delay_s", "mean").mean))
-        cells.append(f"{run.estimate('preemptions').mean:,.0f}")
+        cells.append(quantity(run.estimate(("queueing_delay_s", "mean")).mean))
+        cells.append(f"{run.estimate(('preemptions',)).mean:,.0f}")
     return cells
 
 
@@ -72,7 +89,7 @@ def _duel_table(duels: Sequence[WinnersAndLosers]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for place, duel in enumerate(duels, start=1):
         table.add_row(
-            _name(place, duel.policy),
+            name_cell(place, duel.policy),
             Text(f"{duel.winners:,}", style="green"),
             f"{duel.winners_ratio:.2f}" if duel.winners else "-",
             Text(f"{duel.losers:,}", style="red"),
@@ -93,17 +110,3 @@ def _moves_table(duel: WinnersAndLosers, *, has_seeds: bool) -> Table:
             times = quantity(move.before_s), quantity(move.after_s)
             table.add_row(move.job_id, *seed, *times, Text(f"{move.ratio:.2f}", style=colour))
     return table
-
-
-def _name(place: int, label: str) -> Text:
-    return Text.assemble(("● ", job_colour(place)), (label, "bold"))
-
-
-def _ratio_text(ratio: Estimate) -> str:
-    if np.isnan(ratio.mean):
-        return "-"
-    digits = 2 if ratio.mean >= SMALL_RATIO else 3
-    # The first against itself is 1 for certain.
-    return f"{ratio.mean:.{digits}f}" + (
-        f" ±{ratio.half_width:.{digits}f}" if ratio.half_width else ""
-    )

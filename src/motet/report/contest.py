@@ -7,33 +7,19 @@ that the seed drew, cancels out.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from motet.report.confidence import confidence_half_width
 from motet.report.simulated_jobs import Pairs, paired
 from motet.report.simulation_folder import StoredRun
+from motet.report.standing import Estimate, Keys, Standing, nested
+from motet.report.views import VIEWS
 from motet.report.winners import WinnersAndLosers
 
 MEASURES = ("mean", "median", "p95")
-
-
-class Estimate(NamedTuple):
-    """Over seeds. `half_width`: of Student's 95 % interval; None for a single value."""
-
-    mean: float
-    half_width: float | None
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
-        """NaN for no value."""
-        if not values:
-            return cls(math.nan, None)
-        half_width = confidence_half_width(values) if len(values) > 1 else None
-        return cls(math.fsum(values) / len(values), half_width)
+_JCT = tuple(("jct_s", name) for name in MEASURES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +28,6 @@ class Contender:
 
     label: str
     runs: Mapping[int, StoredRun]
-
-    def estimate(self, *keys: str) -> Estimate:
-        """Of a number in the runs' documents."""
-        return Estimate.of([_number(run.document, keys) for run in self.runs.values()])
 
     def relabelled(self, label: str) -> Contender:
         """With every run."""
@@ -81,16 +63,21 @@ class Match:
             for one, two in self.by_seed.values()
         )
 
-    def ratios(self, seed: int) -> dict[str, float]:
-        """Completion times of one seed over the first's; NaN without a partner."""
-        if seed not in self.by_seed:
-            return dict.fromkeys(MEASURES, math.nan)
-        before, after = (run.document["jct_s"] for run in self.by_seed[seed])
-        return {name: _ratio(after[name], before[name]) for name in MEASURES}
+    @property
+    def standing(self) -> Standing:
+        """The other's."""
+        documents = [run.document for run in self.other.runs.values()]
+        pairs = [(one.document, two.document) for one, two in self.by_seed.values()]
+        return Standing(self.other.label, documents, pairs)
 
-    def relative(self, measure: str) -> Estimate:
-        """The mean of the seeds' ratios."""
-        return Estimate.of([self.ratios(seed)[measure] for seed in self.by_seed])
+    def ratios(self, seed: int) -> dict[str, Any]:
+        """`relative_jct` and so on: of one seed, over the first's; NaN without a partner."""
+        pair = tuple(run.document for run in self.by_seed.get(seed, ()))
+        one = Standing("", (), [(pair[0], pair[1])] if pair else [])
+        return {
+            f"relative_{name}": _of_measures(measures, lambda keys: one.relative(keys).mean)
+            for name, measures in self._measures().items()
+        }
 
     def job_pairs(self) -> dict[int, Pairs]:
         """Jobs that finished in both, by seed."""
@@ -104,17 +91,21 @@ class Match:
 
     def as_dict(self) -> dict[str, Any]:
         """An entry of the document; `..._half_width` are None for a single seed."""
-        jct = {name: self.other.estimate("jct_s", name) for name in MEASURES}
-        relative = {name: self.relative(name) for name in MEASURES}
-        return {
+        standing = self.standing
+        found: dict[str, Any] = {
             "label": self.other.label,
             "seeds": list(self.other.runs),
             "paired_seeds": list(self.by_seed),
-            "jct_s": {name: each.mean for name, each in jct.items()},
-            "jct_s_half_width": {name: each.half_width for name, each in jct.items()},
-            "relative_jct": {name: each.mean for name, each in relative.items()},
-            "relative_jct_half_width": {name: each.half_width for name, each in relative.items()},
         }
+        for name, measures in self._measures().items():
+            found |= _estimates("jct_s" if name == "jct" else name, measures, standing.estimate)
+            found |= _estimates(f"relative_{name}", measures, standing.relative)
+        return found
+
+    def _measures(self) -> dict[str, Sequence[Keys]]:
+        """What is compared, by its name in the document."""
+        views = [view for view in VIEWS if view.is_known([self.standing])]
+        return {"jct": _JCT, **{view.key: view.measures for view in views}}
 
 
 def contenders(found: Iterable[tuple[Path, StoredRun]]) -> list[Contender]:
@@ -159,12 +150,15 @@ def _without_repetition(
     return list(parts.values())
 
 
-def _number(document: Mapping[str, Any], keys: Sequence[str]) -> float:
-    value: Any = document
-    for key in keys:
-        value = value[key]
-    return math.nan if value is None else float(value)
+def _estimates(
+    name: str, measures: Sequence[Keys], estimate: Callable[[Keys], Estimate]
+) -> dict[str, Any]:
+    return {
+        name: _of_measures(measures, lambda keys: estimate(keys).mean),
+        f"{name}_half_width": _of_measures(measures, lambda keys: estimate(keys).half_width),
+    }
 
 
-def _ratio(value: float | None, base: float | None) -> float:
-    return value / base if value is not None and base else math.nan
+def _of_measures(measures: Sequence[Keys], of: Callable[[Keys], Any]) -> dict[str, Any]:
+    """Without their common first key."""
+    return nested({keys[1:]: of(keys) for keys in measures})

@@ -52,3 +52,12 @@ def number_text(value: float) -> str:
 def count_text(number: int, noun: str) -> str:
     """`1 server`, `2 servers`, `82,247 jobs`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def quantity(value: float) -> str:
+    """Seconds with about four digits: `0.52`, `93.1`, `8,146`."""
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

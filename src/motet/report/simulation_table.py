@@ -17,7 +17,10 @@ from rich.text import Text
 from motet.report.confidence import CONFIDENCE, confidence_half_width
 from motet.report.fitting_table import Explained, Fitting, result_table
 from motet.report.palette import QUIET_STYLE, job_colour
+from motet.report.quantities import quantity
+from motet.report.standing import Standing
 from motet.report.sweep import run_label, sweep_of, value_text
+from motet.report.views import FAIRNESS_VIEW, QUALITY_VIEW
 
 Document = Mapping[str, Any]
 Groups = Mapping[str, Sequence[Document]]
@@ -39,7 +42,7 @@ def simulation_summary(
         notes.append(f"Files: {out}")
     return Group(
         Text(heading, style="bold"),
-        Padding(_as_wide_as_fits(groups), (1, 0, 0, 0)),
+        *(Padding(table, (1, 0, 0, 0)) for table in (_as_wide_as_fits(groups), *_views(groups))),
         *(Text(note, style=QUIET_STYLE) for note in notes),
     )
 
@@ -52,12 +55,20 @@ def by_label(documents: Sequence[Document]) -> dict[str, list[Document]]:
     return groups
 
 
+def _views(groups: Groups) -> list[Fitting]:
+    """Fairness of several policies, which are to be compared; quality wherever it is known."""
+    standings = [Standing(label, same) for label, same in groups.items()]
+    wanted = (QUALITY_VIEW,) if len(groups) == 1 else (FAIRNESS_VIEW, QUALITY_VIEW)
+    return [view.table(standings) for view in wanted if view.is_known(standings)]
+
+
 def _as_wide_as_fits(groups: Groups) -> Fitting:
     """Without the least important columns where there is no room, and with a legend."""
     documents = [document for same in groups.values() for document in same]
+    columns = (*_COLUMNS, _MAX_RHO) if len(groups) == 1 else _COLUMNS
     choices = []
     for importance in range(LEAST_IMPORTANT, -1, -1):
-        shown = [column for column in _COLUMNS if column.is_shown(documents, importance)]
+        shown = [column for column in columns if column.is_shown(documents, importance)]
         choices.append(_with_legend(_table(groups, shown), shown))
     return Fitting(choices)
 
@@ -98,15 +109,6 @@ def _best(groups: Groups, column: _Column) -> float | None:
     """The smallest mean, if less is better and there is something to compare."""
     means = [math.fsum(map(column.pick, same)) / len(same) for same in groups.values()]
     return min(means) if column.less_is_better and len(set(means)) > 1 else None
-
-
-def quantity(value: float) -> str:
-    """Seconds with about four digits: `0.52`, `93.1`, `8,146`."""
-    if not math.isfinite(value):
-        return "-"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def _count(value: float) -> str:
@@ -174,10 +176,11 @@ _COLUMNS = (
     _Column("used", 1, lambda run: run["gpu_utilization"], _percent, _used, less_is_better=False),
     _optional("preempted", 1, lambda run: run["preemptions"], _count),
     _optional("migrated", 3, lambda run: run["migrations"], _count),
-    _Column(
-        "max rho",
-        3,
-        lambda run: run["finish_time_fairness"]["max"],
-        meaning="worst slowdown against a fair share",
-    ),
 )
+_MAX_RHO = _Column(
+    "max rho",
+    3,
+    lambda run: run["finish_time_fairness"]["max"],
+    meaning="worst slowdown against a fair share",
+)
+"""Of a policy alone; several have a table of their own for it."""

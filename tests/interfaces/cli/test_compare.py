@@ -75,7 +75,8 @@ def test_a_policy_is_compared_with_the_first_run_of_its_own_seed(tmp_path: Path)
 
 
 def test_the_table_has_a_row_per_policy_however_many_seeds(tmp_path: Path) -> None:
-    page = compared(store(tmp_path / "runs", "fifo", "srtf", seeds=(0, 1, 2))).stdout
+    folder = store(tmp_path / "runs", "fifo", "srtf", seeds=(0, 1, 2))
+    page = compared(folder, "--view", "jct").stdout
     rows = [line.split() for line in page.splitlines() if line.startswith("●")]
 
     assert [row[1] for row in rows] == ["fifo", "srtf", "srtf"]
@@ -119,7 +120,8 @@ def test_numbers_are_never_cut(tmp_path: Path) -> None:
 
 def test_folders_are_compared_in_the_order_in_which_they_are_named(tmp_path: Path) -> None:
     folders = [store(tmp_path / policy, policy) for policy in ("srtf", "fifo")]
-    lines = [line for line in compared(*folders).stdout.splitlines() if line.startswith("●")]
+    page = compared(*folders, "--view", "jct").stdout
+    lines = [line for line in page.splitlines() if line.startswith("●")]
 
     assert [line.split()[1] for line in lines] == ["srtf", "fifo", "fifo"]
 

@@ -24,6 +24,13 @@ COMPARISON, WINNERS = "comparison.json", "winners_and_losers.png"
     "folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path)
 )
 @click.option(
+    "--view",
+    "views",
+    multiple=True,
+    type=click.Choice(["jct", "fairness", "quality"]),
+    help="Print only this table; repeatable. Quality is of elastic jobs with loss curves.",
+)
+@click.option(
     "--out",
     type=OutFolder(),
     metavar="DIR",
@@ -31,7 +38,13 @@ COMPARISON, WINNERS = "comparison.json", "winners_and_losers.png"
 )
 @click.option("--overwrite", is_flag=True, help="Replace the comparison that is in --out.")
 @json_option()
-def compare(folders: tuple[Path, ...], out: Path | None, overwrite: bool, as_json: bool) -> None:
+def compare(
+    folders: tuple[Path, ...],
+    views: tuple[str, ...],
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
     """Compare what 'motet simulate --out DIR' wrote, relative to the first policy.
 
     A DIR holds one run, or several that were simulated together. A ratio of 2 means twice as long
@@ -42,6 +55,7 @@ def compare(folders: tuple[Path, ...], out: Path | None, overwrite: bool, as_jso
 
     from motet.interfaces.cli.results import print_result
     from motet.report.comparison import comparison
+    from motet.report.comparison_notes import comparison_notes
     from motet.report.contest import Match, contenders
     from motet.report.json_text import to_json
     from motet.report.simulation_folder import read_runs
@@ -56,12 +70,12 @@ def compare(folders: tuple[Path, ...], out: Path | None, overwrite: bool, as_jso
     if as_json:
         sys.stdout.write(to_json(document))
         return
-    print_result(comparison(matches, duels, _notes(matches, out)))
+    print_result(comparison(matches, duels, comparison_notes(matches, views, out), views))
 
 
 def _document(matches: Sequence[Match], duels: Sequence[WinnersAndLosers]) -> dict[str, Any]:
     runs = [
-        {"label": match.other.label, **run.document, "relative_jct": match.ratios(seed)}
+        {"label": match.other.label, **run.document, **match.ratios(seed)}
         for match in matches
         for seed, run in match.other.runs.items()
     ]
@@ -117,23 +131,3 @@ def _write(
         moved = [(duel.policy, duel.winners, duel.losers, duel.jobs) for duel in duels]
         folder.write(WINNERS, partial(save, sooner_and_later(duels[0].against, moved)))
     folder.write_json(COMPARISON, document)
-
-
-def _notes(matches: Sequence[Match], out: Path | None) -> list[str]:
-    from motet.report.quantities import count_text
-
-    notes = ["Seconds; x: times the first's. Sooner, later: jobs that moved by more than 1 %."]
-    if (seeds := max(len(match.other.runs) for match in matches)) > 1:
-        notes[0] = f"Means over {seeds} seeds. {notes[0]}"
-        notes.append("Ratios are of runs with the same seed; ± 95 % interval of their mean.")
-    notes += [
-        f"{match.other.label}: its ratios are over {count_text(len(match.by_seed), 'seed')}, of "
-        f"those that {match.first.label} ran with, too."
-        for match in matches
-        if len(match.by_seed) < max(len(match.first.runs), len(match.other.runs))
-    ]
-    if not all(match.is_of_same_jobs for match in matches):
-        notes.append("Some of these runs replay another trace than the first; ratios mean little.")
-    if out is not None:
-        notes.append(f"Files: {out}")
-    return notes

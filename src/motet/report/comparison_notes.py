@@ -1,0 +1,73 @@
+"""What must be said below a comparison, so that nobody reads more into it than there is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from motet.report.comparison import JCT, is_wanted
+from motet.report.contest import Contender, Match
+from motet.report.quantities import count_text
+from motet.report.standing import number
+from motet.report.views import FAIRNESS_VIEW, QUALITY_VIEW, VIEWS, WITHIN_SHARE
+
+
+def comparison_notes(
+    matches: Sequence[Match], views: Collection[str], out: Path | None
+) -> list[str]:
+    """`views`: that were asked for. `out`: where files are."""
+    notes = [*_of_units(matches, views), *_of_seeds(matches), *_of_what_is_missing(matches, views)]
+    if not all(match.is_of_same_jobs for match in matches):
+        notes.append("Some of these runs replay another trace than the first; ratios mean little.")
+    return notes if out is None else [*notes, f"Files: {out}"]
+
+
+def _of_units(matches: Sequence[Match], views: Collection[str]) -> Iterator[str]:
+    units = "Seconds; x: times the first's."
+    if is_wanted(JCT, views) and len(matches) > 1:
+        units += " Sooner, later: jobs that moved by more than 1 %."
+    seeds = max(len(match.other.runs) for match in matches)
+    yield f"Means over {seeds} seeds. {units}" if seeds > 1 else units
+    if seeds > 1:
+        yield "Ratios are of runs with the same seed; ± 95 % interval of their mean."
+
+
+def _of_seeds(matches: Sequence[Match]) -> Iterator[str]:
+    for match in matches:
+        if len(match.by_seed) < max(len(match.first.runs), len(match.other.runs)):
+            yield (
+                f"{match.other.label}: its ratios are over "
+                f"{count_text(len(match.by_seed), 'seed')}, of those that {match.first.label} ran "
+                "with, too."
+            )
+
+
+def _of_what_is_missing(matches: Sequence[Match], views: Collection[str]) -> Iterator[str]:
+    standings = [match.standing for match in matches]
+    for view in VIEWS:
+        if view.name in views and not view.is_known(standings):
+            why = "no job has a loss curve" if view is QUALITY_VIEW else "no job finished"
+            yield f"No {view.name} to compare: {why}."
+    for match in matches:
+        if is_wanted(FAIRNESS_VIEW.name, views) and _has_no_experiments(match.other):
+            yield (
+                f"{match.other.label}: from an earlier version, which did not write what "
+                "experiments its jobs are of; simulate it again to see all of its fairness."
+            )
+        if is_wanted(QUALITY_VIEW.name, views) and _has_no_quality_over_time(match.other):
+            yield (
+                f"{match.other.label}: from an earlier version, which did not write quality.csv; "
+                "simulate it again to see its losses over time and its GPUs by loss."
+            )
+
+
+def _has_no_experiments(contender: Contender) -> bool:
+    key, name = WITHIN_SHARE
+    return any(name not in run.document.get(key, {}) for run in contender.runs.values())
+
+
+def _has_no_quality_over_time(contender: Contender) -> bool:
+    return any(
+        run.simulated.quality is None and number(run.document, QUALITY_VIEW.main) >= 0
+        for run in contender.runs.values()
+    )
