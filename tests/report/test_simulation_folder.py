@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput, NotFound
+from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.simulation_folder import FinishedRun, SimulationFolder, read_runs
-from small_traces import QUEUE_OF_THREE, finished_run, result_of
+from motet.sim.experiment import Experiment
+from motet.sim.workload import Workload
+from small_traces import QUEUE_OF_THREE, elastic_result, finished_run, result_of
 
 SETUP = {"policy": "fifo", "settings": {}, "seed": 0}
 
@@ -36,6 +40,37 @@ def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
     for name in columns:
         written, read = getattr(run.simulated, name), getattr(stored.simulated, name)
         np.testing.assert_array_equal(written, read)
+
+
+def test_losses_read_back_as_they_were_written(tmp_path: Path) -> None:
+    run = finished_run("fair", elastic_result("fair"), SETUP)
+    write(tmp_path, run)
+    (stored,) = read_runs(tmp_path)
+    written, read = run.simulated.quality, stored.simulated.quality
+    assert written is not None
+    assert read is not None
+
+    assert 100 < len(read.times_us) <= 400
+    for name in ("times_us", "jobs", "average_loss", "gpus"):
+        np.testing.assert_array_equal(getattr(written, name), getattr(read, name))
+
+
+def test_an_experiment_counts_once_among_those_that_finished(tmp_path: Path) -> None:
+    jobs = Workload.of(
+        ["a", "b", "c", "d"],
+        [0] * 4,
+        [5, 6, 7, 8],
+        [1] * 4,
+        experiments=["search", "", "search", ""],
+    )
+    scenario = Scenario(jobs, "0" * 64, Cluster.uniform(1, 1))
+    result = run_one(Experiment("fifo", {"placement": "count"}), scenario)
+    write(tmp_path, finished_run("fifo", result, SETUP))
+    (stored,) = read_runs(tmp_path)
+
+    assert len(result.simulated.rho) == 3
+    np.testing.assert_array_equal(stored.simulated.rho, result.simulated.rho)
+    assert np.mean(stored.simulated.rho) == stored.document["finish_time_fairness"]["mean"]
 
 
 def test_a_run_that_lost_a_row_is_refused(tmp_path: Path) -> None:

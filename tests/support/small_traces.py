@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from elastic_workloads import elastic_workload, linear
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
@@ -44,6 +45,13 @@ def result_of(
     """Without placement, unless the settings ask for one."""
     experiment = Experiment(policy, {"placement": "count", **settings}, seed)
     return run_one(experiment, scenario_of(rows, gpus))
+
+
+def elastic_result(policy: str, seed: int = 0) -> SimulationResult:
+    """Six jobs with loss curves, ten seconds apart, on four GPUs; the seed draws their steps."""
+    rows = [linear(10 * job, 40 + (7 * seed + 13 * job) % 50, 1, 4) for job in range(6)]
+    scenario = Scenario(elastic_workload(rows), f"{seed:064}", Cluster.uniform(1, 4))
+    return run_one(Experiment(policy, {"placement": "count"}, seed), scenario)
 
 
 def finished_run(name: str, result: SimulationResult, setup: Mapping[str, Any]) -> FinishedRun:

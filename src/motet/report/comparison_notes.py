@@ -48,17 +48,21 @@ def _of_what_is_missing(matches: Sequence[Match], views: Collection[str]) -> Ite
         if view.name in views and not view.is_known(standings):
             why = "no job has a loss curve" if view is QUALITY_VIEW else "no job finished"
             yield f"No {view.name} to compare: {why}."
-    for match in matches:
-        if is_wanted(FAIRNESS_VIEW.name, views) and _has_no_experiments(match.other):
-            yield (
-                f"{match.other.label}: from an earlier version, which did not write what "
-                "experiments its jobs are of; simulate it again to see all of its fairness."
-            )
-        if is_wanted(QUALITY_VIEW.name, views) and _has_no_quality_over_time(match.other):
-            yield (
-                f"{match.other.label}: from an earlier version, which did not write quality.csv; "
-                "simulate it again to see its losses over time and its GPUs by loss."
-            )
+    for view, is_missing, what in (
+        (
+            FAIRNESS_VIEW,
+            _has_no_experiments,
+            "in fairness.png every job counts, not an experiment once",
+        ),
+        (
+            QUALITY_VIEW,
+            _has_no_quality_over_time,
+            "no quality.csv, so no losses over time and no GPUs by loss",
+        ),
+    ):
+        old = [match.other.label for match in matches if is_missing(match.other)]
+        if old and is_wanted(view.name, views):
+            yield f"From an earlier version, to be simulated again: {', '.join(old)} ({what})."
 
 
 def _has_no_experiments(contender: Contender) -> bool:

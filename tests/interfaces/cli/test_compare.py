@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from motet.report.comparison import comparison
 from motet.report.confidence import confidence_half_width
 from motet.report.contest import Match, contenders
 from motet.report.simulation_folder import SimulationFolder, read_runs
-from small_traces import QUEUE_OF_THREE, finished_run, result_of
+from small_traces import QUEUE_OF_THREE, elastic_result, finished_run, result_of
 
 # A trace per seed, as of a workload that every seed draws anew.
 TRACES = (QUEUE_OF_THREE, ((0, 100, 2), (0, 10, 1), (5, 40, 2)), ((0, 50, 1), (1, 300, 2)))
@@ -35,6 +35,38 @@ def store(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
     names = [run.name for run in runs]
     SimulationFolder(path, names, overwrite=False).write(runs, {"gpus": 2})
     return path
+
+
+def store_elastic(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
+    runs = [
+        finished_run(f"{policy}-{seed}", elastic_result(policy, seed), {"seed": seed})
+        for policy, seed in product(policies, seeds)
+    ]
+    names = [run.name for run in runs]
+    SimulationFolder(path, names, overwrite=False).write(runs, {"gpus": 4})
+    return path
+
+
+def as_an_earlier_version_wrote(folder: Path) -> Path:
+    """Without `quality.csv`, experiments in `fairness.csv`, and what the summary says of them."""
+    for path in folder.rglob("summary.json"):
+        summary = json.loads(path.read_text())
+        for run in summary["runs"]:
+            del run["finish_time_fairness"]["within_share"], run["finish_time_fairness"]["worst"]
+            run.get("quality", {}).pop("gpu_share_by_loss", None)
+        path.write_text(json.dumps(summary))
+    for path in folder.rglob("fairness.csv"):
+        lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+        path.write_text("\n".join(lines) + "\n")
+    for path in folder.rglob("quality.csv"):
+        path.unlink()
+    return folder
+
+
+def tables(page: str) -> list[str]:
+    """What the tables begin with."""
+    lines = page.splitlines()
+    return [above.split()[0] for above, line in pairwise(lines) if line[:1] == "─"]
 
 
 def compared(*arguments: Path | str) -> Result:
@@ -166,4 +198,91 @@ def test_a_broken_folder_is_refused(tmp_path: Path) -> None:
         compared(folder)
     (folder / "summary.json").write_text("[]")
     with pytest.raises(BadInput, match="not a simulation's summary"):
+        compared(folder)
+
+
+def test_fairness_is_relative_to_the_first_policy(tmp_path: Path) -> None:
+    """Under fifo the jobs take 100, 150 and 150 s and meet 2.9, 2.6 and 38/15 jobs on average;
+    under srtf they take 160, 60 and 10 s and meet 23/16, 13/6 and 3. All of them want 200, 100 and
+    10 GPU-seconds, the last one on one GPU."""
+    fifo = np.array([100 / (100 * 2.9), 150 / (50 * 2.6), 150 / (5 * 38 / 15)])
+    srtf = np.array([160 / (100 * 23 / 16), 60 / (50 * 13 / 6), 10 / (5 * 3)])
+    both = store(tmp_path / "both", "fifo", "srtf")
+    first, second = json.loads(compared(both, "--json").stdout)["policies"]
+    value, relative = second["finish_time_fairness"], second["relative_finish_time_fairness"]
+
+    assert first["finish_time_fairness"]["max"] == pytest.approx(fifo[2])
+    assert value["max"] == pytest.approx(srtf[0])
+    assert value["mean"] == pytest.approx(srtf.mean())
+    assert value["jain"] == pytest.approx(srtf.sum() ** 2 / 3 / (srtf**2).sum())
+    assert value["within_share"] == pytest.approx(2 / 3)
+    assert relative["max"] == pytest.approx(srtf[0] / fifo[2])
+    assert relative["mean"] == pytest.approx(srtf.mean() / fifo.mean())
+
+    page = compared(both, "--view", "fairness").stdout
+    assert next(line for line in page.splitlines() if "srtf" in line).split()[-2:] == ["67%", "j0"]
+
+
+def test_ratios_of_quality_are_of_the_same_seed(tmp_path: Path) -> None:
+    folder = store_elastic(tmp_path / "runs", "fair", "fifo", seeds=(0, 1, 2))
+    document = json.loads(compared(folder, "--json").stdout)
+    loss = {
+        (run["policy"], run["seed"]): run["quality"]["average_normalised_loss"]
+        for run in document["runs"]
+    }
+    ratios = [loss["fifo", seed] / loss["fair", seed] for seed in range(3)]
+    fair, fifo = document["policies"]
+
+    assert fifo["relative_quality"]["average_normalised_loss"] == pytest.approx(np.mean(ratios))
+    half_width = fifo["relative_quality_half_width"]["average_normalised_loss"]
+    assert half_width == pytest.approx(confidence_half_width(ratios))
+    assert [
+        run["relative_quality"]["average_normalised_loss"] for run in document["runs"]
+    ] == pytest.approx([1, 1, 1, *ratios])
+    assert sum(fair["quality"]["gpu_share_by_loss"].values()) == pytest.approx(1)
+
+
+def test_every_view_that_there_is_has_a_table_unless_some_are_asked_for(tmp_path: Path) -> None:
+    rigid = store(tmp_path / "rigid", "fifo", "srtf")
+    elastic = store_elastic(tmp_path / "elastic", "fifo", "fair", seeds=(0, 1))
+
+    assert tables(compared(rigid).stdout) == ["run", "against", "job", "fairness"]
+    assert tables(compared(elastic).stdout) == ["run", "against", "job", "fairness", "quality"]
+    asked = compared(elastic, "--view", "quality", "--view", "fairness").stdout
+    assert tables(asked) == ["fairness", "quality"]
+    nothing = compared(rigid, "--view", "quality").stdout
+    assert tables(nothing) == []
+    assert "No quality to compare: no job has a loss curve." in nothing
+
+
+def test_figures_of_quality_are_drawn_where_jobs_learn(tmp_path: Path) -> None:
+    compared(store_elastic(tmp_path / "runs", "fair", "fifo"), "--out", tmp_path / "out")
+    compared(store(tmp_path / "rigid", "fifo"), "--out", tmp_path / "plain")
+    of_quality = {"average_loss.png", "gpus_by_loss.png"}
+
+    assert of_quality <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert not of_quality & {path.name for path in (tmp_path / "plain").iterdir()}
+
+
+def test_folders_of_an_earlier_version_are_compared_as_far_as_they_go(tmp_path: Path) -> None:
+    old = as_an_earlier_version_wrote(store_elastic(tmp_path / "old", "fair"))
+    new = store_elastic(tmp_path / "new", "fifo")
+    page = compared(old, new, "--out", tmp_path / "out").stdout
+    rows = [line.split() for line in page.splitlines() if line.startswith("●")]
+
+    assert tables(page) == ["run", "against", "job", "fairness", "quality"]
+    assert rows[-2][-2:] == ["-", "0"] or "-" in rows[-2]
+    assert "From an earlier version, to be simulated again: fair (in fairness.png every job" in page
+    assert "From an earlier version, to be simulated again: fair (no quality.csv, so" in page
+    assert (tmp_path / "out" / "gpus_by_loss.png").exists()
+
+    alone = compared(old, "--out", tmp_path / "alone").stdout
+    assert "again: fair (no quality.csv" in alone
+    assert not (tmp_path / "alone" / "gpus_by_loss.png").exists()
+
+
+def test_a_broken_table_of_quality_is_refused(tmp_path: Path) -> None:
+    folder = store_elastic(tmp_path / "runs", "fair")
+    (folder / "quality.csv").write_text("time,jobs\n0,1\n")
+    with pytest.raises(BadInput, match="simulate it again"):
         compared(folder)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from marked_process import run_motet
+from motet.report.quality_over_time import QUALITY_COLUMNS
 from motet.report.simulated_jobs import TRAINING_COLUMNS
 
 JOBS, CORES = 12, "2x32"
@@ -61,6 +62,18 @@ def test_how_jobs_trained_is_in_a_file(out: Path) -> None:
         assert float(last[job]["last_loss"]) < float(row["first_loss"])
 
 
+def test_losses_over_time_and_whose_gpus_they_were_are_in_a_file(out: Path) -> None:
+    with (out / "fair" / "quality.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    groups = [name for name in rows[0] if name.endswith("_gpus")]
+    assert tuple(rows[0]) == QUALITY_COLUMNS
+    assert len(groups) == 3
+    assert float(rows[0]["average_normalised_loss"]) == 1
+    assert rows[-1]["average_normalised_loss"] == ""
+    assert all(sum(int(row[name]) for name in groups) <= 64 for row in rows)
+    assert {"average_loss.png", "gpus_by_loss.png"} <= {path.name for path in out.iterdir()}
+
+
 def test_a_job_that_was_resized_says_so(out: Path) -> None:
     ended = run_motet("explain", "--run", out / "fair", "0", "--json")
     assert ended.code == 0, ended.err
@@ -92,3 +105,4 @@ def test_a_trace_of_rigid_jobs_has_neither_quality_nor_training(tmp_path: Path) 
     assert "quality" not in run
     assert "rescale_cost" not in run["params"]
     assert not (out / "training.csv").exists()
+    assert not (out / "quality.csv").exists()
