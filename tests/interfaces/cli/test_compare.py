@@ -19,7 +19,7 @@ from motet.interfaces.cli.compare import compare
 from motet.report.comparison import comparison
 from motet.report.confidence import confidence_half_width
 from motet.report.contest import Match, contenders
-from motet.report.simulation_folder import SimulationFolder, read_runs
+from motet.report.simulation_folder import FinishedRun, SimulationFolder, read_runs
 from small_traces import QUEUE_OF_THREE, elastic_result, finished_run, result_of
 
 # A trace per seed, as of a workload that every seed draws anew.
@@ -32,9 +32,7 @@ def store(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
         result = replace(result_of(TRACES[seed], policy=policy), seed=seed)
         own = {"policy": policy, "settings": {}, "seed": seed}
         runs.append(finished_run(f"{policy}-seed{seed}", result, own))
-    names = [run.name for run in runs]
-    SimulationFolder(path, names, overwrite=False).write(runs, {"gpus": 2})
-    return path
+    return stored(path, runs, gpus=2)
 
 
 def store_elastic(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
@@ -42,8 +40,14 @@ def store_elastic(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Pa
         finished_run(f"{policy}-{seed}", elastic_result(policy, seed), {"seed": seed})
         for policy, seed in product(policies, seeds)
     ]
-    names = [run.name for run in runs]
-    SimulationFolder(path, names, overwrite=False).write(runs, {"gpus": 4})
+    return stored(path, runs, gpus=4)
+
+
+def stored(path: Path, runs: Sequence[FinishedRun], gpus: int) -> Path:
+    """Without figures, which take most of the time."""
+    folder = SimulationFolder(path, [run.name for run in runs], overwrite=False)
+    for run in runs:
+        folder.add(run, {"gpus": gpus})
     return path
 
 
@@ -181,6 +185,7 @@ def test_a_comparison_is_replaced_on_request_and_nothing_else_ever(tmp_path: Pat
     compared(folder / "fifo-seed0", "--out", out, "--overwrite")
     assert not (out / "winners_and_losers.png").exists()
 
+    (folder / "jct_cdf.png").touch()
     for more in ((), ("--overwrite",)):
         with pytest.raises(BadInput, match="no comparison wrote it"):
             compared(folder, "--out", folder, *more)
