@@ -182,8 +182,8 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
                 reason="outbid",
                 free_gpus=0,
                 until_us=60 * SECOND_US,
-                rho=1.1,
-                winning_rho=1.7,
+                measure=1.1,
+                bar=1.7,
             ),
             "waited 12 min 40 s: outbid: its rho 1.1, lowest winning rho 1.7; needs 4 GPUs, none "
             "was free; it decides again within 1 min",

@@ -76,13 +76,12 @@ class Watched:
         waits = decision.gpus == 0
         assert (snapshot.jobs.gpus[waits] > left).all(), "somebody could use GPUs that stay free"
         code, reasons = decision.reasons.code, decision.reasons
-        assert reasons.milli_rho is not None
-        assert reasons.milli_winning_rho is not None
+        assert reasons.measure is not None
         known = {int(Wait.TOO_FEW_GPUS), int(Wait.OUTBID), int(Wait.LEASE_OVER)}
         assert set(code[waits].tolist()) <= known
         outbid = code == Wait.OUTBID
-        assert (reasons.milli_rho[outbid] > 0).all()
-        assert (reasons.milli_winning_rho[outbid] > 0).all()
+        assert (reasons.measure[outbid] > 0).all()
+        assert (np.broadcast_to(reasons.bar, outbid.shape)[outbid] > 0).all()
 
 
 def workload_of(rows: Rows) -> Workload:
@@ -122,8 +121,8 @@ def test_a_winner_keeps_the_part_of_a_lease_that_its_payment_leaves() -> None:
     assert decision.recheck_at_us == kept_us
     assert runs.sum() == 2
     assert decision.reasons.code[~runs].tolist() == [Wait.OUTBID]
-    assert decision.reasons.milli_rho is not None
-    assert decision.reasons.milli_rho[~runs].tolist() == [round(19 / 18 * 1000)]
+    assert decision.reasons.measure is not None
+    assert decision.reasons.measure[~runs].tolist() == [round(19 / 18, 3)]
     assert snapshot.now_us == 0
 
 
@@ -183,8 +182,8 @@ def test_who_waits_hears_what_won() -> None:
     Experiment("themis").run(jobs, Cluster.uniform(15, 4), journal=log)
     outbid = [entry for entry in log if entry.event == "outbid"]
     assert len(outbid) > 50
-    assert all(entry.milli_rho > 0 and entry.milli_winning_rho > 0 for entry in outbid)
-    assert np.mean([entry.milli_rho <= entry.milli_winning_rho for entry in outbid]) > 0.8
+    assert all(entry.measure > 0 and entry.bar > 0 for entry in outbid)
+    assert np.mean([entry.measure <= entry.bar for entry in outbid]) > 0.8
 
 
 def test_the_same_seed_draws_the_same_lots_and_another_one_others() -> None:

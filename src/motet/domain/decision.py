@@ -49,27 +49,25 @@ class Wait(IntEnum):
     """It gave back GPUs before the next auction, which others have now."""
 
 
-COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.SHARE)
-"""Reasons with a `measure` and a `bar`."""
+COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.SHARE, Wait.OUTBID)
+"""Reasons with a `measure` and a `bar`: by what the policy compares jobs, and that of the last one
+that was chosen for it. LESS_PROGRESS: how far a job's loss is predicted to fall per GPU. MORE_LEFT:
+GPU-seconds that it has left. SHARE: its queue's dominant share, and the lowest of those that wait.
+OUTBID: its finish-time fairness rho at the last auction, and the lowest that won."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reasons:
     """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
     free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
-    now). `measure`: by what the policy compares jobs, if it says so; `bar`: that of the last job
-    that was chosen for it, of SHARE the lowest of those that wait. Of waits without such a
-    comparison neither counts. `milli_rho`, `milli_winning_rho`: of policies that compare
-    finish-time fairness, in thousandths: its own at the last auction, and the lowest that won then
-    (0: there was none)."""
+    now). `measure`, `bar` (one for all rows, or one for each): see COMPARISONS; of waits without
+    such a comparison, and where one of them is NaN, neither counts."""
 
     code: Ints
     free_gpus: Ints
     position: Ints
     measure: Floats | None = None
-    bar: float = float("nan")
-    milli_rho: Ints | None = None
-    milli_winning_rho: Ints | None = None
+    bar: Floats | float = float("nan")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

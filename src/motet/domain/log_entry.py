@@ -33,8 +33,7 @@ class LogEntry(NamedTuple):
 
     Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
     (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself; `measure`,
-    `bar`: by what the policy compared it and did not choose it, NaN where it did not; `milli_rho`,
-    `milli_winning_rho`: see `Reasons`.
+    `bar`: by what the policy compared it and did not choose it, NaN where it did not.
     """
 
     time_us: int
@@ -50,5 +49,3 @@ class LogEntry(NamedTuple):
     overhead_us: int = 0
     measure: float = float("nan")
     bar: float = float("nan")
-    milli_rho: int = 0
-    milli_winning_rho: int = 0

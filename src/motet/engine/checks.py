@@ -60,9 +60,6 @@ def _columns(decision: Decision) -> Iterator[tuple[str, Any]]:
     yield "reasons.code", reasons.code
     yield "reasons.free_gpus", reasons.free_gpus
     yield "reasons.position", reasons.position
-    for name in ("milli_rho", "milli_winning_rho"):
-        if (column := getattr(reasons, name)) is not None:
-            yield f"reasons.{name}", column
     for name in ("workers", "servers", "share", "group"):
         if (column := getattr(decision, name)) is not None:
             yield name, column
@@ -79,9 +76,12 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> Problem | None
 
 def _wrong_measure(decision: Decision, shape: tuple[int, ...]) -> Problem | None:
     measure: object = decision.reasons.measure
-    if measure is None or (isinstance(measure, np.ndarray) and measure.shape == shape):
-        return None
-    return Problem(f"reasons.measure must be an array with a number for each of {shape[0]} jobs")
+    if measure is not None and not (isinstance(measure, np.ndarray) and measure.shape == shape):
+        text = f"reasons.measure must be an array with a number for each of {shape[0]} jobs"
+        return Problem(text)
+    if np.shape(decision.reasons.bar) not in ((), shape):
+        return Problem(f"reasons.bar must be a number, or one for each of {shape[0]} jobs")
+    return None
 
 
 def _wrong_time(decision: Decision, snapshot: Snapshot) -> Problem | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.decision import COMPARISONS, Decision, Wait
+from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US
@@ -162,7 +162,7 @@ class DecisionLog:
         position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
         is_timed = code in _TIMED
-        measure = reasons.measure if code in COMPARISONS else None
+        measure, bar = _comparison(reasons, row)
         self._tell(
             LogEntry(
                 now_us,
@@ -174,10 +174,8 @@ class DecisionLog:
                 others=turn.blockers(row),
                 queue=self._queue(number),
                 until_us=decision.recheck_at_us if is_timed else NEVER_US,
-                measure=_NAN if measure is None else float(measure[row]),
-                bar=_NAN if measure is None else reasons.bar,
-                milli_rho=_at(reasons.milli_rho, row),
-                milli_winning_rho=_at(reasons.milli_winning_rho, row),
+                measure=measure,
+                bar=bar,
             )
         )
 
@@ -193,8 +191,11 @@ class DecisionLog:
             self._known = np.concatenate([self._known, more], axis=1)
 
 
-def _at(column: Ints | None, row: int) -> int:
-    return 0 if column is None else int(column[row])
+def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
+    if reasons.measure is None or reasons.code[row] not in COMPARISONS:
+        return _NAN, _NAN
+    bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
+    return float(reasons.measure[row]), float(bars[row])
 
 
 class _Takers:

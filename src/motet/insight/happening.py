@@ -24,8 +24,7 @@ class Happening:
     job that shares them; the first of `others_total`. `queue`: the policy's own, from 1.
     `until_us`: when the policy looks again by itself. `overhead_us`: time in checkpoints and
     restores of a job that finished. `measure`, `bar`: of a wait, by what it was compared with
-    others, and that of the last who was chosen. `rho`, `winning_rho`: of an auction, its own
-    finish-time fairness and the lowest that won.
+    others, and that of the last who was chosen.
     """
 
     time_us: int
@@ -42,5 +41,3 @@ class Happening:
     overhead_us: int = 0
     measure: float | None = None
     bar: float | None = None
-    rho: float | None = None
-    winning_rho: float | None = None

@@ -122,8 +122,8 @@ def _order(each: Happening, rules: Rules) -> str:
 def _outbid(each: Happening, rules: Rules) -> str:
     del rules
     rhos = ""
-    if each.rho is not None and each.winning_rho is not None:
-        rhos = f": its rho {each.rho:.3g}, lowest winning rho {each.winning_rho:.3g}"
+    if each.measure is not None and each.bar is not None:
+        rhos = f": its rho {each.measure:.3g}, lowest winning rho {each.bar:.3g}"
     return f"outbid{rhos}; needs {_gpus(each.gpus)}, {_free(each)}{_again(each)}"
 
 

@@ -241,8 +241,7 @@ class _Turn:
         code[won == _GAVE_BACK] = Wait.LEASE_OVER
         code[runs] = Wait.RUNS
         free = np.full_like(position, int(self._floor.free.sum()))
-        own, winning = memory["lost_rho"], np.maximum(won, 0)
-        return Reasons(code, free, position, milli_rho=own, milli_winning_rho=winning)
+        return Reasons(code, free, position, memory["lost_rho"] / 1000, won / 1000)
 
 
 class _Slowdowns:

@@ -81,9 +81,7 @@ def _turn(entry: LogEntry) -> dict[str, Any]:
     place = {} if entry.position == UNKNOWN else {"place": entry.position + 1}
     is_compared = isfinite(entry.measure) and isfinite(entry.bar)
     measure = {"measure": entry.measure, "bar": entry.bar} if is_compared else {}
-    rhos = {"rho": entry.milli_rho, "winning_rho": entry.milli_winning_rho}
-    known = {name: milli / 1000 for name, milli in rhos.items() if milli}
-    return {"free_gpus": entry.free_gpus, **place, **measure, **known}
+    return {"free_gpus": entry.free_gpus, **place, **measure}
 
 
 def _times(entry: LogEntry) -> dict[str, int]:
@@ -175,6 +173,4 @@ def _happening(document: Mapping[str, Any]) -> Happening:
         overhead_us=microseconds(document.get("overhead", 0)),
         measure=_number(document.get("measure")),
         bar=_number(document.get("bar")),
-        rho=_number(document.get("rho")),
-        winning_rho=_number(document.get("winning_rho")),
     )
