@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision, Wait
 from motet.domain.errors import BadInput
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
@@ -57,13 +57,34 @@ class Watched:
     def __init__(self, policy: Themis) -> None:
         self._policy = policy
         self.seen: list[tuple[Snapshot, Decision]] = []
+        self._held: dict[int, tuple[int, int, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)
         self.seen.append((snapshot, decision))
         self._check_leases(snapshot, decision)
         self._check_rest(snapshot, decision)
+        self._check_legacies(snapshot, decision)
         return decision
+
+    def _check_legacies(self, snapshot: Snapshot, decision: Decision) -> None:
+        """Who waits of an experiment whose job has ended does not fit on what that one left."""
+        before, self._held = self._held, _held_leases(snapshot, decision)
+        present = set(snapshot.jobs.number.tolist())
+        due_us = snapshot.memory["next_auction_us"].max(initial=0)
+        for experiment in set(snapshot.jobs.experiment.tolist()) - {UNKNOWN}:
+            left = [
+                (gpus, until_us)
+                for number, (of, gpus, until_us) in before.items()
+                if of == experiment and number not in present
+            ]
+            if snapshot.now_us >= due_us or any(end <= snapshot.now_us for _, end in left):
+                continue
+            own = snapshot.jobs.experiment == experiment
+            starts = own & (snapshot.jobs.held_gpus == 0) & (decision.gpus > 0)
+            waits = own & (decision.gpus == 0)
+            unused = sum(gpus for gpus, _ in left) - decision.gpus[starts].sum()
+            assert (snapshot.jobs.gpus[waits] > unused).all()
 
     def _check_leases(self, snapshot: Snapshot, decision: Decision) -> None:
         jobs, until_us = snapshot.jobs, snapshot.memory["lease_us"]
@@ -82,6 +103,16 @@ class Watched:
         outbid = code == Wait.OUTBID
         assert (reasons.measure[outbid] > 0).all()
         assert (np.broadcast_to(reasons.bar, outbid.shape)[outbid] > 0).all()
+
+
+def _held_leases(snapshot: Snapshot, decision: Decision) -> dict[int, tuple[int, int, int]]:
+    """(experiment, GPUs, end of the lease) of those who run, by number."""
+    runs, jobs = decision.gpus > 0, snapshot.jobs
+    columns = (jobs.experiment, decision.gpus, decision.memory["lease_us"])
+    values = (
+        tuple(row) for row in zip(*(column[runs].tolist() for column in columns), strict=True)
+    )
+    return dict(zip(jobs.number[runs].tolist(), values, strict=True))
 
 
 def workload_of(rows: Rows) -> Workload:
@@ -134,6 +165,22 @@ def test_what_payments_bring_back_is_drawn_for_until_the_next_auction() -> None:
     assert decision.memory["lease_us"][decision.gpus > 0].tolist() == [600 * SECOND_US] * 2
     lost = (before.gpus > 0) & (decision.gpus == 0)
     assert (decision.reasons.code[lost] == Wait.LEASE_OVER).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gpus_of_a_job_that_ends_stay_with_its_experiment_until_their_lease_does(
+    seed: int,
+) -> None:
+    """Two thirds of a GPU each: the search of 3 x 100 s wins both GPUs, since rho falls from 7/3 to
+    1/3 (by one GPU to 2/3), those of the others from 27/25 to 2/3. They would have one each without
+    it, so it keeps (2/3)^2 / (27/25)^2 of a lease. At 100 s its third job goes on on one of two."""
+    rows = [(0, 100, 1, 1)] * 3 + [(0, 5000, 1, 0)] * 2
+    watched = run(workload_of(rows), Themis(fairness=0.0, seed=seed), Cluster.uniform(1, 2))
+    (_, first), (snapshot, then) = watched.seen[:2]
+    kept_us = round(600 * SECOND_US * (2 / 3 / (27 / 25)) ** 2)
+    assert first.memory["lease_us"].tolist() == [kept_us, kept_us, 0, 0, 0]
+    assert snapshot.now_us == 100 * SECOND_US
+    assert sorted(then.memory["lease_us"].tolist()) == [0, kept_us, 600 * SECOND_US]
 
 
 def test_where_nobody_has_to_wait_nobody_bids_or_moves() -> None:

@@ -5,10 +5,9 @@ own, 1/N as large: rho = T_shared / T_ideal. Once the leases have ended, the 1 -
 experiments with the largest rho bid for all GPUs; hidden payments shorten what they win, and what
 is left goes to the others.
 
-Departures: leases end together, or gangs would never see enough free GPUs at once; in between, who
-leaves GPUs leaves them to a lottery. Every job is a gang: it runs on all GPUs that it asks for.
-GPUs of a job that ends are not passed on within its experiment. Distance counts by machine, not by
-rack or type of GPU.
+Departures: leases end together, or gangs would never see enough free GPUs at once; in between, what
+an experiment gives back goes to a lottery. Every job is a gang: it runs on all GPUs that it asks
+for. Distance counts by machine, not by rack or type of GPU.
 """
 
 from __future__ import annotations
@@ -22,25 +21,32 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.allocation.auction import legacy
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
+from motet.allocation.auction.distance import Distance
 from motet.allocation.auction.division import divide
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leases import kept_us
-from motet.allocation.auction.leftovers import Taker, hand_out
+from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.allocation.auction.line import Line
 from motet.allocation.auction.participants import participants
 from motet.allocation.auction.rounds import Award, hold_auction
 from motet.allocation.auction.standings import MEMORY, Standings
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
-from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, microseconds
-from motet.estimate.spread import spread_slowdown
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_OWN_MEMORY = {"lease_us": 0, "next_auction_us": 0, "is_last": 0, "lost_rho": 0, "won_rho": 0}
+_OWN_MEMORY = {
+    "lease_us": 0,
+    "next_auction_us": 0,
+    "is_last": 0,
+    "lost_rho": 0,
+    "won_rho": 0,
+    **legacy.MEMORY,
+}
 _SHORTEST_LEASE_US = SECOND_US
 _MOST_RHO = 1e12
 _GAVE_BACK = -1
@@ -78,6 +84,8 @@ class Themis:
         turn = _Turn(self, snapshot)
         if turn.is_auction:
             turn.hold_auction()
+        else:
+            turn.hand_on()
         turn.hand_out_leftovers()
         return turn.decision()
 
@@ -96,6 +104,13 @@ class _Turn:
         self._memory = {name: snapshot.memory[name].copy() for name in _OWN_MEMORY}
         jobs, now_us = snapshot.jobs, snapshot.now_us
         due_us = int(self._memory["next_auction_us"].max(initial=0))
+        self._legacies = legacy.legacies(
+            self._standings.of,
+            jobs.held_gpus,
+            self._memory["lease_us"],
+            self._memory,
+            due_us,
+        )
         runs, is_due = jobs.held_gpus > 0, now_us >= due_us
         wanted = int(jobs.gpus[~runs].sum())
         self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
@@ -118,7 +133,7 @@ class _Turn:
         agents = self._agents(bidders, rows, share_gpus)
         most = min(max(agent.most for agent in agents), self._snapshot.gpu_count)
         line = Line.of(self._floor.free, reach=most)
-        slowdowns = _Slowdowns(self._snapshot, line, most)
+        slowdowns = Distance(self._snapshot, line, most)
         bids = [
             self._bid(agent, line, slowdowns.of_row(jobs[0]), share_gpus)
             for agent, jobs in zip(agents, rows, strict=True)
@@ -166,6 +181,21 @@ class _Turn:
 
     # -- what is left ------------------------------------------------------------------------------
 
+    def hand_on(self) -> None:
+        """Where a job has ended, others of its experiment take its place until its lease ends."""
+        for each in np.flatnonzero(self._legacies[0] > 0).tolist():
+            gpus, until_us = (int(column[each]) for column in self._legacies)
+            if until_us > self._snapshot.now_us:
+                self._hand_on(self._standings.rows_of(each).tolist(), gpus, until_us)
+
+    def _hand_on(self, rows: list[int], gpus: int, until_us: int) -> None:
+        gpus = min(gpus, int(self._floor.free.sum()))
+        for row in rows:
+            wanted = int(self._snapshot.jobs.gpus[row])
+            if row not in self._floor.places and wanted <= gpus:
+                self._floor.grant(row, nearby(self._floor.free, wanted, self._home(row)), until_us)
+                gpus -= wanted
+
     def hand_out_leftovers(self) -> None:
         """By lot, until nobody fits any more."""
         rng = self._lots()
@@ -202,8 +232,12 @@ class _Turn:
                 self._floor.grant(row, place, self._due_us)
 
     def _taker(self, row: int) -> Taker:
-        gpus, home = int(self._snapshot.jobs.gpus[row]), self._floor.before(row)
-        return Taker(gpus, gpus, frozenset(home.machines if home else ()))
+        gpus = int(self._snapshot.jobs.gpus[row])
+        return Taker(gpus, gpus, self._home(row))
+
+    def _home(self, row: int) -> frozenset[int]:
+        place = self._floor.before(row)
+        return frozenset(place.machines if place else ())
 
     # -- the whole decision ------------------------------------------------------------------------
 
@@ -217,6 +251,7 @@ class _Turn:
         lost[runs] = won[runs] = 0
         self._memory["lease_us"] = floor.lease_us
         self._memory["next_auction_us"][:] = self._due_us
+        self._memory |= legacy.remembered(self._standings.of, gpus, floor.lease_us, self._due_us)
         placed_work_us = np.where(
             floor.stays, self._standings.memory["placed_work_us"], self._standings.left_us
         )
@@ -244,34 +279,11 @@ class _Turn:
         return Reasons(code, free, position, memory["lost_rho"] / 1000, won / 1000)
 
 
-class _Slowdowns:
-    """Tables of `Line.slowdowns`, one for each skew."""
-
-    def __init__(self, snapshot: Snapshot, line: Line, most: int) -> None:
-        self._snapshot, self._line, self._most = snapshot, line, most
-        self._largest = int(snapshot.cluster.gpus.max())
-        self._tables: dict[float, Floats] = {}
-
-    def of_row(self, row: int) -> Floats:
-        """Of the job's model."""
-        skew = _profile(self._snapshot, row).skew
-        if skew not in self._tables:
-            self._tables[skew] = self._line.slowdowns(
-                lambda parts: spread_slowdown(skew, parts, self._largest), self._most
-            )
-        return self._tables[skew]
-
-
 def _milli(rho: Floats) -> Ints:
     """In thousandths, at least one."""
     milli = np.maximum(np.rint(np.minimum(rho, _MOST_RHO) * 1000), 1)
     whole: Ints = milli.astype(np.int64)
     return whole
-
-
-def _profile(snapshot: Snapshot, row: int) -> ModelProfile:
-    model = int(snapshot.jobs.model[row])
-    return snapshot.models[model] if 0 <= model < len(snapshot.models) else UNKNOWN_MODEL
 
 
 POLICIES = {"themis": Themis}

@@ -56,6 +56,11 @@ def hand_out(
     return tuple(_placement(row) for row in got)
 
 
+def nearby(free_gpus: ArrayLike, gpus: int, homes: frozenset[int]) -> Placement:
+    """That many of `free_gpus: (machines,)`, at `homes` first, else on the fewest machines."""
+    return _placement(_nearby(np.asarray(free_gpus, dtype=np.int64), gpus, homes))
+
+
 def _able(takers: Sequence[Taker], got: Ints, free: int) -> Ints:
     held = got.sum(axis=1).tolist()
     return np.array(
