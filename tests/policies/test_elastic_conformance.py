@@ -106,7 +106,7 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], da
 
 
 @pytest.mark.parametrize(
-    "name", sorted(built_in_policies().keys() - {"drf", "fair", "optimus", "slaq"})
+    "name", sorted(built_in_policies().keys() - {"drf", "fair", "optimus", "slaq", "themis"})
 )
 @settings(deadline=None, max_examples=10)
 @given(rows=workloads)

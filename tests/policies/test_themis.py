@@ -58,6 +58,7 @@ class Watched:
         self._policy = policy
         self.seen: list[tuple[Snapshot, Decision]] = []
         self._held: dict[int, tuple[int, int, int]] = {}
+        self._present: set[int] = set()
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)
@@ -70,7 +71,8 @@ class Watched:
     def _check_legacies(self, snapshot: Snapshot, decision: Decision) -> None:
         """Who waits of an experiment whose job has ended does not fit on what that one left."""
         before, self._held = self._held, _held_leases(snapshot, decision)
-        present = set(snapshot.jobs.number.tolist())
+        known, present = self._present, set(snapshot.jobs.number.tolist())
+        self._present = present
         due_us = snapshot.memory["next_auction_us"].max(initial=0)
         for experiment in set(snapshot.jobs.experiment.tolist()) - {UNKNOWN}:
             left = [
@@ -78,9 +80,11 @@ class Watched:
                 for number, (of, gpus, until_us) in before.items()
                 if of == experiment and number not in present
             ]
-            if snapshot.now_us >= due_us or any(end <= snapshot.now_us for _, end in left):
-                continue
             own = snapshot.jobs.experiment == experiment
+            is_new = not known & set(snapshot.jobs.number[own].tolist())
+            is_over = any(until_us <= snapshot.now_us for _, until_us in left)
+            if is_new or is_over or snapshot.now_us >= due_us:
+                continue
             starts = own & (snapshot.jobs.held_gpus == 0) & (decision.gpus > 0)
             waits = own & (decision.gpus == 0)
             unused = sum(gpus for gpus, _ in left) - decision.gpus[starts].sum()

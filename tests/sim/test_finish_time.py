@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from elastic_workloads import elastic_workload, linear
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
@@ -63,3 +64,17 @@ def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
     jobs = Workload.of(["a"], [0], [7 * SECOND_US], [3])
     outcome = Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 7))
     assert Summary.of(outcome).finish_time_fairness.within_share == 1
+
+
+def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
+    """Steps of w workers take 1 / w + 0.1 w seconds: it is fastest with three, half as fast again
+    as with its one. Two such jobs have 3 of 6 GPUs each all the time; rigid ones only theirs."""
+    slower = linear(0, 110, 1, 6)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
+    outcome = Experiment("fair").run(elastic_workload([slower, slower]), Cluster.uniform(1, 6))
+    step_s = 1 / 3 + 0.3
+    assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx(
+        [110 * step_s * 1e6] * 2
+    )
+    rigid = slower._replace(most_workers=1)
+    outcome = Experiment("fair").run(elastic_workload([rigid, rigid]), Cluster.uniform(1, 6))
+    assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx([121e6] * 2)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line, Parts
 from motet.allocation.auction.rounds import Award, Outcome
+from motet.estimate.finish_time import JobWork
 
 Floats = NDArray[np.float64]
 Worth = Callable[[Parts], float]
@@ -136,3 +137,13 @@ def by_count(draw: st.DrawFn, most: int = 6, *, is_zero_at_nothing: bool = False
 def counted(values: Sequence[float]) -> Worth:
     """A bidder who minds only how many GPUs it has."""
     return lambda parts: values[min(sum(parts), len(values) - 1)]
+
+
+@st.composite
+def works_by_width(draw: st.DrawFn, most: int = 6, service_gpu_s: float = 100.0) -> JobWork:
+    """An elastic job that can run on some numbers of GPUs only, ever faster with more of them."""
+    widths = sorted(draw(st.sets(st.integers(1, most), min_size=1, max_size=4)))
+    gains = draw(st.lists(st.floats(0.1, 3.0), min_size=len(widths), max_size=len(widths)))
+    speeds = dict(zip(widths, itertools.accumulate(gains), strict=True))
+    every = tuple(speeds.get(gpus, 0.0) for gpus in range(widths[0], widths[-1] + 1))
+    return JobWork(service_gpu_s, widths[0], widths[-1], every)

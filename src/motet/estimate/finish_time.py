@@ -19,19 +19,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from motet.domain.errors import BadInput
+from motet.estimate.shares import pieces_of, speeds_together
 
 
 @dataclass(frozen=True)
 class JobWork:
     """What a job needs: `service_gpu_s` more, on `least` to `most` GPUs at a time (equal: a gang).
 
-    Raises BadInput.
+    `speeds`: how much of it per second on `least`, `least` + 1, ..., `most` GPUs that lie together;
+    0 on numbers that it cannot run on, never on the last one, which is the fastest. None: as much
+    as there are GPUs. Raises BadInput.
     """
 
     service_gpu_s: float
     least: int
     most: int
+    speeds: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.service_gpu_s) and self.service_gpu_s >= 0):
@@ -41,6 +47,25 @@ class JobWork:
                 f"least={self.least}, most={self.most}: a job runs on 1 GPU or more, and at "
                 "most on no fewer than at least"
             )
+        if self.speeds is not None:
+            self._check(self.speeds)
+
+    def _check(self, speeds: tuple[float, ...]) -> None:
+        if len(speeds) != self.most - self.least + 1:
+            raise BadInput(f"{len(speeds)} speeds on {self.least} to {self.most} GPUs: give all")
+        if not 0 < speeds[-1] == max(speeds) < math.inf or min(speeds) < 0:
+            raise BadInput(f"speeds={speeds}: none is negative, and the last one is the highest")
+
+    @property
+    def fastest(self) -> float:
+        """Its speed on all GPUs that it can use."""
+        return float(self.most) if self.speeds is None else self.speeds[-1]
+
+    def speed(self, gpus: int) -> float:
+        """On so many that lie together; 0: it cannot run on them."""
+        if not self.least <= gpus <= self.most:
+            return 0.0
+        return float(gpus) if self.speeds is None else self.speeds[gpus - self.least]
 
     @classmethod
     def gang(cls, service_gpu_s: float, gpus: int) -> JobWork:
@@ -62,14 +87,35 @@ def ideal_s(jobs: Sequence[JobWork], share_gpus: float, slowdown: float = 1.0) -
     """
     if share_gpus <= 0 or slowdown <= 0:
         raise BadInput(f"share_gpus={share_gpus}, slowdown={slowdown}: both must be positive")
-    usable = min(share_gpus, sum(job.most for job in jobs))
-    together_s = sum(job.service_gpu_s for job in jobs) / usable if jobs else 0.0
+    if not jobs:
+        return 0.0
+    together_s = sum(job.service_gpu_s for job in jobs) / speed_together(jobs, share_gpus)
     return slowdown * max(together_s, longest_job_s(jobs, share_gpus))
 
 
 def longest_job_s(jobs: Sequence[JobWork], gpus: float = math.inf) -> float:
     """The longest that one of them takes with all the GPUs it can use, of `gpus` at most."""
-    return max((job.service_gpu_s / min(job.most, gpus) for job in jobs), default=0.0)
+    if math.isinf(gpus):
+        return max((job.service_gpu_s / job.fastest for job in jobs), default=0.0)
+    return max((job.service_gpu_s / speed_together([job], gpus) for job in jobs), default=0.0)
+
+
+def speed_together(jobs: Sequence[JobWork], gpus: float) -> float:
+    """The total speed of jobs that take turns on GPUs, also on a fraction of one."""
+    if all(job.speeds is None for job in jobs):
+        return min(gpus, sum(job.most for job in jobs))
+    entries = [_widths(job) for job in jobs]
+    first = np.cumsum([0, *map(len, entries)])
+    widths, speeds = np.array([entry for job in entries for entry in job]).T
+    pieces = pieces_of(first, widths, speeds)
+    return float(speeds_together(pieces, np.zeros(len(jobs), dtype=np.int64), [gpus])[0])
+
+
+def _widths(job: JobWork) -> list[tuple[float, float]]:
+    """(GPUs, speed), ascending, of which the function consists."""
+    if job.speeds is None:
+        return [(job.most, job.most)]
+    return [(gpus, speed) for gpus, speed in enumerate(job.speeds, start=job.least) if speed > 0]
 
 
 def left_s(jobs: Sequence[JobWork], speed: float) -> float:

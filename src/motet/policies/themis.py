@@ -6,8 +6,9 @@ experiments with the largest rho bid for all GPUs; hidden payments shorten what 
 is left goes to the others.
 
 Departures: leases end together, or gangs would never see enough free GPUs at once; in between, what
-an experiment gives back goes to a lottery. Every job is a gang: it runs on all GPUs that it asks
-for. Distance counts by machine, not by rack or type of GPU.
+an experiment gives back goes to a lottery. Rigid jobs are gangs on all GPUs that they ask for;
+elastic ones run on what they get (the paper's jobs do, in units of tasks), in whole workers with
+their servers. Distance counts by machine, not by rack or type of GPU.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from motet.allocation.auction.distance import Distance
 from motet.allocation.auction.division import divide
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leases import kept_us
-from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.allocation.auction.line import Line
+from motet.allocation.auction.lottery import Lottery
 from motet.allocation.auction.participants import participants
 from motet.allocation.auction.rounds import Award, hold_auction
 from motet.allocation.auction.standings import MEMORY, Standings
@@ -58,7 +59,9 @@ class Themis:
     winners hold GPUs before payments. `waiting`: what losing is worth to a bidder: its share a
     lease later, or nothing (Themis; payments are larger, and truth is always best). `lots`: who may
     draw for what is left: everybody alike, or first those who did not bid (Themis). `leftovers`:
-    near where it ran before, or on GPUs that are drawn, too (Themis). `seed`: of the lots.
+    near where it ran before, or on GPUs that are drawn, too (Themis). `rescale_s`: what it costs
+    an elastic job to go on with other numbers of workers and servers; where that does not pay, it
+    takes no GPUs that are left. `seed`: of the lots.
     """
 
     fairness: float = 0.8
@@ -66,16 +69,20 @@ class Themis:
     waiting: Literal["share", "nothing"] = "share"
     lots: Literal["everybody", "outsiders"] = "everybody"
     leftovers: Literal["near", "anywhere"] = "near"
+    rescale_s: float = 10.0
     seed: int = 0
 
     memory_columns: ClassVar[dict[str, int]] = {**MEMORY, **_OWN_MEMORY}
     knows_durations: ClassVar[bool] = True
+    wants_estimates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.fairness <= 1:
             raise BadInput(f"fairness={self.fairness}: give 0 (all bid) to 1 (only the worst)")
         if not 1 <= self.lease_s < math.inf:
             raise BadInput(f"lease_s={self.lease_s}: give seconds, at least 1")
+        if not 0 <= self.rescale_s < math.inf:
+            raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
         if self.seed < 0:
             raise BadInput(f"seed={self.seed}: give a whole number, at least 0")
 
@@ -112,7 +119,7 @@ class _Turn:
             due_us,
         )
         runs, is_due = jobs.held_gpus > 0, now_us >= due_us
-        wanted = int(jobs.gpus[~runs].sum())
+        wanted = int(np.maximum(self._standings.widths.most - jobs.held_gpus, 0).sum())
         self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
         if is_due:
             due_us = now_us + policy.lease_us
@@ -121,6 +128,10 @@ class _Turn:
         self._due_us = due_us
         lease_us = self._memory["lease_us"]
         self._floor = Floor(snapshot, runs & (lease_us > now_us), lease_us)
+        # The same lots at the same moment, so that a decision can be repeated.
+        lots = np.random.default_rng([policy.seed, now_us % NEVER_US])
+        is_near = policy.leftovers == "near"
+        self._lottery = Lottery(snapshot, self._standings, self._floor, lots, is_near=is_near)
 
     # -- the auction -------------------------------------------------------------------------------
 
@@ -163,8 +174,8 @@ class _Turn:
     def _bid(self, agent: Experiment, line: Line, slowdowns: Floats, share_gpus: float) -> Bid:
         waiting_rho = math.inf
         if self._policy.waiting == "share":
-            share = min(share_gpus, agent.most)
-            waiting_rho = agent.rho(share, wait_s=self._policy.lease_s)
+            speed = agent.speed_on_share(share_gpus)
+            waiting_rho = agent.rho(speed, wait_s=self._policy.lease_s)
         return bid_of(agent, line, slowdowns, waiting_rho)
 
     def _grant(self, award: Award, rows: list[int], line: Line, slowdowns: Floats) -> None:
@@ -186,58 +197,14 @@ class _Turn:
         for each in np.flatnonzero(self._legacies[0] > 0).tolist():
             gpus, until_us = (int(column[each]) for column in self._legacies)
             if until_us > self._snapshot.now_us:
-                self._hand_on(self._standings.rows_of(each).tolist(), gpus, until_us)
-
-    def _hand_on(self, rows: list[int], gpus: int, until_us: int) -> None:
-        gpus = min(gpus, int(self._floor.free.sum()))
-        for row in rows:
-            wanted = int(self._snapshot.jobs.gpus[row])
-            if row not in self._floor.places and wanted <= gpus:
-                self._floor.grant(row, nearby(self._floor.free, wanted, self._home(row)), until_us)
-                gpus -= wanted
+                self._lottery.hand_on(self._standings.rows_of(each), gpus, until_us)
 
     def hand_out_leftovers(self) -> None:
-        """By lot, until nobody fits any more."""
-        rng = self._lots()
+        """By lot, until nobody fits any more; then elastic jobs get more than their least."""
         for is_last in (0, 1):
-            waits = self._floor.gpus == 0
-            rows = np.flatnonzero(waits & (self._memory["is_last"] == is_last))
-            while len(heads := self._heads(rows)):
-                self._hand_out(heads, rng)
-
-    def _lots(self) -> np.random.Generator:
-        """The same for the same moment, so that a decision can be repeated."""
-        return np.random.default_rng([self._policy.seed, self._snapshot.now_us % NEVER_US])
-
-    def _heads(self, rows: Ints) -> list[int]:
-        """Of every experiment the first of these that fits: one that runs, or a large one."""
-        jobs, floor, of = self._snapshot.jobs, self._floor, self._standings.of
-        fits = rows[(jobs.gpus[rows] <= floor.free.sum()) & (floor.lease_us[rows] == 0)]
-        keys = jobs.number[fits], -jobs.gpus[fits], jobs.held_gpus[fits] == 0, of[fits]
-        ordered = fits[np.lexsort(keys)]
-        _, first = np.unique(of[ordered], return_index=True)
-        heads: list[int] = ordered[first].tolist()
-        return heads
-
-    def _hand_out(self, heads: Sequence[int], rng: np.random.Generator) -> None:
-        """To no more of them, drawn by lot, than there are GPUs, however many wait."""
-        free = int(self._floor.free.sum())
-        if len(heads) > free:
-            heads = rng.choice(heads, free, replace=False).tolist()
-        takers = [self._taker(row) for row in heads]
-        near = self._policy.leftovers == "near"
-        places = hand_out(self._floor.free, takers, rng, is_placement_aware=near)
-        for row, place in zip(heads, places, strict=True):
-            if place.machines:
-                self._floor.grant(row, place, self._due_us)
-
-    def _taker(self, row: int) -> Taker:
-        gpus = int(self._snapshot.jobs.gpus[row])
-        return Taker(gpus, gpus, self._home(row))
-
-    def _home(self, row: int) -> frozenset[int]:
-        place = self._floor.before(row)
-        return frozenset(place.machines if place else ())
+            waits = (self._floor.gpus == 0) & (self._memory["is_last"] == is_last)
+            self._lottery.hand_out(np.flatnonzero(waits), self._due_us)
+        self._lottery.widen(microseconds(self._policy.rescale_s))
 
     # -- the whole decision ------------------------------------------------------------------------
 
@@ -257,12 +224,31 @@ class _Turn:
         )
         memory = {**self._standings.memory, **self._memory, "placed_work_us": placed_work_us}
         recheck_us = NEVER_US
-        if not runs.all():
+        if (gpus < self._standings.widths.most).any():
             ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]
             recheck_us = min(self._due_us, int(ends_us.min(initial=NEVER_US)))
         # Bids know of GPUs only: where CPUs or memory count, the planner finds machines with them.
         places = floor.places if self._snapshot.free_cpus is None else {}
-        return Decision(gpus, self._reasons(runs), places, recheck_at_us=recheck_us, memory=memory)
+        workers, servers = self._roles()
+        return Decision(
+            gpus,
+            self._reasons(runs),
+            places,
+            workers,
+            servers,
+            recheck_at_us=recheck_us,
+            memory=memory,
+        )
+
+    def _roles(self) -> tuple[Ints, Ints]:
+        """Workers and servers; who stays where it is keeps those that it has."""
+        jobs, widths, stays = self._snapshot.jobs, self._standings.widths, self._floor.stays
+        workers, servers = jobs.held_workers.copy(), jobs.held_servers.copy()
+        for row in self._floor.places:
+            if not stays[row]:
+                entry = widths.entry(row, self._floor.held(row))
+                workers[row], servers[row] = widths.workers[entry], widths.servers[entry]
+        return workers, servers
 
     def _reasons(self, runs: NDArray[np.bool_]) -> Reasons:
         jobs, memory = self._snapshot.jobs, self._memory

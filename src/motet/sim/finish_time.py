@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
+from motet.estimate.shares import pieces_of, speeds_together
+from motet.estimate.widths import Request, Widths, widths_of
 from motet.sim.outcome import Outcome
+from motet.sim.work_model import ROLE_COLUMNS, WorkModels
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -25,7 +28,8 @@ class FinishTimes:
 
     `ideal_us`: T_ideal, how long it takes alone on 1/N of the cluster, where N is the number of
     experiments there (waiting or running), averaged over its time there. A gang wider than the
-    share is taken to run slower in proportion. Of no meaning where a job did not finish.
+    share is taken to run slower in proportion, an elastic job as many workers as make it fastest.
+    Of no meaning where a job did not finish.
 
     `rho`: T_shared / T_ideal, T_shared from its first submission to its last end; NaN where a job
     did not finish or there was nothing to do.
@@ -42,15 +46,16 @@ class FinishTimes:
         count = int(of.max(initial=-1)) + 1
         submit_us = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(submit_us, of, jobs.submit_us)
-        end_us, longest_us = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        end_us, longest_us = np.zeros(count, dtype=np.int64), np.zeros(count)
         np.maximum.at(end_us, of, outcome.columns["end_us"])
-        np.maximum.at(longest_us, of, jobs.duration_us)
+        widths = _widths(jobs, outcome.cluster.gpu_count)
+        np.maximum.at(longest_us, of, jobs.duration_us * jobs.gpus / widths.fastest)
         done = np.bincount(of, ~outcome.is_finished, minlength=count) == 0
         service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
-        usable_gpus = np.bincount(of, jobs.gpus, minlength=count)
-        contention = _contention(submit_us, end_us, done)
-        share_gpus = np.minimum(outcome.cluster.gpu_count / contention, usable_gpus)
-        ideal_us = np.maximum(service_gpu_us / share_gpus, longest_us)
+        share_gpus = outcome.cluster.gpu_count / _contention(submit_us, end_us, done)
+        pieces = pieces_of(widths.first, widths.gpus, widths.speed)
+        speed = speeds_together(pieces, of, share_gpus)
+        ideal_us = np.maximum(service_gpu_us / speed, longest_us)
         rho = np.full(count, np.nan)
         shared_us = (end_us - submit_us).astype(np.float64)
         np.divide(shared_us, ideal_us, out=rho, where=done & (ideal_us > 0))
@@ -65,6 +70,21 @@ def experiment_names(jobs: Workload, of: Ints) -> list[str]:
         jobs.ids[job] if number == UNKNOWN else jobs.experiment_names[number]
         for job, number in zip(first.tolist(), index, strict=True)
     ]
+
+
+def _widths(jobs: Workload, most_gpus: int) -> Widths:
+    """By true speeds."""
+    work = jobs.work
+    if work is None:
+        work = WorkModels.of(np.zeros(len(jobs)), 0, 0.0)
+    rigid = {"workers": jobs.gpus, "min_workers": jobs.gpus, "max_workers": jobs.gpus}
+    rigid |= {"worker_gpus": np.ones_like(jobs.gpus)}
+    columns = (
+        np.where(work.is_modelled, getattr(work, name), rigid.get(name, 0)) for name in ROLE_COLUMNS
+    )
+    roles = dict(zip(ROLE_COLUMNS, columns, strict=True))
+    request = Request(gpus=jobs.gpus, **roles)
+    return widths_of(request, work.speeds.mode, work.speeds.parameters, most_gpus)
 
 
 def _experiments(experiment: Ints) -> Ints:

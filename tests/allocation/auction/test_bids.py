@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auction_oracles import works_by_width
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.division import divide, speeds
 from motet.allocation.auction.line import Line, Parts
@@ -19,7 +20,8 @@ from motet.estimate.finish_time import JobWork
 jobs = st.lists(
     st.builds(
         lambda least, more: JobWork(100, least, least + more), st.integers(1, 3), st.integers(0, 3)
-    ),
+    )
+    | works_by_width(),
     min_size=1,
     max_size=3,
 )
@@ -38,12 +40,16 @@ def pieces(works: list[JobWork], start: int, end: int) -> Iterator[list[tuple[in
         yield [(start, 0), *rest]
     for begin in range(start, end):
         for gpus in range(works[0].least, min(works[0].most, end - begin) + 1):
-            for rest in pieces(works[1:], begin + gpus, end):
+            for rest in pieces(works[1:], begin + gpus, end) if works[0].speed(gpus) else ():
                 yield [(begin, gpus), *rest]
 
 
-def speed_of(line: Line, taken: list[tuple[int, int]]) -> float:
-    return sum(gpus / by_machines(line.parts(at, gpus)) for at, gpus in taken if gpus)
+def speed_of(works: list[JobWork], line: Line, taken: list[tuple[int, int]]) -> float:
+    return sum(
+        job.speed(gpus) / by_machines(line.parts(at, gpus))
+        for job, (at, gpus) in zip(works, taken, strict=True)
+        if gpus
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -55,15 +61,15 @@ def test_a_stretch_is_divided_as_well_as_can_be(
     slowdowns = line.slowdowns(by_machines, line.size)
     start = data.draw(st.integers(0, line.size - 1))
     gpus = data.draw(st.integers(1, line.size - start))
-    best = max(speed_of(line, way) for way in pieces(works, start, start + gpus))
+    best = max(speed_of(works, line, way) for way in pieces(works, start, start + gpus))
 
     assert speeds(works, line, slowdowns)[line.kind[start], gpus] == pytest.approx(best)
     taken = divide(works, line, slowdowns, start, gpus)
-    assert speed_of(line, taken) == pytest.approx(best)
+    assert speed_of(works, line, taken) == pytest.approx(best)
     held = [piece for piece in taken if piece[1]]
     assert all(at + count <= after for (at, count), (after, _) in itertools.pairwise(held))
     for job, (_, count) in zip(works, taken, strict=True):
-        assert count == 0 or job.least <= count <= job.most
+        assert count == 0 or job.speed(count) > 0
 
 
 def test_a_bid_is_the_inverse_of_the_new_rho() -> None:
@@ -76,6 +82,24 @@ def test_a_bid_is_the_inverse_of_the_new_rho() -> None:
     # From the second GPU on, two lie on two machines.
     np.testing.assert_allclose(bid.values[1][:3], [0, 400 / 1300, 400 / (100 + 1200 / (2 / 1.75))])
     assert (bid.most, bid.granularity, bid.nothing) == (3, 1, 0)
+
+
+def test_an_elastic_job_bids_by_what_it_would_gain() -> None:
+    """It runs on one, two or four GPUs, on four hardly faster than on two."""
+    line = Line.of([4])
+    job = JobWork(1200, 1, 4, (1.0, 1.8, 0.0, 2.0))
+    bid = bid_of(Experiment((job,), 0, 300), line, line.slowdowns(by_machines, 4))
+    np.testing.assert_allclose(bid.values[0], [0, 0.25, 0.45, 0.45, 0.5])
+
+
+@settings(deadline=None, max_examples=40)
+@given(jobs, st.floats(0, 1000), st.lists(st.floats(0, 20), min_size=1, max_size=8))
+def test_values_of_many_speeds_are_those_of_each(
+    works: list[JobWork], held_gpu_s: float, found: list[float]
+) -> None:
+    experiment = Experiment(tuple(works), 50, 100, held_speed=1.0, held_gpu_s=held_gpu_s)
+    expected = [1 / experiment.rho(speed) for speed in found]
+    np.testing.assert_allclose(experiment.values(np.array(found)), expected)
 
 
 def test_a_gang_bids_for_all_of_its_gpus_only() -> None:

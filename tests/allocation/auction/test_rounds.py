@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from auction_oracles import (
     utility,
     values_in,
     won,
+    works_by_width,
 )
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.leftovers import Taker, hand_out
@@ -145,6 +147,7 @@ def test_no_scaling_of_a_bid_changes_anything(
 works = st.builds(JobWork.elastic, st.floats(100, 1e5), st.integers(1, 8)) | st.builds(
     JobWork.gang, st.floats(100, 1e5), st.sampled_from([1, 2, 4, 8])
 )
+works |= works_by_width(8, 1000.0)
 experiments = st.builds(
     lambda jobs, elapsed_s, ideal_s: Experiment(tuple(jobs), elapsed_s, ideal_s),
     st.lists(works, min_size=1, max_size=3),
@@ -174,6 +177,26 @@ def test_no_lie_about_work_time_or_share_ever_helps(
         utility(hold_auction(line, [bid, *others]), 0, line, truth) for bid in (truth, lied)
     ]
     assert utilities[1] <= utilities[0] * CLOSE
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gpus=st.integers(1, 12),
+    bidders=st.integers(1, 5),
+    gains=st.lists(st.floats(0.1, 2.0), min_size=1, max_size=12),
+    elapsed_s=st.floats(0, 1e4),
+)
+def test_equal_elastic_jobs_whose_gains_shrink_have_their_shares_but_for_one_gpu(
+    gpus: int, bidders: int, gains: list[float], elapsed_s: float
+) -> None:
+    speeds = tuple(itertools.accumulate(sorted(gains, reverse=True)))
+    job = JobWork(1000, 1, len(speeds), speeds)
+    line = Line.of([gpus])
+    slowdowns = line.slowdowns(lambda _: 1.0, 12)
+    bid = bid_of(Experiment((job,), elapsed_s, 100), line, slowdowns)
+    outcome = hold_auction(line, [bid] * bidders)
+    have = [award.gpus if (award := won(outcome, row)) else 0 for row in range(bidders)]
+    assert min(have) >= min(gpus // bidders, len(speeds))
 
 
 def test_a_lie_helps_where_nothing_is_worth_something() -> None:

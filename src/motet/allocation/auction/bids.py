@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from motet.allocation.auction.division import speeds
 from motet.allocation.auction.line import Line
 from motet.domain.errors import BadInput
-from motet.estimate.finish_time import JobWork, left_s, rho
+from motet.estimate.finish_time import JobWork, left_s, longest_job_s, rho, speed_together
 
 Floats = NDArray[np.float64]
 
@@ -40,14 +40,31 @@ class Experiment:
         """More GPUs than that are of no use."""
         return sum(job.most for job in self.waiting)
 
+    def speed_on_share(self, gpus: float) -> float:
+        """Of its jobs that take turns on so many GPUs, which lie together."""
+        return speed_together(self.waiting, gpus)
+
     def rho(self, speed: float, wait_s: float = 0.0) -> float:
         """Finish-time fairness if GPUs of this total speed come to those that it holds.
 
         `wait_s`: how long it does not run at all before.
         """
-        held = JobWork.elastic(self.held_gpu_s, most=2**62)
-        left = left_s((*self.jobs, held), self.held_speed + speed)
+        left = left_s((*self.jobs, self._held), self.held_speed + speed)
         return rho(self.elapsed_s + wait_s, left, self.ideal_s)
+
+    def values(self, speeds: Floats) -> Floats:
+        """1 / rho with GPUs of these total speeds."""
+        jobs = (*self.jobs, self._held)
+        service_gpu_s = sum(job.service_gpu_s for job in jobs)
+        if service_gpu_s == 0:
+            return np.full(speeds.shape, 1 / self.rho(0.0))
+        with np.errstate(divide="ignore"):
+            left = np.maximum(service_gpu_s / (self.held_speed + speeds), longest_job_s(jobs))
+        return self.ideal_s / (self.elapsed_s + left)
+
+    @property
+    def _held(self) -> JobWork:
+        return JobWork.elastic(self.held_gpu_s, most=2**62)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +103,14 @@ def bid_of(
 ) -> Bid:
     """A truthful agent's bid. `slowdowns`: of its model, at least `experiment.most` long.
 
-    `waiting_rho`: if it wins nothing and waits for the next auction, for example
-    `experiment.rho(share, wait_s=lease_s)`: it refuses what is not better. Infinite, as in Themis:
-    to win nothing is to never end, unless it holds GPUs. Raises BadInput if `slowdowns` are too
+    `waiting_rho`: if it wins nothing and waits for the next auction, to have then, for example, its
+    share (`Experiment.speed_on_share`): it refuses what is not better. Infinite, as in Themis: to
+    win nothing is to never end, unless it holds GPUs. Raises BadInput if `slowdowns` are too
     short.
     """
     most = min(experiment.most, line.reach)
     if slowdowns.shape[1] <= most:
         raise BadInput(f"slowdowns of up to {slowdowns.shape[1] - 1} GPUs: {most} are wanted")
     found = speeds(experiment.waiting, line, slowdowns[:, : most + 1])
-    distinct, where = np.unique(found, return_inverse=True)
-    values = 1 / np.array([experiment.rho(speed) for speed in distinct.tolist()])
     granularity = max((job.least for job in experiment.waiting), default=1)
-    return Bid(np.maximum(values[where].reshape(found.shape), 1 / waiting_rho), granularity)
+    return Bid(np.maximum(experiment.values(found), 1 / waiting_rho), granularity)

@@ -27,11 +27,11 @@ def speeds(jobs: Sequence[JobWork], line: Line, slowdowns: Floats) -> Floats:
     `slowdowns`: of `Line.slowdowns`, as long as the longest stretch that is asked for. Zero where
     the line or its reach ends before. Speeds never fall with the length.
     """
-    least, most = _bounds(jobs)
+    alone = _alone(jobs, slowdowns.shape[1] - 1)
     table = np.zeros_like(slowdowns)
     for kind, start in enumerate(line.first.tolist()):
         length = min(slowdowns.shape[1] - 1, line.reach, line.size - start)
-        fastest, _ = _divide(least, most, line.kind[start : start + length + 1], slowdowns)
+        fastest, _ = _divide(*alone, line.kind[start : start + length + 1], slowdowns)
         table[kind, : length + 1] = fastest[-1]
     return table
 
@@ -40,8 +40,7 @@ def divide(
     jobs: Sequence[JobWork], line: Line, slowdowns: Floats, start: int, gpus: int
 ) -> list[Piece]:
     """(start, GPUs) of each job's piece of a stretch; no GPUs: the job waits."""
-    least, most = _bounds(jobs)
-    _, taken = _divide(least, most, line.kind[start : start + gpus + 1], slowdowns)
+    _, taken = _divide(*_alone(jobs, gpus), line.kind[start : start + gpus + 1], slowdowns)
     pieces: list[Piece] = []
     end = gpus
     for job in reversed(range(len(jobs))):
@@ -53,13 +52,21 @@ def divide(
     return pieces[::-1]
 
 
-def _bounds(jobs: Sequence[JobWork]) -> tuple[Ints, Ints]:
-    least = np.array([job.least for job in jobs], dtype=np.int64)
-    return least, np.array([job.most for job in jobs], dtype=np.int64)
+def _alone(jobs: Sequence[JobWork], longest: int) -> tuple[Ints, Ints, Floats]:
+    """Least and most GPUs of each job, and its speeds on 0, 1, ... GPUs that lie together."""
+    least = np.array([min(job.least, longest + 1) for job in jobs], dtype=np.int64)
+    most = np.array([min(job.most, longest) for job in jobs], dtype=np.int64)
+    speed = np.tile(np.arange(longest + 1, dtype=np.float64), (len(jobs), 1))
+    for row, job in enumerate(jobs):
+        if job.speeds is not None:
+            speed[row, least[row] : most[row] + 1] = job.speeds[: most[row] - least[row] + 1]
+    return least, most, speed
 
 
 @njit(cache=True)
-def _divide(least: Ints, most: Ints, kind: Ints, slowdowns: Floats) -> tuple[Floats, Ints]:
+def _divide(
+    least: Ints, most: Ints, speed_of: Floats, kind: Ints, slowdowns: Floats
+) -> tuple[Floats, Ints]:
     """`fastest[j, q]`: of the first j jobs on the first q GPUs; `taken[j, q]`: by job j there."""
     length = len(kind) - 1
     fastest = np.zeros((len(least) + 1, length + 1))
@@ -69,7 +76,7 @@ def _divide(least: Ints, most: Ints, kind: Ints, slowdowns: Floats) -> tuple[Flo
             speed, gpus = fastest[job, end], 0
             for wanted in range(least[job], min(most[job], end) + 1):
                 start = end - wanted
-                found = fastest[job, start] + wanted / slowdowns[kind[start], wanted]
+                found = fastest[job, start] + speed_of[job, wanted] / slowdowns[kind[start], wanted]
                 if found > speed:
                     speed, gpus = found, wanted
             if end > 0 and fastest[job + 1, end - 1] >= speed:

@@ -39,6 +39,19 @@ class Floor:
         self.lease_us[row] = until_us
         self.granted.append(row)
 
+    def widen(self, row: int, more: Placement) -> None:
+        """The job has these GPUs, too, for as long as the others."""
+        self.free[list(more.machines)] -= more.counts
+        counts = dict(zip(*self.places[row], strict=True))
+        for machine, count in zip(*more, strict=True):
+            counts[machine] = counts.get(machine, 0) + count
+        machines = tuple(sorted(counts))
+        self.places[row] = Placement(machines, tuple(counts[each] for each in machines))
+
+    def held(self, row: int) -> int:
+        """How many GPUs the job has."""
+        return sum(self.places[row].counts)
+
     @property
     def gpus(self) -> Ints:
         """`(jobs,)`."""

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.estimate.finish_time import JobWork
+from motet.estimate.shares import Pieces, pieces_of, speeds_together
+from motet.estimate.speed_function import PARAMETERS
+from motet.estimate.widths import Widths, request_of, widths_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,7 +32,8 @@ MEMORY = {
     "longest_us": 0,
 }
 """`placed_work_us`: a job's time on its GPUs together, from when it was placed last or, while it
-waits, from now on. Of its experiment: first submission, all work, all GPUs it can use, longest job.
+waits, from now on. Of its experiment: first submission, all work, all GPUs that its jobs ask for,
+longest job. An elastic job's times are those on its full request.
 """
 _LEAST_US = 1000
 _FULL_RATE = 10_000
@@ -37,14 +42,15 @@ _FULL_RATE = 10_000
 @dataclass(frozen=True, eq=False)
 class Standings:
     """`of: (jobs,)`: each job's experiment, numbered by their first jobs. `left_us: (jobs,)`: what
-    it still needs on its GPUs together. `memory`: as `MEMORY`, up to date if all jobs go on where
-    they are.
+    it still needs on its full request together. `widths`: on how many GPUs it can run instead.
+    `memory`: as `MEMORY`, up to date if all jobs go on where they are.
     """
 
     jobs: JobTable
     now_us: int
     of: Ints
     left_us: Ints
+    widths: Widths
     memory: Mapping[str, Ints]
 
     @classmethod
@@ -59,9 +65,9 @@ class Standings:
             "begun_us": _lowest(np.minimum(known["begun_us"], jobs.submit_us), of),
             "whole_gpu_us": _with_new(known["whole_gpu_us"], left_us * jobs.gpus, is_new, of),
             "whole_gpus": _with_new(known["whole_gpus"], jobs.gpus, is_new, of),
-            "longest_us": _highest(np.maximum(known["longest_us"], left_us), of),
+            "longest_us": _whole(np.maximum(known["longest_us"], left_us), of),
         }
-        return cls(jobs, snapshot.now_us, of, left_us, memory)
+        return cls(jobs, snapshot.now_us, of, left_us, _widths(snapshot), memory)
 
     @property
     def count(self) -> int:
@@ -73,19 +79,36 @@ class Standings:
         return (self.now_us - self._first(self.memory["begun_us"])) / SECOND_US
 
     def ideal_s(self, share_gpus: float) -> Floats:
-        """`(experiments,)`: T_ideal, as `motet.estimate.finish_time.ideal_s` of all of its jobs."""
+        """`(experiments,)`: T_ideal, as `motet.estimate.finish_time.ideal_s` of all of its jobs.
+
+        Those that have ended are taken to have been like those that are left.
+        """
         whole = {name: self._first(column) for name, column in self.memory.items()}
-        usable = np.minimum(share_gpus, whole["whole_gpus"])
-        together_us = whole["whole_gpu_us"] / usable
-        return np.maximum(together_us, whole["longest_us"]) / SECOND_US
+        times = whole["whole_gpus"] / np.bincount(self.of, self.jobs.gpus)
+        speed = times * self.speed_on_share(share_gpus / times)
+        longest_us = whole["longest_us"] * _highest(self._stretch, self.of, self.count)
+        return np.maximum(whole["whole_gpu_us"] / speed, longest_us) / SECOND_US
 
     def rho_by_share(self, share_gpus: float, wait_s: float) -> Floats:
         """`(experiments,)`: rho of each if it waits so long and then has its share to its end."""
-        jobs = self.jobs
-        service_gpu_us = np.bincount(self.of, self.left_us * jobs.gpus)
-        usable = np.minimum(share_gpus, np.bincount(self.of, jobs.gpus))
-        left_us = np.maximum(service_gpu_us / usable, self._first(_highest(self.left_us, self.of)))
+        service_gpu_us = np.bincount(self.of, self.left_us * self.jobs.gpus)
+        longest_us = _highest(self.left_us * self._stretch, self.of, self.count)
+        left_us = np.maximum(service_gpu_us / self.speed_on_share(share_gpus), longest_us)
         return (self.elapsed_s() + wait_s + left_us / SECOND_US) / self.ideal_s(share_gpus)
+
+    def speed_on_share(self, share_gpus: ArrayLike) -> Floats:
+        """`(experiments,)`: of its jobs, by turns, on so many GPUs that lie together."""
+        return speeds_together(self._pieces, self.of, np.broadcast_to(share_gpus, self.count))
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return pieces_of(self.widths.first, self.widths.gpus, self.widths.speed)
+
+    @property
+    def _stretch(self) -> Floats:
+        """`(jobs,)`: the time that it takes at its fastest, by that on its full request."""
+        stretch: Floats = self.jobs.gpus / self.widths.fastest
+        return stretch
 
     def rows_of(self, experiment: int) -> Ints:
         """Its jobs: those that run first, then the largest, then by number."""
@@ -95,9 +118,15 @@ class Standings:
         return rows[np.lexsort(keys)]
 
     def work_of(self, row: int) -> JobWork:
-        """What a job still needs, as a gang."""
-        gpus = int(self.jobs.gpus[row])
-        return JobWork.gang(int(self.left_us[row]) * gpus / SECOND_US, gpus)
+        """What a job still needs, on GPUs that it can run on."""
+        own, asked = self.widths.of(row), int(self.jobs.gpus[row])
+        service_gpu_s = int(self.left_us[row]) * asked / SECOND_US
+        gpus = self.widths.gpus[own]
+        if not self.jobs.is_elastic[row]:
+            return JobWork.gang(service_gpu_s, asked)
+        speeds = np.zeros(gpus[-1] - gpus[0] + 1)
+        speeds[gpus - gpus[0]] = self.widths.speed[own]
+        return JobWork(service_gpu_s, int(gpus[0]), int(gpus[-1]), tuple(speeds.tolist()))
 
     def _first(self, column: Ints) -> Ints:
         """`(experiments,)`: from a column that is the same for all jobs of an experiment."""
@@ -117,6 +146,14 @@ def _experiments(jobs: JobTable) -> Ints:
     return rank[of]
 
 
+def _widths(snapshot: Snapshot) -> Widths:
+    """By speeds as fitted, where they are."""
+    known, size = snapshot.estimates, len(snapshot.jobs)
+    mode = np.zeros(size, dtype=np.int64) if known is None else known.speed_mode
+    parameters = np.zeros((size, len(PARAMETERS))) if known is None else known.speed
+    return widths_of(request_of(snapshot.jobs), mode, parameters, snapshot.gpu_count)
+
+
 def _left_us(snapshot: Snapshot) -> Ints:
     """Of jobs that run, what they had to do when they were placed less what they did since."""
     jobs = snapshot.jobs
@@ -132,17 +169,24 @@ def _left_us(snapshot: Snapshot) -> Ints:
 
 def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> Ints:
     """What was known of each experiment and what its new jobs add."""
-    found = _highest(known, of)
+    found = _whole(known, of)
     added = np.zeros(len(of), dtype=np.int64)
     np.add.at(added, of, np.where(is_new, more, 0))
     return found + added[of]
 
 
-def _highest(column: Ints, of: Ints) -> Ints:
+def _whole(column: Ints, of: Ints) -> Ints:
     """By job, the highest of its experiment."""
     found = np.zeros(len(of), dtype=np.int64)
     np.maximum.at(found, of, column)
     return found[of]
+
+
+def _highest(column: Floats, of: Ints, count: int) -> Floats:
+    """By experiment."""
+    found = np.zeros(count)
+    np.maximum.at(found, of, column)
+    return found
 
 
 def _lowest(column: Ints, of: Ints) -> Ints:

@@ -1,0 +1,134 @@
+"""Who gets GPUs that nobody won, or that come back between two auctions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.auction.floor import Floor
+from motet.allocation.auction.leftovers import Taker, hand_out, nearby
+from motet.allocation.auction.standings import Standings
+from motet.domain.snapshot import Snapshot
+
+Ints = NDArray[np.int64]
+
+
+class Lottery:
+    """Puts jobs on free GPUs of the floor."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        standings: Standings,
+        floor: Floor,
+        rng: np.random.Generator,
+        *,
+        is_near: bool,
+    ) -> None:
+        """`is_near`: who draws comes near where it ran; else GPUs are drawn, too."""
+        self._jobs, self._now_us = snapshot.jobs, snapshot.now_us
+        self._standings, self._widths = standings, standings.widths
+        self._floor, self._rng, self._is_near = floor, rng, is_near
+
+    # -- without a draw ----------------------------------------------------------------------------
+
+    def hand_on(self, rows: Ints, gpus: int, until_us: int) -> None:
+        """To jobs of one experiment that wait, in this order, what another one left to them."""
+        left = min(gpus, self._free)
+        for row in rows.tolist():
+            if row not in self._floor.places and self._widths.least[row] <= left:
+                taken = self._largest(row, left)
+                self._floor.grant(row, nearby(self._floor.free, taken, self._home(row)), until_us)
+                left -= taken
+
+    # -- to who waits ------------------------------------------------------------------------------
+
+    def hand_out(self, rows: Ints, until_us: int) -> None:
+        """One job per experiment at a time, until none of these fits any more.
+
+        Elastic jobs get their least.
+        """
+        while heads := self._heads(rows):
+            if len(heads) > self._free:  # However many wait, no more can draw.
+                heads = self._rng.choice(heads, self._free, replace=False).tolist()
+            takers = [self._taker(row) for row in heads]
+            free, is_near = self._floor.free, self._is_near
+            places = hand_out(free, takers, self._rng, is_placement_aware=is_near)
+            for row, place in zip(heads, places, strict=True):
+                if place.machines:
+                    self._floor.grant(row, place, until_us)
+
+    def _heads(self, rows: Ints) -> list[int]:
+        """Of every experiment the first of these that fits: one that runs, or a large one."""
+        jobs, of = self._jobs, self._standings.of
+        is_left = (self._widths.least[rows] <= self._free) & (self._floor.lease_us[rows] == 0)
+        fits = rows[is_left]
+        keys = jobs.number[fits], -jobs.gpus[fits], jobs.held_gpus[fits] == 0, of[fits]
+        ordered = fits[np.lexsort(keys)]
+        _, first = np.unique(of[ordered], return_index=True)
+        heads: list[int] = ordered[first].tolist()
+        return heads
+
+    def _taker(self, row: int) -> Taker:
+        gpus = int(self._widths.least[row])
+        return Taker(gpus, gpus, self._home(row))
+
+    def _home(self, row: int) -> frozenset[int]:
+        place = self._floor.before(row)
+        return frozenset(place.machines if place else ())
+
+    # -- to who can use more -----------------------------------------------------------------------
+
+    def widen(self, rescale_us: int) -> None:
+        """Elastic jobs take what nobody waits for: those that start or move anyway their next
+        width, again and again; then others as much as they can use, where it pays to stop for it.
+        """
+        rows = np.flatnonzero(self._jobs.is_elastic & (self._floor.gpus > 0))
+        if not len(rows) or not self._free:
+            return
+        rows = rows[np.argsort(self._jobs.number[rows])]
+        stays = self._floor.stays[rows]
+        self._step_by_step(rows[~stays].tolist())
+        for row in self._rng.permutation(rows[stays]).tolist():
+            gpus = self._largest(row, self._floor.held(row) + self._free)
+            if gpus > self._floor.held(row) and self._pays(row, gpus, rescale_us):
+                self._widen(row, gpus)
+
+    def _step_by_step(self, rows: Sequence[int]) -> None:
+        while rows := [row for row in rows if self._next(row)]:
+            row = int(self._rng.choice(rows))
+            self._widen(row, self._next(row))
+
+    def _next(self, row: int) -> int:
+        """Its next width, if it fits; 0: there is none."""
+        held = self._floor.held(row)
+        entry = self._widths.entry(row, held) + 1
+        gpus = 0 if entry == self._widths.of(row).stop else int(self._widths.gpus[entry])
+        return gpus if gpus <= held + self._free else 0
+
+    def _pays(self, row: int, gpus: int, rescale_us: int) -> bool:
+        """Until its lease ends, or the job, it does more though it stops for the change."""
+        now, then = (self._speed(row, each) for each in (self._floor.held(row), gpus))
+        left_us = int(self._standings.left_us[row]) * int(self._jobs.gpus[row]) / now
+        time_us = min(left_us, int(self._floor.lease_us[row]) - self._now_us)
+        return (time_us - rescale_us) * then > time_us * now
+
+    def _widen(self, row: int, gpus: int) -> None:
+        home = frozenset(self._floor.places[row].machines)
+        more = gpus - self._floor.held(row)
+        self._floor.widen(row, nearby(self._floor.free, more, home))
+
+    # -- sizes -------------------------------------------------------------------------------------
+
+    @property
+    def _free(self) -> int:
+        return int(self._floor.free.sum())
+
+    def _largest(self, row: int, gpus: int) -> int:
+        """Its largest width of so many GPUs."""
+        return int(self._widths.gpus[self._widths.entry(row, gpus)])
+
+    def _speed(self, row: int, gpus: int) -> float:
+        return float(self._widths.speed[self._widths.entry(row, gpus)])
