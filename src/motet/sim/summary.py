@@ -13,6 +13,7 @@ from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
 from motet.sim.finish_time import FinishTimes, experiment_names
 from motet.sim.outcome import Outcome
+from motet.sim.placement_score import placement_score
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,9 +85,10 @@ class Summary:
     """`queueing_delay_s`: time without GPUs from submission to completion, as Tiresias counts it.
 
     `delay_causes_s`: its sum over all jobs by cause. `makespan_s`: first submission to last
-    completion. `gpu_utilization`: share of all GPUs that jobs held in that time. `events`: what
-    happened to jobs: submissions, starts and resumes, preemptions, migrations, promotions,
-    completions. Times are of the jobs that finished.
+    completion. `gpu_utilization`: share of all GPUs that jobs held in that time.
+    `placement_score`: how close together, from 1 down (see there). `events`: what happened to jobs:
+    submissions, starts and resumes, preemptions, migrations, promotions, completions. Times are of
+    the jobs that finished.
     """
 
     jobs: int
@@ -99,6 +101,7 @@ class Summary:
     preemptions: int
     migrations: int
     finish_time_fairness: Fairness
+    placement_score: float
     events: int
     decisions: int
 
@@ -118,6 +121,7 @@ class Summary:
             preemptions=_total(outcome, "preemptions"),
             migrations=_total(outcome, "migrations"),
             finish_time_fairness=Fairness.of(times, experiment_names(outcome.workload, times.of)),
+            placement_score=placement_score(outcome.holds, outcome.cluster),
             events=_events(outcome),
             decisions=outcome.decision_count,
         )
