@@ -57,3 +57,12 @@ def test_rows_are_evaluated_at_once() -> None:
     found = table.steps_per_s([4, 4, 4, 0], 2)
     assert np.isnan(found[0])
     np.testing.assert_array_equal(found[1:], [speed(1, T, 4, 2), speed(2, T, 4, 2), 0.0])
+
+
+@given(w=counts, p=counts, factor=st.floats(0.01, 10))
+def test_exchanging_is_the_term_of_workers_per_server(w: int, p: int, factor: float) -> None:
+    t0, t1, t2, t3, t4, batch = T
+    sync = t0 * batch / w + t1 + factor * t2 * w / p + t3 * w + t4 * p
+    asynchronous = (t0 + factor * t1 * w / p + t2 * w + t3 * p) / w
+    assert speed(2, T, w, p, exchanging=factor) == pytest.approx(1 / sync, rel=1e-12)
+    assert speed(1, T, w, p, exchanging=factor) == pytest.approx(1 / asynchronous, rel=1e-12)

@@ -18,6 +18,7 @@ from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.engine.faults import BrokenPolicy
+from motet.estimate.exchange import Gang
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.outcome import Outcome
 from motet.sim.simulation import Simulation
@@ -126,7 +127,7 @@ def test_an_allocation_that_changes_costs_a_rescale_and_a_pause_a_resumption() -
 class TwiceAsFar(SameEverywhere):
     """Two machines are so far apart that communicating takes twice as long."""
 
-    def slowdown(self, model: int, placement: Placement) -> Slowdown:
+    def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
         return Slowdown(communicating=float(len(placement.machines)))
 
 

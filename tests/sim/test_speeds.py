@@ -8,7 +8,9 @@ import pytest
 from motet.domain.model_profile import profile_of
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
+from motet.estimate.exchange import Gang
 from motet.sim.profiles import MeasuredSpeeds, bundled_profiles
+from motet.sim.speed_model import SameEverywhere, Slowdown
 from motet.sim.speeds import FULL_SPEED, ProfiledSpeeds
 
 VGG19, RESNET50 = 0, 1
@@ -120,3 +122,30 @@ def test_idle_time_and_restarts_are_as_measured_for_a_gang_of_that_size() -> Non
     speeds = ProfiledSpeeds(np.full(8, 4), models, None, None, measured)
     assert speeds.resume_cost_us(0, 4) == 10 * SECOND_US
     assert speeds.shared(VGG16, VGG16, spread(1)) < speeds.shared(VGG16, VGG16, spread(4, 4))
+
+
+def test_servers_exchange_by_who_is_where_whatever_the_skew() -> None:
+    gang = Gang(4, 4, 1, 1)
+    for model in (VGG19, RESNET50):
+        found = [SPEEDS.slowdown(model, spread(*counts), gang) for counts in [(4, 4), (1,) * 8]]
+        assert found == [Slowdown(exchanging=0.5), Slowdown(exchanging=1.0)]
+
+
+def test_jobs_without_servers_communicate_as_their_skew_says() -> None:
+    found = SPEEDS.slowdown(VGG19, spread(2, 2), Gang(4, 0, 1, 0))
+    assert found.communicating == pytest.approx(slowdown(VGG19, 2, 2), rel=1e-4)
+    assert (found.computing, found.exchanging) == (1.0, 1.0)
+
+
+def test_racks_make_all_of_a_jobs_messages_slower() -> None:
+    speeds = ProfiledSpeeds(np.full(15, 4), [profile_of("vgg19")], None, RACKS)
+    far = Placement((0, 5), (2, 2))
+    found = speeds.slowdown(0, far, Gang(2, 2, 1, 1))
+    alone = SPEEDS.slowdown(VGG19, far, Gang(4, 0, 1, 0)).communicating
+    both = speeds.slowdown(0, far, Gang(4, 0, 1, 0)).communicating
+    assert found.communicating == pytest.approx(1 + both - alone)
+    assert found.exchanging == 0.5
+
+
+def test_where_machines_do_not_matter_exchanging_takes_as_long_as_measured() -> None:
+    assert SameEverywhere().slowdown(0, spread(4, 4), Gang(4, 4, 1, 1)) == Slowdown()

@@ -7,7 +7,9 @@ Peng et al., EuroSys 2018, section 3.2. A step of w workers and p parameter serv
 
 seconds. Jobs without servers (collectives, one process) have none of the terms with p. Of a step,
 `t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow machine makes the
-former longer, being spread over machines the latter.
+former longer, being spread over machines the latter. Of that, the term of w/p is the exchange of
+the model between workers and servers: how long it takes depends on where they are
+(`motet.estimate.exchange`) and on how the model is divided among the servers.
 """
 
 from __future__ import annotations
@@ -64,17 +66,19 @@ def speed(
     servers: float,
     computing: float = 1.0,
     communicating: float = 1.0,
+    exchanging: float = 1.0,
 ) -> float:
     """Steps per second of one job; `parameters`: `(6,)`. Numba can compile this.
 
-    `computing`, `communicating`: how many times as long these parts of a step take here.
+    `computing`, `communicating`: how many times as long these parts of a step take here;
+    `exchanging`: the term of w/p once more.
     """
     if mode == 0:
         return NAN
     if workers <= 0:
         return 0.0
     t = parameters
-    per_server = workers / servers if servers > 0 else 0.0
+    per_server = exchanging * workers / servers if servers > 0 else 0.0
     if mode == 1:
         step_s = t[0] * computing
         step_s += (t[1] * per_server + t[2] * workers + t[3] * servers) * communicating

@@ -24,11 +24,12 @@ from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
+from motet.estimate.exchange import Gang
 from motet.placement.planner import Planner
 from motet.sim.meter import Meter
 from motet.sim.outcome import Outcome, Recorder
 from motet.sim.speed_model import FULL_SPEED, SpeedModel
-from motet.sim.step_progress import StepProgress
+from motet.sim.step_progress import Imbalance, StepProgress, balanced
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -74,16 +75,16 @@ class Simulation:
         journal: Journal | None = None,
         measurements: Measurements | None = None,
         models: Sequence[ModelProfile] = (),
+        imbalance: Imbalance = balanced,
     ) -> None:
         """`measurements`: with fitters, for a policy that wants estimates. `models`: what it may
-        know of the workload's models.
-        """
+        know of the workload's models. `imbalance`: of the jobs' servers."""
         self._workload = workload
         self._speeds = speeds
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
-        self._progress = StepProgress(workload.work)
+        self._progress = StepProgress(workload.work, imbalance)
         name_of = workload.ids.__getitem__
         self._engine = Engine(policy, planner, self._state, journal, name_of, measurements)
         book, work = self._engine.measurements, workload.work
@@ -288,8 +289,8 @@ class Simulation:
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
-        slowdown = self._speeds.slowdown(model, place)
-        speed = self._progress.speed(number, *roles, *slowdown)
+        gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
+        speed = self._progress.speed(number, *roles, *self._speeds.slowdown(model, place, gang))
         jobs.alone_rate[row] = self._progress.rate(number, speed)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from motet.domain.snapshot import Placement
+from motet.estimate.exchange import Gang
 
 FULL_SPEED = 10_000
 
 
 class Slowdown(NamedTuple):
-    """How many times as long an elastic job computes and communicates as where it does so best."""
+    """How many times as long an elastic job computes and communicates as where it does so best, and
+    exchanges its model with its servers as where they and its workers have machines of their own.
+    """
 
     computing: float = 1.0
     communicating: float = 1.0
+    exchanging: float = 1.0
 
 
 class SpeedModel(Protocol):
@@ -28,7 +32,7 @@ class SpeedModel(Protocol):
         """What is left of a job's speed beside a job of another model on the same GPUs, 0 to 1."""
         ...
 
-    def slowdown(self, model: int, placement: Placement) -> Slowdown:
+    def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
         """The same as `speed` for jobs whose steps are known in parts."""
         ...
 
@@ -54,9 +58,9 @@ class MachinesDoNotMatter:
         del model, other, placement
         return 0.5
 
-    def slowdown(self, model: int, placement: Placement) -> Slowdown:
+    def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
         """See SpeedModel."""
-        del model, placement
+        del model, placement, gang
         return Slowdown()
 
 

@@ -11,6 +11,9 @@ al., ATC 2019). A gang whose largest rack has r of its workers, where r* could b
 of its shortest time: to cross racks costs a skewed model as much again as to cross machines, and
 any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
 
+Of jobs with parameter servers it is known who exchanges what with whom: `motet.estimate.exchange`
+takes the place of skew.
+
 Where the type of the machines and the model are known, measurements take the place of formulas
 (`motet.sim.profiles`): a gang runs at the speed of its slowest machine against the fastest type of
 the cluster, loses by being spread what was lost with every GPU on a machine of its own, in
@@ -27,6 +30,7 @@ from numpy.typing import NDArray
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
+from motet.estimate.exchange import Gang, exchange_factor, shares_of
 from motet.estimate.spread import by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 from motet.sim.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
@@ -71,13 +75,16 @@ class ProfiledSpeeds:
             speed *= self._measured.relative(model, gpus, placement.machines)
         return max(round(speed), 1)
 
-    def slowdown(self, model: int, placement: Placement) -> Slowdown:
-        """See SpeedModel. The machines' type makes computing longer, their distance the rest."""
-        relative, spread = 1.0, 0.0
+    def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
+        """See SpeedModel. The machines' type makes computing longer, their distance the rest: of
+        jobs with servers who is on which machine, and other racks."""
+        relative = 1.0
         if self._measured.is_mixed:
             relative = self._measured.relative(model, sum(placement.counts), placement.machines)
-        if len(placement.machines) > 1:
-            spread = self._spread_slowdown(model, placement)
+        if gang.servers:
+            exchanging = exchange_factor(shares_of(placement.counts, gang))
+            return Slowdown(1 / relative, 1 + self._rack_slowdown(model, placement), exchanging)
+        spread = self._spread_slowdown(model, placement) if len(placement.machines) > 1 else 0.0
         return Slowdown(1 / relative, 1 + spread)
 
     def shared(self, model: int, other: int, placement: Placement) -> float:
@@ -112,9 +119,14 @@ class ProfiledSpeeds:
         when_spread = self._measured_slowdown(model, gpus, placement, most_together)
         slowdown = of_skew if when_spread is None else when_spread
         slowdown *= part_apart(placement.counts, self._largest)
-        if self._racks is not None:
-            slowdown += (_RACK_SLOWDOWN + of_skew) * self._part_in_other_racks(placement, gpus)
-        return slowdown
+        return slowdown + self._rack_slowdown(model, placement)
+
+    def _rack_slowdown(self, model: int, placement: Placement) -> float:
+        """What of that is due to several racks."""
+        if self._racks is None:
+            return 0.0
+        per_part = _RACK_SLOWDOWN + by_skew(self._profile(model).skew)
+        return per_part * self._part_in_other_racks(placement, sum(placement.counts))
 
     def _measured_slowdown(
         self, model: int, gpus: int, placement: Placement, most_together: int

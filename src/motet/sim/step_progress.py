@@ -7,8 +7,10 @@ whole number of units per microsecond, and no change of speed ever rounds.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ldexp
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,15 @@ from motet.sim.work_model import ROLE_COLUMNS, WorkModels
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Imbalance: TypeAlias = Callable[[int, int], float]
 _BITS = 96
 _STEP = SECOND_US << _BITS
+
+
+def balanced(job: int, servers: int) -> float:
+    """An `Imbalance`: every server has as much to do as the others."""
+    del job, servers
+    return 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +71,10 @@ class _Run:
 class StepProgress:
     """Of the jobs of a workload that have a model; the others it does not know."""
 
-    def __init__(self, work: WorkModels | None) -> None:
+    def __init__(self, work: WorkModels | None, imbalance: Imbalance = balanced) -> None:
+        """`imbalance`: how many times as long exchanging takes a job with so many servers."""
         self.work = work
+        self._imbalance = imbalance
         self._runs: dict[int, _Run] = {}
         self._whole = array("q")
         self._steps = array("d")
@@ -93,11 +104,16 @@ class StepProgress:
         servers: int,
         computing: float = 1.0,
         communicating: float = 1.0,
+        exchanging: float = 1.0,
     ) -> float:
         """Steps per second, where these parts of a step take so many times as long."""
         assert self.work is not None
-        mode, parameters = int(self.work.speeds.mode[job]), self.work.speeds.parameters[job]
-        return speed(mode, parameters.tolist(), workers, servers, computing, communicating)
+        mode, parameters = (
+            int(self.work.speeds.mode[job]),
+            self.work.speeds.parameters[job].tolist(),
+        )
+        exchanging *= self._imbalance(job, servers)
+        return speed(mode, parameters, workers, servers, computing, communicating, exchanging)
 
     def begin(self, job: int, at_us: int, steps_per_s: float, workers: int, servers: int) -> int:
         """It trains from then on: when it is done, in microseconds."""
