@@ -33,6 +33,7 @@ from motet.placement.racks import RackPlanner
 from motet.placement.room import Demand, gpus_of_empty
 from motet.sim.outcome import Outcome
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
+from motet.sim.server_balance import division_named, imbalance_of
 from motet.sim.simulation import Progress, Simulation
 from motet.sim.speed_model import SameEverywhere, SpeedModel
 from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
@@ -46,9 +47,11 @@ COMMON_SETTINGS = {
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
     "rescale_cost": "preemption",
+    "server_balance": "even",
 }
 """Settings that every policy takes, with their defaults; a policy may prefer another placement."""
 
+_OF_ELASTIC_JOBS = ("rescale_cost", "server_balance")
 _ILP_IS_SLOW = (
     "placement=ilp solves an integer program for every start: minutes for a hundred jobs; it is "
     "there to judge other placements by"
@@ -73,6 +76,7 @@ class Experiment:
         self._planner(Cluster.uniform(1, 1), ())
         self._skew_planner(Cluster.uniform(1, 1), ())
         self._speeds(Cluster.uniform(1, 1), (), (), self._profiles())
+        division_named(self._common()["server_balance"])
 
     def run(
         self,
@@ -89,8 +93,9 @@ class Experiment:
         speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
         book = _measurements(policy)
+        imbalance = imbalance_of(workload, division_named(self._common()["server_balance"]))
         simulation = Simulation(
-            workload, cluster, policy, planner, speeds, queues, journal, book, models
+            workload, cluster, policy, planner, speeds, queues, journal, book, models, imbalance
         )
         return simulation.run(report)
 
@@ -117,8 +122,9 @@ class Experiment:
         policy = self._policy()
         own = {f.name: getattr(policy, f.name) for f in parameters_of(type(policy))}
         common = self._common()
-        if common["rescale_cost"] == COMMON_SETTINGS["rescale_cost"]:
-            del common["rescale_cost"]  # It follows from another, and matters to elastic jobs only.
+        for name in _OF_ELASTIC_JOBS:
+            if common[name] == COMMON_SETTINGS[name]:
+                del common[name]
         return {**own, **common}
 
     def _common(self) -> dict[str, str]:

@@ -103,6 +103,7 @@ def _own_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
 def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
     """With the placement that the policy prefers."""
     from motet.sim.experiment import COMMON_SETTINGS, PLACEMENTS
+    from motet.sim.server_balance import DIVISIONS
 
     kinds = {
         "placement": "|".join(PLACEMENTS),
@@ -110,6 +111,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
         "rescale_cost": "seconds, profile, or preemption: as much",
+        "server_balance": "|".join(DIVISIONS),
     }
     preferred = {"placement": getattr(policy_class, "placement", COMMON_SETTINGS["placement"])}
     return [
