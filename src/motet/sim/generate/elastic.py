@@ -8,7 +8,9 @@ falls any more; every worker and every server takes one slot.
 
 The papers do not publish their jobs. Sizes, speeds and curves here are our choice: how many steps
 a job needs and how its loss falls come from measured curves, its work from a log-normal
-distribution. Model sizes are Optimus', transferred at the 1 Gbit/s of its testbed.
+distribution. Model sizes are Optimus', transferred at the 1 Gbit/s of its testbed. Workers have
+five cores as there; how long these compute follows from the arithmetic of a mini-batch, with the
+batch sizes of MXNet's examples, and a speed that is our guess.
 """
 
 from __future__ import annotations
@@ -50,25 +52,31 @@ _SERIAL, _PER_CORE = 2e-3, 2e-5
 
 
 class _Model(NamedTuple):
-    """`step_s`: computing a mini-batch of one worker; `curve`: stands for how its loss falls."""
+    """`million_parameters`: as in Optimus' table 1. `batch_gflop`: forwards and backwards through a
+    worker's mini-batch, six operations per weight and use. `curve`: stands for how its loss falls.
+    """
 
     name: str
     million_parameters: float
-    step_s: float
+    batch_gflop: float
     curve: str
 
 
 OPTIMUS_MODELS = (
-    _Model("ResNext-110", 1.7, 4.0, "mlp-mnist10k"),
-    _Model("ResNet-50", 25.0, 12.0, "mlp-mnist10k"),
-    _Model("Inception-BN", 11.3, 8.0, "svm-sgd-a9a"),
-    _Model("KAGGLE", 1.4, 2.0, "svm-sgd-a9a"),
-    _Model("CNN-rand", 6.0, 3.0, "logreg-gd-a9a"),
-    _Model("DSSM", 1.5, 2.0, "mf-sgd-ml100k"),
-    _Model("RNN-LSTM", 4.7, 5.0, "charlm-shakespeare-per10steps"),
-    _Model("Seq2Seq", 9.1, 8.0, "charlm-shakespeare-per10steps"),
-    _Model("DeepSpeech2", 38.0, 15.0, "gbt-cls-a9a8k"),
+    _Model("ResNext-110", 1.7, 128 * 1.5, "mlp-mnist10k"),
+    _Model("ResNet-50", 25.0, 32 * 25.0, "mlp-mnist10k"),
+    _Model("Inception-BN", 11.3, 32 * 12.0, "svm-sgd-a9a"),
+    _Model("KAGGLE", 1.4, 64 * 1.9, "svm-sgd-a9a"),
+    _Model("CNN-rand", 6.0, 50 * 0.11, "logreg-gd-a9a"),
+    _Model("DSSM", 1.5, 256 * 0.054, "mf-sgd-ml100k"),
+    _Model("RNN-LSTM", 4.7, 32 * 0.55, "charlm-shakespeare-per10steps"),
+    _Model("Seq2Seq", 9.1, 64 * 0.6, "charlm-shakespeare-per10steps"),
+    _Model("DeepSpeech2", 38.0, 12 * 92.0, "gbt-cls-a9a8k"),
 )
+"""Operations per sample: of the layers of `motet.sim.model_tensors`. Of sequences these are 54 words
+(CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts."""
+_WORKER_GFLOP_PER_S = 60.0
+"""Of five cores at 2 GHz, which could do 160."""
 _LINK_BYTES_PER_S = 125e6
 _BYTES = 4
 _ASKED, _MOST = 4, 16
@@ -146,12 +154,12 @@ def optimus_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkM
 def _ps_speed(model: _Model, mode: int) -> tuple[float, ...]:
     """A batch of 4 workers is divided among all workers of a synchronous job; an asynchronous one
     computes a worker's batch per step. Gradients and parameters cross the servers' links."""
+    step_s = model.batch_gflop / _WORKER_GFLOP_PER_S
     transfer_s = 2 * model.million_parameters * 1e6 * _BYTES / _LINK_BYTES_PER_S
-    overhead_s = 0.01 * model.step_s
+    overhead_s = 0.01 * step_s
     if mode == SpeedMode.SYNC:
-        backward_s = 0.05 * model.step_s
-        return model.step_s, backward_s, transfer_s, overhead_s, overhead_s, float(_ASKED)
-    return model.step_s, transfer_s, overhead_s, overhead_s, 0.0, 1.0
+        return step_s, 0.05 * step_s, transfer_s, overhead_s, overhead_s, float(_ASKED)
+    return step_s, transfer_s, overhead_s, overhead_s, 0.0, 1.0
 
 
 def _shuffled(names: tuple[str, ...], count: int, rng: np.random.Generator) -> list[str]:
