@@ -73,7 +73,7 @@ OPTIMUS_MODELS = (
     _Model("Seq2Seq", 9.1, 64 * 0.6, "charlm-shakespeare-per10steps"),
     _Model("DeepSpeech2", 38.0, 12 * 92.0, "gbt-cls-a9a8k"),
 )
-"""Operations per sample: of the layers of `motet.sim.model_tensors`. Of sequences these are 54 words
+"""Operations per sample: of the layers of `motet.sim.model_tensors`. Sequences are 54 words
 (CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts."""
 _WORKER_GFLOP_PER_S = 60.0
 """Of five cores at 2 GHz, which could do 160."""
