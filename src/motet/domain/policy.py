@@ -17,7 +17,8 @@ class Policy(Protocol):
     each job from decision to decision, with the value of a new job; by `level`, the number of its
     queue, from 0, the decision log knows of promotions and demotions. An oracle says
     `knows_durations: ClassVar[bool] = True`; the others find `remaining_us` UNKNOWN when simulated.
-    One that wants `snapshot.estimates` says `wants_estimates: ClassVar[bool] = True`.
+    One that wants `snapshot.estimates` says `wants_estimates: ClassVar[bool] = True`;
+    one that wants to know of slow machines, `wants_machine_speeds`.
     """
 
     memory_columns: ClassVar[Mapping[str, int]]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from motet.domain.cluster import Cluster
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates
+from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.model_profile import ModelProfile
 
 Ints = NDArray[np.int64]
@@ -129,7 +130,8 @@ class Snapshot:
     says `wants_estimates`. `free_cpus`, `free_memory_bytes`: per machine, 0 where the cluster
     counts none; None while no job has asked for any that a machine counts (see
     `motet.placement.room`). `models`: what is known of models before they run, by the index in
-    `jobs.model`; it may be shorter.
+    `jobs.model`; it may be shorter. `machine_speeds`: None unless the policy says
+    `wants_machine_speeds` and the driver measures them.
     """
 
     now_us: int
@@ -145,6 +147,7 @@ class Snapshot:
     free_cpus: Ints | None = None
     free_memory_bytes: Ints | None = None
     models: tuple[ModelProfile, ...] = ()
+    machine_speeds: MachineSpeeds | None = None
 
     @property
     def wanted_estimates(self) -> Estimates:

@@ -21,6 +21,7 @@ from motet.domain.units import exact_seconds
 from motet.engine.checks import Problem, problem_of
 from motet.engine.faults import BrokenPolicy, fault, place_of_decide
 from motet.engine.fitting import Change, Fitting, Overcommitted
+from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.roles import roles_of
@@ -43,10 +44,12 @@ class Engine:
         journal: Journal | None = None,
         name_of: Callable[[int], str] = str,
         measurements: Measurements | None = None,
+        monitor: MachineMonitor | None = None,
     ) -> None:
         """`name_of`: what people call the job of a number. `measurements`: with the fitters that a
         policy needs which wants estimates; the driver reports to `engine.measurements`, unless
-        that is None: then nobody wants them.
+        that is None: then nobody wants them. `monitor`: to which the driver reports of machines,
+        for a policy that says `wants_machine_speeds`.
         """
         self._policy = policy
         self._name_of = name_of
@@ -54,6 +57,7 @@ class Engine:
         self._planner = planner
         self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
+        self._monitor = monitor
         wants = getattr(policy, "wants_estimates", False)
         self.measurements = (measurements or Measurements()) if wants else None
 
@@ -65,6 +69,8 @@ class Engine:
         snapshot = self.state.snapshot()
         if self.measurements is not None:
             snapshot = replace(snapshot, estimates=self.measurements.estimates(snapshot.jobs))
+        if self._monitor is not None:
+            snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
         decision = self._ask(snapshot)
         problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:

@@ -32,9 +32,11 @@ from motet.placement.planners import (
 from motet.placement.racks import RackPlanner
 from motet.placement.room import Demand, gpus_of_empty
 from motet.sim.outcome import Outcome
+from motet.sim.paces import MachinePaces
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
 from motet.sim.server_balance import division_named, imbalance_of
 from motet.sim.simulation import Progress, Simulation
+from motet.sim.slow_machines import NO_MACHINES, DrawnSpells, Spells, pace_changes, parse_spells
 from motet.sim.speed_model import SameEverywhere, SpeedModel
 from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
 from motet.sim.workload import Workload
@@ -48,10 +50,11 @@ COMMON_SETTINGS = {
     "profiles": "bundled",
     "rescale_cost": "preemption",
     "server_balance": "even",
+    "slow_machines": NO_MACHINES,
 }
 """Settings that every policy takes, with their defaults; a policy may prefer another placement."""
 
-_OF_ELASTIC_JOBS = ("rescale_cost", "server_balance")
+_SAID_IF_SET = ("rescale_cost", "server_balance", "slow_machines")
 _ILP_IS_SLOW = (
     "placement=ilp solves an integer program for every start: minutes for a hundred jobs; it is "
     "there to judge other placements by"
@@ -62,7 +65,8 @@ _ILP_IS_SLOW = (
 class Experiment:
     """`policy`: a name or `./file.py`; `settings`: its parameters and the common ones, as text.
 
-    `seed`: for placements that draw lots. `swept`: the setting whose effect is being explored.
+    `seed`: for placements that draw lots, and for slow machines. `swept`: the setting whose effect
+    is being explored.
     """
 
     policy: str
@@ -77,6 +81,7 @@ class Experiment:
         self._skew_planner(Cluster.uniform(1, 1), ())
         self._speeds(Cluster.uniform(1, 1), (), (), self._profiles())
         division_named(self._common()["server_balance"])
+        self._spells()
 
     def run(
         self,
@@ -95,14 +100,25 @@ class Experiment:
         book = _measurements(policy)
         imbalance = imbalance_of(workload, division_named(self._common()["server_balance"]))
         simulation = Simulation(
-            workload, cluster, policy, planner, speeds, queues, journal, book, models, imbalance
+            workload,
+            cluster,
+            policy,
+            planner,
+            speeds,
+            queues,
+            journal,
+            book,
+            models,
+            imbalance,
+            self._paces(workload, cluster),
         )
         return simulation.run(report)
 
     @property
     def draws_lots(self) -> bool:
         """Whether the seed makes a difference."""
-        return self._common()["placement"] == "random"
+        is_random = self._common()["placement"] == "random"
+        return is_random or isinstance(self._spells(), DrawnSpells)
 
     def notices(self, cluster: Cluster) -> tuple[str, ...]:
         """What people should know of this run before they wait for it."""
@@ -122,7 +138,7 @@ class Experiment:
         policy = self._policy()
         own = {f.name: getattr(policy, f.name) for f in parameters_of(type(policy))}
         common = self._common()
-        for name in _OF_ELASTIC_JOBS:
+        for name in _SAID_IF_SET:
             if common[name] == COMMON_SETTINGS[name]:
                 del common[name]
         return {**own, **common}
@@ -203,6 +219,13 @@ class Experiment:
         measured = MeasuredSpeeds.of(profiles, names, cluster)
         kind = ProfiledRestarts if counts_only else ProfiledSpeeds
         return kind(cluster.gpus, models, cost_us, cluster.rack, measured, rescale_us)
+
+    def _spells(self) -> Spells:
+        return parse_spells(self._common()["slow_machines"])
+
+    def _paces(self, workload: Workload, cluster: Cluster) -> MachinePaces:
+        from_us = int(workload.submit_us[0]) if len(workload) else 0
+        return MachinePaces(pace_changes(self._spells(), cluster, from_us, self.seed))
 
     def _rescale_cost_us(self, preemption_us: int | None) -> int | None:
         text = self._common()["rescale_cost"]

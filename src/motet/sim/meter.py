@@ -6,6 +6,7 @@ import numpy as np
 
 from motet.engine.measurements import Measurements
 from motet.engine.state import ClusterState
+from motet.sim.paces import MachinePaces
 from motet.sim.step_progress import StepProgress
 from motet.sim.work_model import WorkModels
 
@@ -16,8 +17,10 @@ MOST_NEW_POINTS = 64
 class Meter:
     """Reports to an engine's `Measurements`."""
 
-    def __init__(self, work: WorkModels, progress: StepProgress, book: Measurements) -> None:
-        self._work, self._progress, self._book = work, progress, book
+    def __init__(
+        self, work: WorkModels, progress: StepProgress, book: Measurements, paces: MachinePaces
+    ) -> None:
+        self._work, self._progress, self._book, self._paces = work, progress, book, paces
         self._reported: dict[int, int] = {}
 
     def arrived(self, job: int) -> None:
@@ -39,6 +42,8 @@ class Meter:
         for number in jobs.number[jobs.held_gpus > 0].tolist():
             if number in self._progress:
                 self._read(number, state.now_us)
+                if not self._paces.touch(state.placements[number]):
+                    self._read_speed(number)
 
     def _read(self, job: int, now_us: int) -> None:
         done = self._progress.steps_done(job, now_us)
@@ -51,6 +56,10 @@ class Meter:
             points = list(zip(steps.astype(float).tolist(), losses.tolist(), strict=True))
         self._reported[job] = max(last, first - 1)
         self._book.trained(job, done, points)
+
+    def _read_speed(self, job: int) -> None:
+        """With the workers and servers that it has; what a slow machine leaves of that is no
+        measurement of them."""
         self._book.ran(job, *self._progress.roles(job), self._progress.speed_now(job))
 
 

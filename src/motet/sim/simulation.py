@@ -20,15 +20,18 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Queues
 from motet.domain.units import NEVER_US, seconds
+from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
 from motet.estimate.exchange import Gang
+from motet.estimate.speed_function import SpeedMode
 from motet.placement.planner import Planner
 from motet.sim.meter import Meter
 from motet.sim.outcome import Outcome, Recorder
-from motet.sim.speed_model import FULL_SPEED, SpeedModel
+from motet.sim.paces import MachinePaces
+from motet.sim.speed_model import FULL_SPEED, Slowdown, SpeedModel
 from motet.sim.step_progress import Imbalance, StepProgress, balanced
 from motet.sim.workload import Workload
 
@@ -76,19 +79,29 @@ class Simulation:
         measurements: Measurements | None = None,
         models: Sequence[ModelProfile] = (),
         imbalance: Imbalance = balanced,
+        paces: MachinePaces | None = None,
     ) -> None:
         """`measurements`: with fitters, for a policy that wants estimates. `models`: what it may
-        know of the workload's models. `imbalance`: of the jobs' servers."""
+        know of the workload's models. `imbalance`: of the jobs' servers. `paces`: of machines that
+        are slow at times.
+        """
         self._workload = workload
         self._speeds = speeds
+        self._paces = paces or MachinePaces()
+        is_watched = self._paces.is_active and getattr(policy, "wants_machine_speeds", False)
+        self._monitor = MachineMonitor(cluster.size) if is_watched else None
         self._tells_durations = getattr(policy, "knows_durations", False)
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
         self._progress = StepProgress(workload.work, imbalance)
         name_of = workload.ids.__getitem__
-        self._engine = Engine(policy, planner, self._state, journal, name_of, measurements)
+        self._engine = Engine(
+            policy, planner, self._state, journal, name_of, measurements, self._monitor
+        )
         book, work = self._engine.measurements, workload.work
-        self._meter = None if book is None or work is None else Meter(work, self._progress, book)
+        self._meter = (
+            None if book is None or work is None else Meter(work, self._progress, book, self._paces)
+        )
         self._recorder = Recorder(workload, cluster)
         self._journal = journal
         self._next = 0
@@ -128,6 +141,25 @@ class Simulation:
     # -- one instant -------------------------------------------------------------------------------
 
     def _next_instant_us(self) -> int:
+        """Machines that become slow, or fast again, before that are dealt with on the way."""
+        next_us = self._next_event_us()
+        while self._paces.next_us < next_us < NEVER_US:
+            self._change_pace()
+            next_us = self._next_event_us()
+        return next_us
+
+    def _change_pace(self) -> None:
+        """Of a machine: jobs on it run at another speed from now on. Nobody is told."""
+        change_us, table = self._paces.next_us, self._state.table
+        jobs = self._paces.change()
+        if jobs:
+            self._advance(change_us)
+        for row in map(table.row_of, jobs):
+            ready_us = max(int(table.jobs.ready_us[row]), change_us)
+            self._keep_progress(row)
+            self._go_on(row, ready_us)
+
+    def _next_event_us(self) -> int:
         has_arrivals = self._next < len(self._workload)
         finish = self._state.table.column("finish_us")
         if not len(finish) and not has_arrivals:
@@ -154,6 +186,7 @@ class Simulation:
             if self._journal is not None:
                 overhead_us = int(table.column("overhead_us")[table.row_of(number)])
                 self._journal.finished(self._state.now_us, number, overhead_us)
+            self._paces.left(number)
             self._engine.finished(number)
 
     def _arrive(self) -> None:
@@ -185,6 +218,8 @@ class Simulation:
             self._measure()
         if self._meter is not None:
             self._meter.read(self._state)
+        if self._monitor is not None:
+            self._paces.measure(self._state, self._monitor)
         decision, actions = self._engine.decide()
         for action in actions:
             self._carry_out(action)
@@ -210,10 +245,12 @@ class Simulation:
         self._stop(row)
         if isinstance(action, Preempt):
             table.column("preemptions")[row] += 1
+            self._paces.left(action.job)
             return
         rescales = self._rescales(action)
         if isinstance(action, Migrate):
             table.column("rescales" if rescales else "migrations")[row] += 1
+        self._paces.came(action.job, action.placement)
         self._begin(row, action.placement, rescales=rescales)
 
     def _rescales(self, action: Start | Migrate) -> bool:
@@ -276,7 +313,10 @@ class Simulation:
         if number in self._progress:
             self._go_on_with_steps(row, number, place, ready_us)
             return
-        speed = jobs.alone_rate[row] = self._speeds.speed(model, place)
+        speed = self._speeds.speed(model, place)
+        if self._paces.touch(place):
+            speed = max(round(speed / self._paces.slowest(place)), 1)
+        jobs.alone_rate[row] = speed
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
             speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
@@ -290,7 +330,10 @@ class Simulation:
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
         gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
-        speed = self._progress.speed(number, *roles, *self._speeds.slowdown(model, place, gang))
+        slowdown = self._speeds.slowdown(model, place, gang)
+        speed = self._progress.speed(number, *roles, *slowdown)
+        if self._paces.touch(place):
+            speed = self._speed_at_pace(number, roles, slowdown, place)
         jobs.alone_rate[row] = self._progress.rate(number, speed)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
@@ -298,3 +341,16 @@ class Simulation:
         jobs.rate[row] = self._progress.rate(number, speed)
         finish_us = self._progress.begin(number, ready_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
+
+    def _speed_at_pace(
+        self, number: int, roles: tuple[int, int], slowdown: Slowdown, place: Placement
+    ) -> float:
+        """Of a job with a work model on machines of which some are slow now."""
+
+        def speed(times_as_long: float) -> float:
+            computing = slowdown.computing * times_as_long
+            return self._progress.speed(number, *roles, *slowdown._replace(computing=computing))
+
+        if self._progress.mode(number) == SpeedMode.ASYNC:
+            return self._paces.mean(place, speed)
+        return speed(self._paces.slowest(place))

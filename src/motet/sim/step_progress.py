@@ -97,6 +97,11 @@ class StepProgress:
         run = self._runs[job]
         return run.workers, run.servers
 
+    def mode(self, job: int) -> int:
+        """Its `SpeedMode`."""
+        assert self.work is not None
+        return int(self.work.speeds.mode[job])
+
     def speed(
         self,
         job: int,

@@ -112,6 +112,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "profiles": "a CSV file, or bundled",
         "rescale_cost": "seconds, profile, or preemption: as much",
         "server_balance": "|".join(DIVISIONS),
+        "slow_machines": "part of the time,mean seconds,times as long, or a CSV file",
     }
     preferred = {"placement": getattr(policy_class, "placement", COMMON_SETTINGS["placement"])}
     return [
