@@ -197,6 +197,10 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),
             "ran 12 min 40 s: resumed on m0 (4 GPUs) and m3 (2 GPUs)",
         ),
+        (
+            Happening(0, "migrate", 6, machines={"m0": 6}, left="m3", times_as_long=4.125),
+            "ran 12 min 40 s: moved to m0 (6 GPUs); away from m3, 4.12 times as slow as usual",
+        ),
     ],
 )
 def test_what_happened_is_said_in_one_sentence(because: Happening, expected: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from demands import column
 from motet.domain.cluster import Cluster
 from motet.domain.estimates import Estimates
+from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.history import Finished
@@ -27,10 +28,12 @@ def snapshot(
     known: dict[str, Any] | None = None,
     memory: dict[str, Any] | None = None,
     places: dict[int, Placement] | None = None,
+    times_as_long: list[float] | None = None,
     **columns: Any,
 ) -> Snapshot:
     """`size` jobs of one worker of one GPU, unless `columns` says otherwise; `known`: columns of
-    the estimates. As many steps per second as workers."""
+    the estimates. As many steps per second as workers. `times_as_long`: that computing takes on
+    the machines, as measured now."""
     jobs = _jobs(size, columns)
     held = places or {}
     free = cluster.gpus.copy()
@@ -48,7 +51,14 @@ def snapshot(
         history=Finished().history,
         queues=Queues(),
         estimates=_estimates(size, known or {}),
+        machine_speeds=times_as_long and measured(times_as_long, now_s),
     )
+
+
+def measured(times_as_long: list[float], *at_s: int) -> MachineSpeeds:
+    """Of machines, all at one time or each at its own."""
+    when = column(len(times_as_long), at_s if len(at_s) > 1 else at_s[0]) * SECOND_US
+    return MachineSpeeds(np.array(times_as_long), when)
 
 
 def _jobs(size: int, columns: dict[str, Any]) -> JobTable:

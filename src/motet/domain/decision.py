@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,13 @@ class Reasons:
     bar: Floats | float = float("nan")
 
 
+class Straggler(NamedTuple):
+    """A machine on which computing took so many times as long as usual."""
+
+    machine: int
+    times_as_long: float
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Decision:
     """The whole allocation, a row per job of the snapshot; policies know nothing of start or stop.
@@ -81,6 +89,7 @@ class Decision:
     its GPUs. `share`: of each GPU in percent, where it is not all (None). `group`: two jobs of one
     number and the same `gpus` share them; UNKNOWN: alone (None: everybody). `recheck_at_us`: decide
     again then even if nothing happens. `memory`: new values of the policy's own columns.
+    `exclude`: by row, the slow machine for which a job is placed anew, for who asks why.
     """
 
     gpus: Ints
@@ -92,6 +101,7 @@ class Decision:
     group: Ints | None = None
     recheck_at_us: int = NEVER_US
     memory: Mapping[str, Ints] = field(default_factory=dict)
+    exclude: Mapping[int, Straggler] = field(default_factory=dict)
 
     @property
     def used_gpus(self) -> int:

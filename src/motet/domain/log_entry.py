@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from motet.domain.decision import Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 
@@ -26,10 +27,11 @@ class LogEntry(NamedTuple):
     much nearer to its turn.
 
     `gpus`: that the job asks for. `placement`: where it runs from now on, or ran until it was
-    preempted. `others`: jobs with which it shares these GPUs; of a preemption those that got them;
-    of a wait those that hold GPUs before it, or the head of the line that it may not overtake.
-    `queue`: of the policy's own, from 0 (UNKNOWN: it has none). `overhead_us`: of a job that
-    finished, its time in checkpoints and restores.
+    preempted; `left`: the slow machine for which it was placed anew, if it was. `others`: jobs with
+    which it shares these GPUs; of a preemption those that got them; of a wait those that hold GPUs
+    before it, or the head of the line that it may not overtake. `queue`: of the policy's own, from
+    0 (UNKNOWN: it has none). `overhead_us`: of a job that finished, its time in checkpoints and
+    restores.
 
     Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
     (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself; `measure`,
@@ -49,3 +51,4 @@ class LogEntry(NamedTuple):
     overhead_us: int = 0
     measure: float = float("nan")
     bar: float = float("nan")
+    left: Straggler | None = None

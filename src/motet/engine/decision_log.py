@@ -72,7 +72,7 @@ class DecisionLog:
         self._make_room(int(numbers.max()))
         self._column("row")[numbers] = np.arange(len(numbers))
         self._note_queues(now_us, snapshot)
-        self._note_actions(now_us, snapshot, actions)
+        self._note_actions(now_us, snapshot, decision, actions)
         self._note_waits(now_us, snapshot, decision)
 
     # -- from queue to queue ---------------------------------------------------------------------
@@ -94,10 +94,13 @@ class DecisionLog:
 
     # -- who gets GPUs, who loses them -----------------------------------------------------------
 
-    def _note_actions(self, now_us: int, snapshot: Snapshot, actions: Sequence[Action]) -> None:
+    def _note_actions(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
         """Preemptions come first."""
         takers = _Takers(actions)
         for action in actions:
+            left = None
             if isinstance(action, Preempt):
                 where = self._places.pop(action.job)
                 event, others = "preempt", takers.of(where)
@@ -105,10 +108,18 @@ class DecisionLog:
                 event, where = self._begins(action), action.placement
                 others = self._partner(action.job, snapshot)
                 self._places[action.job] = where
+                left = decision.exclude.get(int(self._column("row")[action.job]))
             gpus, queue = sum(where.counts), self._queue(action.job)
             self._tell(
                 LogEntry(
-                    now_us, action.job, event, gpus, placement=where, others=others, queue=queue
+                    now_us,
+                    action.job,
+                    event,
+                    gpus,
+                    placement=where,
+                    others=others,
+                    queue=queue,
+                    left=left,
                 )
             )
 

@@ -186,7 +186,10 @@ def _begun(verb: str) -> Callable[[Happening, Rules], str]:
     def tell(each: Happening, rules: Rules) -> str:
         del rules
         company = f", shared with {job_name(each.others[0].job)}" if each.others else ""
-        return f"{verb} {_where(each.machines)}{company}"
+        slow = ""
+        if each.left is not None and each.times_as_long is not None:
+            slow = f"; away from {each.left}, {each.times_as_long:.3g} times as slow as usual"
+        return f"{verb} {_where(each.machines)}{company}{slow}"
 
     return tell
 

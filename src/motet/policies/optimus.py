@@ -3,11 +3,13 @@
 How long a job still needs is what it has left to do, as predicted from its loss, divided by the
 speed that was fitted for its workers and servers (section 3). Every job gets the least that it runs
 with; then a worker or a server at a time goes to the job that it saves most time per GPU, until
-nobody gains any more (section 4.1). Machines: evenly over as few as possible (section 4.2).
+nobody gains any more (section 4.1). Machines: evenly over as few as possible (section 4.2). Workers
+on a machine that has become slow are replaced by others elsewhere (section 5).
 
 Departures: it decides at submissions and completions, too; who comes first when not even the least
 is there for all, the paper leaves open: here whose least GPU time left. A job is resized only where
-that pays for itself; the paper counts on rare decisions.
+that pays for itself; the paper counts on rare decisions. GPUs of a slow machine stay idle unless
+somebody would have to wait.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from motet.allocation.damping import damped
 from motet.allocation.deal import Dealt, demand_of
 from motet.allocation.hold import next_multiple
+from motet.allocation.leaving import Exodus, exodus_from
 from motet.allocation.marginal_gain import allot
 from motet.allocation.order import order_by
 from motet.allocation.worth import Speeds, Worth, speeds_with
@@ -28,32 +31,49 @@ from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import Placement, Snapshot
-from motet.domain.units import NEVER_US, microseconds
-from motet.placement.even import Gangs, place_evenly
+from motet.domain.units import LONGEST_S, NEVER_US, microseconds
+from motet.estimate.stragglers import stragglers
+from motet.placement.avoiding import place_avoiding
+from motet.placement.even import Gangs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Optimus:
     """`interval_s`: decide at its multiples. `rescale_s`: what it costs a job to go on with other
     numbers of workers and servers; it keeps those that it has where its end would change by less.
-    `spread_evenly`: choose machines as Optimus does (false: as `placement` says).
+    `spread_evenly`: choose machines as Optimus does (false: as `placement` says), which is
+    needed for what follows. `straggler_ratio`: a machine on which computing takes so many times as
+    long as on others is left where that pays for `rescale_s`, and avoided (inf: none is);
+    `straggler_memory_s`: so long after the last job trained on it.
     """
 
     interval_s: float = 600.0
     rescale_s: float = 10.0
     spread_evenly: bool = True
+    straggler_ratio: float = 2.0
+    straggler_memory_s: float = 600.0
 
     memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
+    wants_machine_speeds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 1e-6 <= self.interval_s < float("inf"):
             raise BadInput(f"interval_s={self.interval_s}: give seconds, at least 0.000001")
         if not 0 <= self.rescale_s < float("inf"):
             raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
+        if not self.straggler_ratio > 1:
+            raise BadInput(
+                f"straggler_ratio={self.straggler_ratio}: give more than 1, inf for never"
+            )
+        if not 0 <= self.straggler_memory_s <= LONGEST_S:
+            raise BadInput(
+                f"straggler_memory_s={self.straggler_memory_s}: give seconds, not below 0"
+            )
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """From an empty cluster, each time anew; who would hardly change stays as it is."""
@@ -65,21 +85,47 @@ class Optimus:
         least_gpus = jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus
         gpu_s = steps_left / slowest * least_gpus
         order = order_by(gpu_s, jobs.number)
-        dealt = allot(order, demand, jobs.number, worth, snapshot.gpu_count)
+        exodus = self._exodus(snapshot, speeds, steps_left)
+        gpus = snapshot.gpu_count if exodus is None else exodus.gpus
+        dealt = allot(order, demand, jobs.number, worth, gpus)
         if self.rescale_s > 0:
-            dealt = damped(dealt, order, jobs, worth, snapshot.gpu_count, self.rescale_s)
-        # It looks at GPUs only: where CPUs or memory count, the planner finds machines with them.
-        is_free_to_choose = self.spread_evenly and snapshot.free_cpus is None
-        places = _places(snapshot, dealt) if is_free_to_choose else {}
+            dealt = damped(dealt, order, jobs, worth, gpus, self._limits(exodus))
+        places = _places(snapshot, dealt, exodus) if self._chooses_machines(snapshot) else {}
         next_us = next_multiple(snapshot.now_us, microseconds(self.interval_s))
+        may_be_slowed = snapshot.machine_speeds is not None and dealt.gpus.any()
         return Decision(
             dealt.gpus,
             _reasons(dealt, gpu_s),
             places,
             workers=dealt.workers,
             servers=dealt.servers,
-            recheck_at_us=next_us if jobs.is_elastic.any() else NEVER_US,
+            recheck_at_us=next_us if jobs.is_elastic.any() or may_be_slowed else NEVER_US,
+            exclude={} if exodus is None else exodus.left_by(places),
         )
+
+    def _chooses_machines(self, snapshot: Snapshot) -> bool:
+        """By GPUs only: where CPUs or memory count, the planner finds machines that have them."""
+        return self.spread_evenly and snapshot.free_cpus is None
+
+    def _exodus(self, snapshot: Snapshot, speeds: Speeds, steps_left: Floats) -> Exodus | None:
+        """From stragglers, if there are any."""
+        measured = snapshot.machine_speeds
+        if measured is None or not self._chooses_machines(snapshot):
+            return None
+        memory_us = microseconds(self.straggler_memory_s)
+        slow = stragglers(measured, snapshot.now_us, self.straggler_ratio, memory_us)
+        if not slow.any():
+            return None
+        ends_are_known = np.isfinite(snapshot.wanted_estimates.steps_left).any()
+        left = steps_left if ends_are_known else np.full(len(steps_left), np.inf)
+        return exodus_from(slow, snapshot, speeds, left, self.rescale_s)
+
+    def _limits(self, exodus: Exodus | None) -> Floats | float:
+        """Whose end changes by less keeps its workers and servers; who has to move anyway may have
+        any others."""
+        if exodus is None or not exodus.has_room:
+            return self.rescale_s
+        return np.where(exodus.leaves, -1.0, self.rescale_s)
 
 
 def _steps_left(estimates: Estimates, slowest: Floats) -> Floats:
@@ -100,22 +146,32 @@ def _reasons(dealt: Dealt, gpu_s: Floats) -> Reasons:
     return replace(dealt.reasons, code=code, measure=gpu_s, bar=most)
 
 
-def _places(snapshot: Snapshot, dealt: Dealt) -> dict[int, Placement]:
-    """Of the jobs that come to GPUs or change; the others stay where they are."""
+def _places(snapshot: Snapshot, dealt: Dealt, exodus: Exodus | None) -> dict[int, Placement]:
+    """Of the jobs that come to GPUs, change or leave a slow machine; others stay where they are."""
     jobs = snapshot.jobs
     stays = (jobs.held_gpus == dealt.gpus) & (jobs.held_workers == dealt.workers)
     stays &= jobs.held_servers == dealt.servers
+    slow = np.zeros(snapshot.cluster.size, dtype=np.bool_) if exodus is None else exodus.slow
+    if exodus is not None:
+        room = int(_free_gpus(snapshot, stays)[~slow].sum() - dealt.gpus[~stays].sum())
+        stays &= ~exodus.movers(stays, jobs.number, room)
     rows = np.flatnonzero((dealt.gpus > 0) & ~stays)
     if not len(rows):
         return {}
     rows = rows[np.argsort(jobs.number[rows])]
-    free = snapshot.free_gpus.copy()
+    columns = (dealt.workers, dealt.servers, jobs.worker_gpus, jobs.server_gpus)
+    gangs = Gangs(*(column[rows] for column in columns))
+    found = place_avoiding(_free_gpus(snapshot, stays), slow, gangs)
+    return dict(zip(rows.tolist(), found, strict=True))
+
+
+def _free_gpus(snapshot: Snapshot, stays: Bools) -> Ints:
+    """By machine, once all others have given back what they hold."""
+    jobs, free = snapshot.jobs, snapshot.free_gpus.copy()
     for number in jobs.number[(jobs.held_gpus > 0) & ~stays].tolist():
         place = snapshot.placements[number]
         free[list(place.machines)] += place.counts
-    columns = (dealt.workers, dealt.servers, jobs.worker_gpus, jobs.server_gpus)
-    gangs = Gangs(*(column[rows] for column in columns))
-    return dict(zip(rows.tolist(), place_evenly(free, gangs), strict=True))
+    return free
 
 
 POLICIES = {"optimus": Optimus}

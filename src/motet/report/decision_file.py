@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from motet.domain.decision import Wait
+from motet.domain.decision import Straggler, Wait
 from motet.domain.errors import BadInput
 from motet.domain.log_entry import LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement
@@ -60,6 +60,7 @@ class DecisionWriter:
             "gpus": entry.gpus,
             **(_turn(entry) if is_wait else {}),
             **self._where(entry.placement),
+            **self._left(entry.left),
             **self._others(OTHERS_OF.get(event), entry.others),
             **({} if entry.queue == UNKNOWN else {"priority_queue": entry.queue + 1}),
         }
@@ -69,6 +70,11 @@ class DecisionWriter:
             return {}
         names = (self._machines[machine] for machine in placement.machines)
         return {"machines": dict(zip(names, placement.counts, strict=True))}
+
+    def _left(self, slow: Straggler | None) -> dict[str, Any]:
+        if slow is None:
+            return {}
+        return {"left": self._machines[slow.machine], "times_as_long": slow.times_as_long}
 
     def _others(self, role: str | None, others: OtherJobs) -> dict[str, Any]:
         if role is None or not others.total:
@@ -173,4 +179,6 @@ def _happening(document: Mapping[str, Any]) -> Happening:
         overhead_us=microseconds(document.get("overhead", 0)),
         measure=_number(document.get("measure")),
         bar=_number(document.get("bar")),
+        left=document.get("left"),
+        times_as_long=_number(document.get("times_as_long")),
     )

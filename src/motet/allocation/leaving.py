@@ -1,0 +1,105 @@
+"""Who leaves slow machines, and how many GPUs there are without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.worth import Speeds
+from motet.domain.decision import Straggler
+from motet.domain.snapshot import JobTable, Placement, Snapshot
+from motet.estimate.speed_function import SpeedMode, speed
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Exodus(NamedTuple):
+    """`slow: (machines,)` that are to be left. Of jobs, `(jobs,)`: `slow_gpus` that they hold
+    there; `gain_s`: how many seconds sooner they would end if those were as fast as others;
+    `leaves`: whether that is worth a move. `slowest`: by row, which machine it is.
+
+    `gpus`: how many to hand out. `has_room`: whether those are enough for everybody's least without
+    those that would be left.
+    """
+
+    slow: Bools
+    slow_gpus: Ints
+    gain_s: Floats
+    leaves: Bools
+    slowest: Mapping[int, Straggler]
+    gpus: int
+    has_room: bool
+
+    def movers(self, stays: Bools, number: Ints, room: int) -> Bools:
+        """Of those that would stay as they are, who goes elsewhere: those that gain most, as far as
+        other machines have room for `room` GPUs more. `(jobs,)` each."""
+        rows = np.flatnonzero(stays & self.leaves)
+        moves = np.zeros(len(stays), dtype=np.bool_)
+        for row in rows[np.lexsort((number[rows], -self.gain_s[rows]))].tolist():
+            moves[row] = self.slow_gpus[row] <= room
+            room -= int(self.slow_gpus[row]) if moves[row] else 0
+        return moves
+
+    def left_by(self, rows: Iterable[int]) -> dict[int, Straggler]:
+        """Of those among `rows` that leave, the machine that slows them most."""
+        return {row: self.slowest[row] for row in rows if self.leaves[row]}
+
+
+def exodus_from(
+    slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats, least_gain_s: float
+) -> Exodus:
+    """From these machines, `(machines,)`. To end sooner by `least_gain_s` is not worth a move.
+
+    All GPUs of other machines are handed out, those on slow ones that are kept, and more only where
+    the least of all jobs together needs them: a job is slower there, but it runs.
+    """
+    slow_gpus, gain_s, slowest = _burdens(slow, snapshot, speeds, steps_left)
+    leaves, sizes = gain_s > least_gain_s, snapshot.cluster.gpus
+    good = int(sizes[~slow].sum()) + int(slow_gpus[~leaves].sum())
+    jobs = snapshot.jobs
+    least = int((jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus).sum())
+    gpus = min(max(good, least), snapshot.gpu_count)
+    return Exodus(slow, slow_gpus, gain_s, leaves, slowest, gpus, good >= least)
+
+
+def _burdens(
+    slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats
+) -> tuple[Ints, Floats, dict[int, Straggler]]:
+    """`slow_gpus`, `gain_s` and `slowest` of `Exodus`."""
+    jobs, measured = snapshot.jobs, snapshot.machine_speeds
+    assert measured is not None
+    slow_gpus, gain_s = np.zeros(len(jobs), np.int64), np.zeros(len(jobs))
+    slowest: dict[int, Straggler] = {}
+    machines = set(np.flatnonzero(slow).tolist())
+    for row in np.flatnonzero(jobs.held_gpus > 0).tolist():
+        place = snapshot.placements[int(jobs.number[row])]
+        if machines.isdisjoint(place.machines):
+            continue
+        here, times = slow[list(place.machines)], measured.times_as_long[list(place.machines)]
+        waits = int(snapshot.wanted_estimates.speed_mode[row]) != SpeedMode.ASYNC
+        now = _steps_per_s(speeds, jobs, row, place, times, waits=waits)
+        then = _steps_per_s(speeds, jobs, row, place, np.where(here, 1.0, times), waits=waits)
+        slow_gpus[row] = np.array(place.counts)[here].sum()
+        gain_s[row] = steps_left[row] * (1 / now - 1 / then)
+        slowest[row] = Straggler(place.machines[times.argmax()], float(times.max()))
+    return slow_gpus, gain_s, slowest
+
+
+def _steps_per_s(
+    speeds: Speeds, jobs: JobTable, row: int, place: Placement, times: Floats, *, waits: bool
+) -> float:
+    """Where computing takes so many times as long on each of its machines.
+
+    Workers that do not wait for each other are taken to be spread as the job's GPUs are.
+    """
+    mode, parameters = int(speeds.mode[row]), speeds.parameters[row].tolist()
+    roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
+    if waits:
+        return speed(mode, parameters, *roles, float(times.max()))
+    parts = [speed(mode, parameters, *roles, each) for each in times.tolist()]
+    return float(np.average(parts, weights=place.counts))

@@ -1,0 +1,39 @@
+"""As few machines as can hold them evenly, slow ones last."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import Placement
+from motet.placement.even import Gangs, place_evenly
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def place_avoiding(free_gpus: Ints, slow: Bools, gangs: Gangs) -> list[Placement]:
+    """`place_evenly`, and on `slow` machines, `(machines,)`, only what the others cannot hold.
+
+    The largest gangs come to the others first: on a slow machine they would lose most.
+    Raises ValueError if too few GPUs are free.
+    """
+    found = [Placement((), ())] * len(gangs.gpus)
+    left, fast = free_gpus.copy(), np.where(slow, 0, free_gpus)
+    fits = _largest_that_fit(gangs.gpus, int(fast.sum()))
+    for rows, free in ((np.flatnonzero(fits), fast), (np.flatnonzero(~fits), left)):
+        if not len(rows):
+            continue
+        places = place_evenly(free, Gangs(*(column[rows] for column in gangs)))
+        for row, place in zip(rows.tolist(), places, strict=True):
+            found[row] = place
+            left[list(place.machines)] -= place.counts
+    return found
+
+
+def _largest_that_fit(gpus: Ints, free: int) -> Bools:
+    fits = np.zeros(len(gpus), dtype=np.bool_)
+    for row in np.argsort(-gpus, kind="stable").tolist():
+        fits[row] = gpus[row] <= free
+        free -= int(gpus[row]) if fits[row] else 0
+    return fits

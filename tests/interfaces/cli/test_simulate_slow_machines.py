@@ -1,0 +1,73 @@
+"""`motet simulate --set slow_machines=...`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from marked_process import Ended, run_motet
+
+JOBS = "job_id,submit_time,num_gpus,duration\na,0,2,4000\nb,0,2,4000\n"
+SLOW = "machine,start,end,times_as_long\nm0,10,100000,4\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.csv").write_text(JOBS, encoding="utf-8")
+    (tmp_path / "slow.csv").write_text(SLOW, encoding="utf-8")
+    return tmp_path
+
+
+def simulated(folder: Path, slow_machines: object, *flags: object, policy: str = "fifo") -> Ended:
+    return run_motet(
+        *("simulate", "--trace", folder / "jobs.csv", "--cluster", "2x4", "--policy", policy),
+        *("--set", f"slow_machines={slow_machines}", *flags),
+    )
+
+
+def test_a_job_that_left_a_slow_machine_says_so(folder: Path) -> None:
+    out = folder / "out"
+    slow = folder / "slow.csv"
+    ended = simulated(folder, slow, "--log-decisions", "--out", out, policy="optimus")
+    assert ended.code == 0, ended.err
+    explained = run_motet("explain", "--run", out, "a", "--json")
+    assert explained.code == 0, explained.err
+    (moved,) = [
+        each for each in json.loads(explained.out)["chapters"] if each["event"] == "migrate"
+    ]
+    assert moved["sentence"].endswith(
+        "moved to m1 (2 GPUs); away from m0, 4 times as slow as usual"
+    )
+
+
+def test_the_same_seed_gives_the_same_and_another_one_other_spells(folder: Path) -> None:
+    tables = []
+    for seed in (0, 0, 1):
+        out = folder / f"out{len(tables)}"
+        ended = simulated(folder, "0.4,300,3", "--seed", seed, "--out", out, "-q")
+        assert ended.code == 0, ended.err
+        tables.append((out / "jobs.csv").read_bytes())
+    assert tables[0] == tables[1] != tables[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.1,3600", "slow_machines=0.1,3600: give the part of the time"),
+        ("2,3600,4", "the part of the time is 2, not within 0 to 1"),
+    ],
+)
+def test_what_cannot_be_is_one_line(folder: Path, text: str, said: str) -> None:
+    ended = simulated(folder, text)
+    assert ended.code == 2
+    assert said in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_a_machine_that_is_not_there_is_one_line(folder: Path) -> None:
+    (folder / "slow.csv").write_text(SLOW.replace("m0", "m9"), encoding="utf-8")
+    ended = simulated(folder, folder / "slow.csv", "-q")
+    assert ended.code == 2
+    assert "slow.csv:2: the cluster has no machine 'm9'" in ended.err
