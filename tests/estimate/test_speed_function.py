@@ -25,9 +25,11 @@ def test_the_formulas_are_those_of_the_paper(w: int, p: int) -> None:
 
 
 @given(w=counts)
-def test_jobs_without_servers_have_no_terms_of_them(w: int) -> None:
-    assert speed(2, T, w, 0) == pytest.approx(1 / (0.2 * 64 / w + 0.3 + 0.01 * w), rel=1e-12)
-    assert speed(1, T, w, 0) == pytest.approx(w / (0.2 + 0.05 * w), rel=1e-12)
+def test_jobs_without_servers_exchange_in_a_ring(w: int) -> None:
+    ring = (w - 1) / w
+    sync = 0.2 * 64 / w + 0.3 + 0.05 * ring + 0.01 * w
+    assert speed(2, T, w, 0) == pytest.approx(1 / sync, rel=1e-12)
+    assert speed(1, T, w, 0) == pytest.approx(w / (0.2 + 0.3 * ring + 0.05 * w), rel=1e-12)
 
 
 @given(w=counts, p=st.integers(0, 100), mode=st.sampled_from([1, 2]))

@@ -85,10 +85,10 @@ def _terms(mode: SpeedMode, roles: Floats) -> Floats:
     """What every parameter is multiplied by, `(n, 5)`."""
     workers, servers = roles[:, 0], roles[:, 1]
     one = np.ones(len(workers))
-    per_server = np.divide(workers, servers, out=np.zeros(len(workers)), where=servers > 0)
+    exchanged = np.divide(workers, servers, out=1 - 1 / workers, where=servers > 0)
     if mode == SpeedMode.ASYNC:
-        return np.column_stack([one, per_server, workers, servers, np.zeros(len(workers))])
-    return np.column_stack([1 / workers, one, per_server, workers, servers])
+        return np.column_stack([one, exchanged, workers, servers, np.zeros(len(workers))])
+    return np.column_stack([1 / workers, one, exchanged, workers, servers])
 
 
 def _covariance(terms: Floats, is_used: NDArray[np.bool_], errors: Floats) -> Floats:

@@ -5,8 +5,9 @@ Peng et al., EuroSys 2018, section 3.2. A step of w workers and p parameter serv
     synchronous   t0 M/w + t1 + t2 w/p + t3 w + t4 p        (M: the batch of all workers)
     asynchronous  (t0 + t1 w/p + t2 w + t3 p) / w           (each worker steps on its own)
 
-seconds. Jobs without servers (collectives, one process) have none of the terms with p. Of a step,
-`t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow machine makes the
+seconds. Jobs without servers (collectives, one process) have (w - 1)/w in the place of w/p: what
+each worker sends and receives in a ring that sums gradients (our addition; Optimus knows servers
+only), and no other term with p. Of a step, `t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow machine makes the
 former longer, being spread over machines the latter. Of that, the term of w/p is the exchange of
 the model between workers and servers: how long it takes depends on where they are
 (`motet.estimate.exchange`) and on how the model is divided among the servers.
@@ -71,18 +72,19 @@ def speed(
     """Steps per second of one job; `parameters`: `(6,)`. Numba can compile this.
 
     `computing`, `communicating`: how many times as long these parts of a step take here;
-    `exchanging`: the term of w/p once more.
+    `exchanging`: the term of w/p (without servers of (w - 1)/w) once more.
     """
     if mode == 0:
         return NAN
     if workers <= 0:
         return 0.0
     t = parameters
-    per_server = exchanging * workers / servers if servers > 0 else 0.0
+    exchanged = workers / servers if servers > 0 else max(workers - 1.0, 0.0) / workers
+    exchanged *= exchanging
     if mode == 1:
         step_s = t[0] * computing
-        step_s += (t[1] * per_server + t[2] * workers + t[3] * servers) * communicating
+        step_s += (t[1] * exchanged + t[2] * workers + t[3] * servers) * communicating
         return workers / step_s if step_s > 0 else INFINITY
     step_s = (t[0] * t[5] / workers + t[1]) * computing
-    step_s += (t[2] * per_server + t[3] * workers + t[4] * servers) * communicating
+    step_s += (t[2] * exchanged + t[3] * workers + t[4] * servers) * communicating
     return 1.0 / step_s if step_s > 0 else INFINITY
