@@ -24,7 +24,7 @@ def fairness(runs: Runs) -> Figure:
     """Share of experiments up to a finish-time fairness; logarithmic."""
     figure, axes = new_figure(
         "Finish-time fairness",
-        "share of experiments (a job alone is one) up to a rho; above 1: later than on a fair share"
+        "share of experiments (a job alone is one) up to a rho;\nabove 1: later than on a fair share"
         f"{seeds_note(runs, 'a line per seed')}",
     )
     rho = [run.rho[~np.isnan(run.rho)] for run in runs]

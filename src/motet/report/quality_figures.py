@@ -72,7 +72,7 @@ def gpus_by_loss(runs: Runs) -> Figure:
     groups = {label: same for label, same in _by_label(runs).items() if same}
     figure, panels = new_panels(
         "GPUs by loss",
-        f"share of the jobs' GPUs, over time, while there are at least {FEWEST_JOBS}; "
+        f"share of the jobs' GPUs, over time, while there are at least {FEWEST_JOBS};\n"
         f"dashed: every job alike{seeds_note(runs, 'mean')}",
         max(len(groups), 1),
     )

@@ -61,3 +61,8 @@ def quantity(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def uncertainty_text(value: float) -> str:
+    """Of a quantity: `1.3`, `43`, `212`."""
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"

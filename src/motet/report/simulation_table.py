@@ -17,7 +17,7 @@ from rich.text import Text
 from motet.report.confidence import CONFIDENCE, confidence_half_width
 from motet.report.fitting_table import Explained, Fitting, result_table
 from motet.report.palette import QUIET_STYLE, job_colour
-from motet.report.quantities import quantity
+from motet.report.quantities import quantity, uncertainty_text
 from motet.report.standing import Standing
 from motet.report.sweep import run_label, sweep_of, value_text
 from motet.report.views import FAIRNESS_VIEW, QUALITY_VIEW
@@ -101,7 +101,7 @@ def _cell(same: Sequence[Document], column: _Column, best: float | None) -> Text
     mean = math.fsum(values) / len(values)
     text = column.write(mean)
     if len(values) > 1 and column.importance == 0:
-        text += f" ±{_two_digits(confidence_half_width(values))}"
+        text += f" ±{uncertainty_text(confidence_half_width(values))}"
     return Text(text, style=BEST_STYLE if best is not None and mean == best else "")
 
 
@@ -117,11 +117,6 @@ def _count(value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.1 or not share else f"{share:.1%}"
-
-
-def _two_digits(value: float) -> str:
-    """An uncertainty: `1.3`, `43`, `212`."""
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
 def _share_of_delay(cause: str) -> Callable[[Document], float]:

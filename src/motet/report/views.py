@@ -16,7 +16,7 @@ from rich.text import Text
 from motet.report.fitting_table import Explained, Fitting, result_table
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.quality_over_time import LOSS_GROUPS
-from motet.report.quantities import quantity
+from motet.report.quantities import quantity, uncertainty_text
 from motet.report.standing import Estimate, Keys, Standing, number
 
 FAIRNESS, QUALITY = "finish_time_fairness", "quality"
@@ -99,7 +99,9 @@ def ratio_text(ratio: Estimate) -> str:
     )
 
 
-def _value(keys: Keys, write: Callable[[float], str]) -> Callable[[Standing], str]:
+def _value(
+    keys: Keys, write: Callable[[float], str], write_width: Callable[[float], str] | None = None
+) -> Callable[[Standing], str]:
     """The mean; with its interval where there are no ratios that have one."""
 
     def cell(standing: Standing) -> str:
@@ -107,7 +109,8 @@ def _value(keys: Keys, write: Callable[[float], str]) -> Callable[[Standing], st
         if math.isnan(mean):
             return "-"
         has_interval = half_width is not None and not standing.pairs
-        return write(mean) + (f" ±{write(half_width or 0.0)}" if has_interval else "")
+        width = (write_width or write)(half_width or 0.0)
+        return f"{write(mean)} ±{width}" if has_interval else write(mean)
 
     return cell
 
@@ -165,9 +168,9 @@ QUALITY_VIEW = View(
     (
         Column("loss", 1, _value(LOSS, "{:.3f}".format)),
         _ratio_column("x loss", 0, _ratio(LOSS)),
-        Column("to 90 %", 2, _value(TO_90, quantity)),
+        Column("to 90 %", 2, _value(TO_90, quantity, uncertainty_text)),
         _ratio_column("x 90 %", 0, _ratio(TO_90)),
-        Column("to 95 %", 3, _value(TO_95, quantity)),
+        Column("to 95 %", 3, _value(TO_95, quantity, uncertainty_text)),
         _ratio_column("x 95 %", 0, _ratio(TO_95)),
         Column("GPUs by loss", 0, _gpu_shares),
         Column("rescales", 4, _value(RESCALES, _count)),
