@@ -24,8 +24,8 @@ def fairness(runs: Runs) -> Figure:
     """Share of experiments up to a finish-time fairness; logarithmic."""
     figure, axes = new_figure(
         "Finish-time fairness",
-        "share of experiments (a job alone is one) up to a rho;\nabove 1: later than on a fair share"
-        f"{seeds_note(runs, 'a line per seed')}",
+        "share of experiments (a job alone is one) up to a rho;\n"
+        f"above 1: later than on a fair share{seeds_note(runs, 'a line per seed')}",
     )
     rho = [run.rho[~np.isnan(run.rho)] for run in runs]
     span_logarithmically(axes, np.concatenate([[1.0], *rho]))
