@@ -84,6 +84,16 @@ def test_a_job_that_was_resized_says_so(out: Path) -> None:
     assert "resized to" in resized[0]["sentence"]
 
 
+def test_another_division_among_servers_is_one_line(trace: Path) -> None:
+    ended = run_motet(
+        *("simulate", "--trace", trace, "--cluster", CORES, "--policy", "fair"),
+        *("--set", "server_balance=mxnett"),
+    )
+    assert ended.code == 2
+    assert "mxnett" in ended.err
+    assert "mxnet" in ended.err.replace("mxnett", "")
+
+
 def test_a_rescale_cost_that_cannot_be_is_one_line(trace: Path) -> None:
     ended = run_motet(
         *("simulate", "--trace", trace, "--cluster", CORES, "--policy", "fair"),
