@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from motet.sim.outcome import Outcome
 from motet.sim.simulation import Simulation
 from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
+from policy_snapshots import snapshot
+from tetris_oracle import packed
 
 Job = tuple[int, int, int, int]
 """Seconds, GPUs, CPUs, bytes."""
@@ -128,6 +131,62 @@ def test_alone_a_gang_gets_the_machine_with_the_largest_dot_product(
     scores = {number: alignment(demand, machines[number], machines[number]) for number in able}
     assert chosen in able
     assert scores[chosen] == pytest.approx(max(scores.values()))
+
+
+MACHINE = st.tuples(st.integers(1, 8), st.integers(0, 9), st.integers(0, 50))
+"""GPUs, CPUs and bytes; 0: not counted."""
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    machines=st.lists(MACHINE, min_size=1, max_size=8),
+    used=st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=8, max_size=8),
+    jobs=st.lists(
+        st.tuples(st.integers(1, 20), st.integers(1, 12), st.integers(0, 12), st.integers(0, 70)),
+        max_size=25,
+    ),
+    queues=st.lists(st.integers(0, 3), min_size=25, max_size=25),
+    runs=st.lists(st.sampled_from([False, False, False, True]), min_size=25, max_size=25),
+    short_jobs=st.sampled_from([0.0, 0.5, 1.0, 4.0]),
+    fairness=st.sampled_from([0.0, 0.3, 0.5, 0.9]),
+)
+def test_decides_as_if_every_job_were_tried_on_every_machine_after_each_start(
+    machines: list[tuple[int, int, int]],
+    used: list[tuple[float, float, float]],
+    jobs: list[Job],
+    queues: list[int],
+    runs: list[bool],
+    short_jobs: float,
+    fairness: float,
+) -> None:
+    size = len(jobs)
+    sizes, remaining_us, needed = np.array(machines), [job[0] for job in jobs], np.array(jobs)
+    needed = needed.reshape(-1, 4)[:, 1:]
+    seen = replace(
+        snapshot(
+            Cluster.of(sizes[:, 0], cpus=sizes[:, 1], memory_bytes=sizes[:, 2]),
+            size,
+            gpus=needed[:, 0],
+            cpus=needed[:, 1],
+            memory_bytes=needed[:, 2],
+            queue=queues[:size],
+            held_gpus=np.where(runs[:size], needed[:, 0], 0),
+            remaining_us=remaining_us,
+        ),
+        **free_columns(sizes - (sizes * np.array(used)[: len(machines)]).astype(np.int64)),
+    )
+    decision = Tetris(short_jobs, fairness).decide(seen)
+    expected = packed(seen, short_jobs, fairness)
+    assert list(decision.places.items()) == list(expected.places.items())
+    assert np.flatnonzero(decision.gpus).tolist() == sorted(
+        [*np.flatnonzero(seen.jobs.held_gpus), *expected.places]
+    )
+    codes = {row: int(code) for row, code in enumerate(decision.reasons.code) if code}
+    assert codes == expected.code
+
+
+def free_columns(free: Any) -> dict[str, Any]:
+    return {"free_gpus": free[:, 0], "free_cpus": free[:, 1], "free_memory_bytes": free[:, 2]}
 
 
 @pytest.mark.parametrize(

@@ -12,29 +12,23 @@ jobs run on their full request. Nobody is preempted, and gangs may be overtaken 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.order import places_in
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
-from motet.placement.room import Demand, Room
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.placement.alignment import GPUS, Space
+from motet.placement.lines import Waiting
+from motet.placement.packing import Holdings, Packed, pack
+from motet.placement.room import Room
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class _Spot(NamedTuple):
-    """Where a gang would run, and how well its demands fit there."""
-
-    place: Placement
-    alignment: float
 
 
 @dataclass(frozen=True)
@@ -61,14 +55,18 @@ class Tetris:
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Whoever runs goes on; then the gang that scores best, again and again."""
-        packing = _Packing(snapshot, self._work(snapshot))
-        while packing.place_best(self.short_jobs, self.fairness):
-            pass
-        return packing.decision()
+        jobs, sizes = snapshot.jobs, _sizes(snapshot)
+        needed, work = _needed(jobs, sizes), self._work(jobs, sizes)
+        by_work = np.lexsort((jobs.number, jobs.submit_us, work))
+        rows = by_work[jobs.held_gpus[by_work] == 0]
+        queue = jobs.queue - UNKNOWN if self.fairness else np.zeros_like(jobs.queue)
+        waiting = Waiting.of(needed[rows], queue[rows], self._cost(work[rows]))
+        space = Space.of(sizes, _free(snapshot))
+        packed = pack(waiting, space, self._holdings(needed, queue, jobs.held_gpus > 0, sizes))
+        return _decision(jobs, rows, packed, waiting.kind, int(space.free[:, GPUS].sum()))
 
-    def _work(self, snapshot: Snapshot) -> Floats:
+    def _work(self, jobs: JobTable, sizes: Ints) -> Floats:
         """What each job has left: its time x its parts of the cluster's resources."""
-        jobs, cluster = snapshot.jobs, snapshot.cluster
         if not self.short_jobs:
             return np.zeros(len(jobs))
         if (jobs.remaining_us == UNKNOWN).any():
@@ -77,170 +75,65 @@ class Tetris:
                 "use --set short_jobs=0"
             )
         parts = np.zeros(len(jobs))
-        for needed, sizes in (
-            (jobs.gpus, cluster.gpus),
-            (jobs.cpus, cluster.cpus),
-            (jobs.memory_bytes, cluster.memory_bytes),
-        ):
-            parts += needed / max(int(sizes.sum()), 1) if sizes.any() else 0.0
+        for needed, size in zip(_needed(jobs, sizes).T, sizes.sum(axis=0), strict=True):
+            parts += needed / max(int(size), 1)
         work: Floats = parts * jobs.remaining_us
         return work
 
+    def _cost(self, work: Floats) -> Floats:
+        """Of jobs that wait, in units of alignments."""
+        mean = float(work.mean()) if len(work) else 0.0
+        return self.short_jobs * work / (mean or 1.0)
 
-class _Packing:
-    """One decision. Jobs of equal demands fit equally well: only one of them is looked at."""
-
-    def __init__(self, snapshot: Snapshot, work: Floats) -> None:
-        jobs = snapshot.jobs
-        self._snapshot, self._work, self._room = snapshot, work, Room.seen(snapshot)
-        self._gpus, self._places = jobs.held_gpus.copy(), dict[int, Placement]()
-        by_work = np.lexsort((jobs.number, jobs.submit_us, work))
-        waiting = by_work[self._gpus[by_work] == 0].tolist()
-        runs = np.flatnonzero(self._gpus)
-        self._order: list[int] = runs[np.argsort(jobs.number[runs])].tolist()
-        self._rank = places_in(by_work)
-        self._mean_work = float(work[waiting].mean()) if waiting else 0.0
-        self._mean_alignment = 0.0
-        self._lines: dict[Demand, list[int]] = {}
-        for row in waiting:
-            self._lines.setdefault(self._demand(row), []).append(row)
-        self._left_over: list[tuple[int, Demand]] = []
-        self._spots: dict[Demand, _Spot] = {}
-
-    def _demand(self, row: int) -> Demand:
-        """Without what no machine counts: that tells no jobs apart."""
-        demand, cluster = Demand.of(self._snapshot.jobs, row), self._snapshot.cluster
-        return Demand(
-            demand.gpus,
-            demand.cpus if cluster.cpus.any() else 0,
-            demand.memory_bytes if cluster.memory_bytes.any() else 0,
-        )
-
-    def place_best(self, short_jobs: float, fairness: float) -> bool:
-        """Let one more job start; False if none fits."""
-        self._look()
-        counts = self._queues_that_count(fairness) if fairness and self._lines else None
-        firsts = list(self._firsts(counts))
-        if not firsts:
-            return False
-        demands, rows = zip(*firsts, strict=True)
-        alignment = np.array([self._spots[demand].alignment for demand in demands])
-        self._mean_alignment = self._mean_alignment or float(alignment.mean())
-        score = alignment / (self._mean_alignment or 1.0)
-        score -= short_jobs * self._work[list(rows)] / (self._mean_work or 1.0)
-        best = int(np.lexsort((self._rank[list(rows)], -score))[0])
-        self._start(rows[best], demands[best])
-        return True
-
-    def decision(self) -> Decision:
-        """Who was placed, and what the others lack."""
-        code = np.zeros_like(self._gpus)
-        shortages = {demand: self._shortage(demand) for _, demand in self._left_over}
-        for row, demand in self._left_over:
-            code[row] = shortages[demand]
-        left = sorted((row for row, _ in self._left_over), key=self._rank.__getitem__)
-        position = places_in(np.array([*self._order, *left], dtype=np.int64))
-        free = np.full_like(self._gpus, self._room.gpus.sum())
-        return Decision(self._gpus, Reasons(code, free, position), self._places)
-
-    def _look(self) -> None:
-        """Where jobs of each kind would run now; those that fit nowhere are left over."""
-        for demand, line in list(self._lines.items()):
-            if demand not in self._spots:
-                spot = _best_spot(self._room, demand)
-                if spot is None:
-                    self._left_over += [(row, demand) for row in self._lines.pop(demand)]
-                else:
-                    self._spots[demand] = spot
-            if not line:
-                self._lines.pop(demand, None)
-
-    def _firsts(self, counts: set[int] | None) -> Iterator[tuple[Demand, int]]:
-        """Of jobs with equal demands the one with the least work, of the queues that count."""
-        queue = self._snapshot.jobs.queue
-        for demand, line in self._lines.items():
-            able = (row for row in line if counts is None or int(queue[row]) in counts)
-            row = next(able, None)
-            if row is not None:
-                yield demand, row
-
-    def _queues_that_count(self, fairness: float) -> set[int]:
-        """Those that hold least, by dominant share, of the queues of which a job fits."""
-        queue = self._snapshot.jobs.queue
-        able = {int(queue[row]) for line in self._lines.values() for row in line}
-        share = {each: self._share(each) for each in able}
-        ranked = sorted(able, key=lambda each: (share[each], each))
-        return set(ranked[: max(ceil((1 - fairness) * len(ranked)), 1)])
-
-    def _share(self, queue: int) -> float:
-        jobs, cluster = self._snapshot.jobs, self._snapshot.cluster
-        holds = (jobs.queue == queue) & (self._gpus > 0)
-        columns = (
-            (jobs.gpus, cluster.gpus),
-            (jobs.cpus, cluster.cpus),
-            (jobs.memory_bytes, cluster.memory_bytes),
-        )
-        return max(
-            float(needed[holds].sum()) / int(sizes.sum())
-            for needed, sizes in columns
-            if sizes.any()
-        )
-
-    def _start(self, row: int, demand: Demand) -> None:
-        place = self._spots[demand].place
-        self._room.take(place, demand)
-        self._gpus[row], self._places[row] = sum(place.counts), place
-        self._order.append(row)
-        self._lines[demand].remove(row)
-        self._forget_spots_on(place)
-
-    def _forget_spots_on(self, place: Placement) -> None:
-        """Elsewhere the best spot stays the best one: machines only become fuller."""
-        changed = {*place.machines}
-        for demand, spot in list(self._spots.items()):
-            if not changed.isdisjoint(spot.place.machines):
-                del self._spots[demand]
-
-    def _shortage(self, demand: Demand) -> Wait:
-        shortage = self._room.shortage(demand, demand.gpus)
-        return shortage if shortage != Wait.RUNS else Wait.ORDER
+    def _holdings(
+        self, needed: Ints, queue: Ints, runs: NDArray[np.bool_], sizes: Ints
+    ) -> Holdings:
+        held = np.zeros((1 + queue.max(initial=0), sizes.shape[1]), dtype=np.int64)
+        np.add.at(held, queue[runs], needed[runs])
+        return Holdings(held, sizes.sum(axis=0), self.fairness)
 
 
-def _best_spot(room: Room, demand: Demand) -> _Spot | None:
-    """None if the gang does not fit. The machines that hold most of it, then the best aligned."""
-    free = room.gpus_for(demand).copy()
-    if free.sum() < demand.gpus:
-        return None
-    worth = _alignment_of_a_gpu(room, demand)
-    left, taken, total = demand.gpus, dict[int, int](), 0.0
-    while left:
-        machine = _best_machine(free, worth, left)
-        taken[machine] = min(int(free[machine]), left)
-        left, total = left - taken[machine], total + taken[machine] * float(worth[machine])
-        free[machine] = 0
-    machines = sorted(taken)
-    return _Spot(Placement(tuple(machines), tuple(taken[each] for each in machines)), total)
+def _sizes(snapshot: Snapshot) -> Ints:
+    """`(machines, 3)`: GPUs, CPUs, memory; 0 where they are not counted."""
+    cluster = snapshot.cluster
+    return np.stack([cluster.gpus, cluster.cpus, cluster.memory_bytes], axis=1)
 
 
-def _best_machine(free: Ints, worth: Floats, wanted: int) -> int:
-    counts = np.minimum(free, wanted)
-    largest = np.flatnonzero(counts == counts.max())
-    return int(largest[worth[largest].argmax()])
+def _free(snapshot: Snapshot) -> Ints:
+    room = Room.seen(snapshot)
+    return np.stack([room.gpus, room.cpus, room.memory_bytes], axis=1)
 
 
-def _alignment_of_a_gpu(room: Room, demand: Demand) -> Floats:
-    """`(machines,)`: the dot product of what a GPU's part of the job needs and what is free."""
-    cluster = room.cluster
-    total = np.zeros(cluster.size)
-    for free, sizes, needed in (
-        (room.gpus, cluster.gpus, demand.gpus),
-        (room.cpus, cluster.cpus, demand.cpus),
-        (room.memory_bytes, cluster.memory_bytes, demand.memory_bytes),
-    ):
-        if needed:
-            size = np.maximum(sizes, 1).astype(np.float64)  # Nothing is free where it is 0.
-            total += needed / demand.gpus / size * (free / size)
-    return total
+def _needed(jobs: JobTable, sizes: Ints) -> Ints:
+    """`(jobs, 3)`: without what no machine counts: that tells no jobs apart."""
+    needed = np.stack([jobs.gpus, jobs.cpus, jobs.memory_bytes], axis=1)
+    return np.where(sizes.any(axis=0), needed, 0)
+
+
+def _decision(jobs: JobTable, rows: Ints, packed: Packed, kind: Ints, free_gpus: int) -> Decision:
+    """`rows`, `kind`: of the jobs that waited."""
+    gpus, code = jobs.held_gpus.copy(), np.zeros_like(jobs.gpus)
+    started = rows[packed.started]
+    gpus[started] = jobs.gpus[started]
+    is_left = np.ones(len(rows), dtype=bool)
+    is_left[packed.started] = False
+    code[rows[is_left]] = packed.code[kind[is_left]]
+    runs = np.flatnonzero(jobs.held_gpus)
+    runs = runs[np.argsort(jobs.number[runs])]
+    position = places_in(np.concatenate([runs, started, rows[is_left]]))
+    reasons = Reasons(code, np.full_like(gpus, free_gpus), position)
+    return Decision(gpus, reasons, _places(started, packed))
+
+
+def _places(started: Ints, packed: Packed) -> dict[int, Placement]:
+    """By row."""
+    places = {}
+    for index, row in enumerate(started.tolist()):
+        here = slice(packed.first[index], packed.first[index + 1])
+        ascending = np.argsort(packed.machines[here])
+        machines, counts = packed.machines[here][ascending], packed.counts[here][ascending]
+        places[row] = Placement(tuple(machines.tolist()), tuple(counts.tolist()))
+    return places
 
 
 POLICIES = {"tetris": Tetris}

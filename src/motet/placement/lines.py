@@ -1,0 +1,63 @@
+"""Gangs that wait, sorted into lines of which only the first matters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Waiting(NamedTuple):
+    """Gangs that wait. Of two with equal scores the one with the lower index comes first.
+
+    `needed`: `(kinds, resources)`, what those of one kind need; no two kinds are alike. `kind`,
+    `queue`, `cost`: `(gangs,)`; gangs of one kind and one queue have ascending costs.
+    """
+
+    needed: Ints
+    kind: Ints
+    queue: Ints
+    cost: Floats
+
+    @classmethod
+    def of(cls, needed: Ints, queue: Ints, cost: Floats) -> Waiting:
+        """`needed`: `(gangs, resources)`. Kinds are in the order of their first gangs."""
+        kinds, first, kind = np.unique(needed, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return cls(kinds[order], np.argsort(order)[kind.reshape(-1)], queue, cost)
+
+
+class Lines(NamedTuple):
+    """Gangs of one kind and one queue: `gang[head:end]`. `head` moves on as they start; `cost`: of
+    the one that is first now, infinite where nobody is left."""
+
+    kind: Ints
+    queue: Ints
+    cost: Floats
+    head: Ints
+    end: Ints
+    gang: Ints
+
+    @classmethod
+    def of(cls, waiting: Waiting) -> Lines:
+        """In which nobody has started."""
+        line_of = waiting.kind * (1 + waiting.queue.max(initial=0)) + waiting.queue
+        gang = np.argsort(line_of, kind="stable")
+        _, head = np.unique(line_of[gang], return_index=True)
+        heads = gang[head]
+        end = np.append(head, len(gang))[1:]
+        kind, queue, cost = waiting.kind[heads], waiting.queue[heads], waiting.cost[heads]
+        return cls(kind, queue, cost, head, end, gang)
+
+
+@njit(cache=True)
+def move_on(line: int, lines: Lines, cost: Floats) -> None:
+    """The first of a line starts. `cost`: of every gang."""
+    lines.head[line] += 1
+    is_over = lines.head[line] == lines.end[line]
+    lines.cost[line] = np.inf if is_over else cost[lines.gang[lines.head[line]]]
