@@ -9,12 +9,21 @@ largest part has w workers, where w* could be together, is taken to run
 times as long. The square and c agree with what Tiresias measured: placement mattered for the VGG
 family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), and was worth
 a factor of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
+
+A gang whose largest rack has r of its workers, where r* could be, takes longer by
+
+    (k + c * skew^2) * (1 - r / r*)
+
+of its time together: to cross racks costs a skewed model as much again as to cross machines, and
+any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+RACK_SLOWDOWN = 0.2
+"""See `rack_slowdown`."""
 _SLOWDOWN = 0.67 / 0.77**2 / (1 - 1 / 4)
 
 
@@ -31,3 +40,11 @@ def part_apart(counts: Sequence[int], largest: int) -> float:
 def spread_slowdown(skew: float, counts: Sequence[int], largest: int) -> float:
     """How many times as long as together, at least 1."""
     return 1 + by_skew(skew) * part_apart(counts, largest)
+
+
+def rack_slowdown(skew: float, counts: Sequence[int], largest: int) -> float:
+    """How many times its time together is added where it is spread over racks: see above.
+
+    `counts`: GPUs in each rack; `largest`: GPUs of the largest rack.
+    """
+    return (RACK_SLOWDOWN + by_skew(skew)) * part_apart(counts, largest)

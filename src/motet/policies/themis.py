@@ -8,7 +8,7 @@ is left goes to the others.
 Departures: leases end together, or gangs would never see enough free GPUs at once; in between, what
 an experiment gives back goes to a lottery. Rigid jobs are gangs on all GPUs that they ask for;
 elastic ones run on what they get (the paper's jobs do, in units of tasks), in whole workers with
-their servers. Distance counts by machine, not by rack or type of GPU.
+their servers. Bids know of machines and racks, not of types of GPUs.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Turn:
         rows = [self._standings.rows_of(each).tolist() for each in bidders.tolist()]
         agents = self._agents(bidders, rows, share_gpus)
         most = min(max(agent.most for agent in agents), self._snapshot.gpu_count)
-        line = Line.of(self._floor.free, reach=most)
+        line = Line.of(self._floor.free, most, self._snapshot.cluster.rack)
         slowdowns = Distance(self._snapshot, line, most)
         bids = [
             self._bid(agent, line, slowdowns.of_row(jobs[0]), share_gpus)

@@ -4,12 +4,7 @@ A gang on several machines takes longer by its model's skew: `motet.estimate.spr
 and its source, with w of its workers together where w* could be.
 
 Machines of a rack are joined by RDMA, racks by Ethernet (the analysis of Philly's logs, Jeon et
-al., ATC 2019). A gang whose largest rack has r of its workers, where r* could be, takes longer by
-
-    (k + c * skew^2) * (1 - r / r*)
-
-of its shortest time: to cross racks costs a skewed model as much again as to cross machines, and
-any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
+al., ATC 2019), so a gang that is spread over racks takes longer still, by r of r* workers.
 
 Of jobs with parameter servers it is known who exchanges what with whom: `motet.estimate.exchange`
 takes the place of skew.
@@ -31,13 +26,12 @@ from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
 from motet.estimate.exchange import Gang, exchange_factor, shares_of
-from motet.estimate.spread import by_skew, part_apart
+from motet.estimate.spread import RACK_SLOWDOWN, by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 from motet.sim.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
 
 Ints = NDArray[np.int64]
 _SHARING_LOSS = 0.95
-_RACK_SLOWDOWN = 0.2
 _NOTHING = ProfileTable()
 
 
@@ -125,7 +119,7 @@ class ProfiledSpeeds:
         """What of that is due to several racks."""
         if self._racks is None:
             return 0.0
-        per_part = _RACK_SLOWDOWN + by_skew(self._profile(model).skew)
+        per_part = RACK_SLOWDOWN + by_skew(self._profile(model).skew)
         return per_part * self._part_in_other_racks(placement, sum(placement.counts))
 
     def _measured_slowdown(

@@ -13,11 +13,11 @@ from motet.domain.snapshot import Placement
 free = st.lists(st.integers(0, 4), max_size=6)
 
 
-@given(free, st.none() | st.integers(1, 12))
-def test_stretches_from_starts_of_a_kind_fall_on_machines_alike(
-    free: list[int], reach: int | None
+@given(free, st.none() | st.integers(1, 12), st.lists(st.integers(0, 2), min_size=6, max_size=6))
+def test_stretches_from_starts_of_a_kind_fall_on_machines_and_racks_alike(
+    free: list[int], reach: int | None, racks: list[int]
 ) -> None:
-    line = Line.of(free, reach)
+    line = Line.of(free, reach, racks[: len(free)])
     for start in range(line.size + 1):
         first = int(line.first[line.kind[start]])
         for gpus in range(1, min(line.size - start, line.reach) + 1):
@@ -40,6 +40,13 @@ def test_a_stretch_lies_on_neighbours_of_the_line() -> None:
     line = Line.of([1, 3, 2])
     assert line.placement(2, 4) == Placement((0, 1, 2), (1, 1, 2))
     assert line.parts(2, 4) == (1, 2, 1)
+
+
+def test_racks_stand_one_after_another_the_emptiest_first() -> None:
+    line = Line.of([1, 4, 3, 2, 4], racks=[0, 1, 0, 0, 1])
+    assert line.parts(0, line.size) == (4, 4, 0, 3, 2, 1)
+    assert line.placement(6, 4) == Placement((2, 4), (2, 2))
+    assert Line.of([4] * 64, reach=4, racks=[number // 8 for number in range(64)]).kinds == 7
 
 
 def test_slowdowns_follow_the_parts_and_end_with_the_line() -> None:

@@ -1,6 +1,7 @@
 """The free GPUs in a line: what an auction sells are stretches of it.
 
-Machines stand one after another, those with most free GPUs first, so a stretch is on few machines.
+Machines stand one after another, rack by rack, those with most free GPUs first, so a stretch is on
+few machines.
 What a stretch is worth depends on how it falls on machines. Starts from which all stretches fall
 alike are of one kind: 64 empty machines of 4 GPUs have 256 starts of 4 kinds.
 """
@@ -21,7 +22,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Parts = tuple[int, ...]
 Slowdown = Callable[[Parts], float]
-"""How much longer a gang takes with so many GPUs on each of its machines than on one; >= 1."""
+"""How much longer a gang takes with so many GPUs on each of its machines than on one; >= 1.
+
+A 0 among the parts: what follows is in another rack.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,30 +33,39 @@ class Line:
     """`machine: (gpus,)`: where each GPU of the line is. `kind: (gpus + 1,)`: of the stretches that
     start there (the last entry: of the empty one). `first: (kinds,)`: the first start of a kind,
     from which its longest stretch begins. `reach`: the longest stretch for which kinds are told
-    apart. `machine_count`: of the cluster.
+    apart. `racks: (machines,)`: of the cluster.
     """
 
     machine: Ints
     kind: Ints
     first: Ints
     reach: int
-    machine_count: int
+    racks: Ints
 
     @classmethod
-    def of(cls, free_gpus: Sequence[int] | Ints, reach: int | None = None) -> Self:
-        """`free_gpus`: of each machine. `reach`: nobody bids for more GPUs than that (None: for
-        any number), so that a large cluster has few kinds. Raises BadInput.
+    def of(
+        cls,
+        free_gpus: Sequence[int] | Ints,
+        reach: int | None = None,
+        racks: Sequence[int] | Ints | None = None,
+    ) -> Self:
+        """`free_gpus`, `racks`: of each machine (None: one rack). `reach`: nobody bids for more
+        GPUs than that (None: for any number), so that a large cluster has few kinds. Raises
+        BadInput.
         """
         free = np.asarray(free_gpus, dtype=np.int64)
         if (free < 0).any():
             raise BadInput(f"free_gpus={free.tolist()}: a machine has 0 free GPUs or more")
         if reach is not None and reach < 1:
             raise BadInput(f"reach={reach}: the longest stretch has at least 1 GPU")
-        order = np.argsort(-free, kind="stable")
+        rack = np.zeros_like(free) if racks is None else np.asarray(racks, dtype=np.int64)
+        rack_free = np.bincount(rack, free)[rack] if len(free) else free
+        order = np.lexsort((-free, rack, -rack_free))
         size = int(free.sum())
         longest = size if reach is None else min(reach, size)
-        kind, first = _kinds(free[order][free[order] > 0].tolist(), longest)
-        return cls(np.repeat(order, free[order]), kind, first, longest, len(free))
+        machine = np.repeat(order, free[order])
+        kind, first = _kinds(_growth(machine, rack), longest)
+        return cls(machine, kind, first, longest, rack)
 
     @property
     def size(self) -> int:
@@ -64,16 +77,20 @@ class Line:
         """How many kinds of starts."""
         return len(self.first)
 
+    @property
+    def machine_count(self) -> int:
+        """Of the cluster."""
+        return len(self.racks)
+
     def parts(self, start: int, gpus: int) -> Parts:
         """How many GPUs of a stretch are on each of its machines, along the line."""
-        return self.placement(start, gpus, is_sorted=False).counts
+        return _growth(self.machine[start : start + gpus], self.racks)
 
-    def placement(self, start: int, gpus: int, *, is_sorted: bool = True) -> Placement:
-        """The machines of a stretch and its GPUs on them; by number, or along the line."""
+    def placement(self, start: int, gpus: int) -> Placement:
+        """The machines of a stretch, by number, and its GPUs on them."""
         there = self.machine[start : start + gpus]
-        machines, firsts, counts = np.unique(there, return_index=True, return_counts=True)
-        order = np.arange(len(machines)) if is_sorted else np.argsort(firsts)
-        return Placement(tuple(machines[order].tolist()), tuple(counts[order].tolist()))
+        machines, counts = np.unique(there, return_counts=True)
+        return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
 
     def slowdowns(self, slowdown: Slowdown, most: int) -> Floats:
         """`(kinds, most + 1)`: of stretches by kind of start and length.
@@ -92,17 +109,28 @@ class Line:
 
     def _growing(self, start: int, most: int) -> list[Parts]:
         """The parts of the stretches of 1, 2, ... GPUs from `start`."""
-        grown: list[Parts] = []
-        before, parts = -1, ()  # type: tuple[int, Parts]
-        for machine in self.machine[start : start + most].tolist():
-            parts = (*parts[:-1], parts[-1] + 1) if machine == before else (*parts, 1)
-            grown.append(parts)
-            before = machine
-        return grown
+        there = self.machine[start : start + most]
+        whole = _growth(there, self.racks)
+        return [_cut(whole, gpus) for gpus in range(1, len(there) + 1)]
 
 
-def _kinds(free: list[int], reach: int) -> tuple[Ints, Ints]:
-    """Kind by start, first start by kind; `free`: GPUs of machines along the line.
+def _growth(machines: Ints, racks: Ints) -> Parts:
+    """GPUs of machines that stand in this order, with a 0 where a rack ends."""
+    parts: list[int] = []
+    before = -1
+    for machine in machines.tolist():
+        if machine == before:
+            parts[-1] += 1
+            continue
+        if before >= 0 and racks[machine] != racks[before]:
+            parts.append(0)
+        parts.append(1)
+        before = machine
+    return tuple(parts)
+
+
+def _kinds(free: Parts, reach: int) -> tuple[Ints, Ints]:
+    """Kind by start, first start by kind; `free`: the parts of the whole line.
 
     A start near the end is of the kind of an earlier one if what lies ahead of it lies ahead of
     that, too.
@@ -120,11 +148,11 @@ def _kinds(free: list[int], reach: int) -> tuple[Ints, Ints]:
     return np.array(kind), np.array(first)
 
 
-def _ahead(free: list[int], reach: int) -> Iterator[Parts]:
+def _ahead(free: Parts, reach: int) -> Iterator[Parts]:
     """The parts of the longest stretch from each start."""
     for index, size in enumerate(free):
         for left in range(size, 0, -1):
-            yield _cut((left, *free[index + 1 : index + 1 + reach]), reach)
+            yield _cut((left, *free[index + 1 : index + 1 + 2 * reach]), reach)
     yield ()
 
 
