@@ -36,6 +36,15 @@ def test_an_experiment_is_no_faster_than_its_longest_job() -> None:
     assert left_s(search, speed=2) == 504
 
 
+def test_on_a_share_between_its_widths_an_elastic_job_takes_turns() -> None:
+    """It does 1 on one GPU and 3 on four; so 5/3 on two, and 2 for two jobs on two."""
+    job = JobWork(300, 1, 4, (1.0, 0.0, 0.0, 3.0))
+    assert ideal_s([job], share_gpus=2) == pytest.approx(300 / (5 / 3))
+    assert ideal_s([job, job], share_gpus=2) == pytest.approx(600 / 2)
+    assert ideal_s([job], share_gpus=9) == 100
+    assert [job.speed(gpus) for gpus in (0, 1, 2, 4, 5)] == [0, 1, 0, 3, 0]
+
+
 def test_rho_is_one_for_who_runs_on_its_share() -> None:
     job = [JobWork.elastic(3600, 16)]
     assert rho(0, left_s(job, 6), ideal_s(job, 6)) == 1
@@ -64,6 +73,9 @@ def test_more_gpus_never_take_longer(works: list[JobWork], gpus: float, factor: 
         (lambda: JobWork(-1, 1, 1), "service_gpu_s=-1: it must be finite and at least 0"),
         (lambda: JobWork(1, 0, 1), "a job runs on 1 GPU or more"),
         (lambda: JobWork(1, 3, 2), "at most on no fewer than at least"),
+        (lambda: JobWork(1, 1, 2, (1.0,)), "1 speeds on 1 to 2 GPUs: give all"),
+        (lambda: JobWork(1, 1, 2, (2.0, 1.0)), "none is negative, and the last one is the highest"),
+        (lambda: JobWork(1, 1, 2, (-1.0, 1.0)), "none is negative"),
         (lambda: ideal_s([], 0), "share_gpus=0, slowdown=1.0: both must be positive"),
         (lambda: rho(1, 1, 0), "ideal_s=0, elapsed_s=1: the first must be positive"),
     ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,12 +12,14 @@ from motet.allocation.auction.standings import MEMORY, Standings
 from motet.allocation.fill import fill
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
+from motet.estimate.speed_function import SpeedFunctions, SpeedMode
 from motet.placement.planners import CountPlanner
 from motet.sim.simulation import Simulation
 from motet.sim.speed_model import SameEverywhere
 from motet.sim.workload import Workload
+from policy_snapshots import snapshot
 
 SHARE = 2.0
 
@@ -61,3 +64,44 @@ def test_a_search_counts_from_its_first_submission_with_the_work_of_jobs_that_en
     assert at_20 == (20.0, [20.0, 0.0], [140.0, 120.0], [130 / 140, 130 / 120])
     assert at_40 == (40.0, [40.0, 20.0], [140.0, 120.0], [110 / 140, 150 / 120])
     assert at_100 == (100.0, [80.0], [120.0], [pytest.approx(210 / 120)])
+
+
+def elastic(size: int, **memory: Any) -> Standings:
+    """Of one search: each asks for two workers, which need 600 s more, and may have up to six.
+
+    Steps of w workers take 1 / w + 0.1 w seconds, so three are the fastest.
+    """
+    slower = SpeedFunctions(
+        np.full(size, int(SpeedMode.SYNC)), np.tile([1.0, 0.0, 0.0, 0.1, 0.0, 1.0], (size, 1))
+    )
+    seen = snapshot(
+        Cluster.uniform(2, 4),
+        size,
+        memory={**MEMORY, "placed_work_us": UNKNOWN, **memory},
+        experiment=0,
+        gpus=2,
+        workers=2,
+        max_workers=6,
+        remaining_us=600 * SECOND_US,
+    )
+    known = replace(seen.wanted_estimates, speed_mode=slower.mode, speed=slower.parameters)
+    return Standings.of_snapshot(replace(seen, estimates=known))
+
+
+def test_an_elastic_job_would_be_as_fast_as_its_share_makes_it() -> None:
+    """In steps per second: 1 / 1.1, 1 / 0.7 and 1 / (1 / 3 + 0.3), which is 6 / 3.8."""
+    alone, steps = elastic(1), 600 / 0.7
+    assert alone.work_of(0).most == 3
+    assert alone.ideal_s(1).tolist() == pytest.approx([steps * 1.1])
+    assert alone.ideal_s(2.5).tolist() == pytest.approx([steps / ((1 / 0.7 + 6 / 3.8) / 2)])
+    assert alone.ideal_s(100).tolist() == pytest.approx([steps * 3.8 / 6])
+    assert alone.rho_by_share(2, wait_s=60).tolist() == pytest.approx([1.1])
+
+
+@pytest.mark.parametrize("share_gpus", [0.5, 1.0, 3.0, 3.5, 50.0])
+def test_jobs_that_have_ended_were_like_those_that_are_left(share_gpus: float) -> None:
+    whole = {"whole_gpu_us": 2400 * SECOND_US, "whole_gpus": 4, "longest_us": 600 * SECOND_US}
+    known = {"placed_work_us": 600 * SECOND_US, **whole}
+    np.testing.assert_allclose(
+        elastic(2).ideal_s(share_gpus), elastic(1, **known).ideal_s(share_gpus)
+    )
