@@ -7,9 +7,11 @@ Peng et al., EuroSys 2018, section 3.2. A step of w workers and p parameter serv
 
 seconds. Jobs without servers (collectives, one process) have (w - 1)/w in the place of w/p: what
 each worker sends and receives in a ring that sums gradients (our addition; Optimus knows servers
-only), and no other term with p. Of a step, `t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow machine makes the
-former longer, being spread over machines the latter. Of that, the term of w/p is the exchange of
-the model between workers and servers: how long it takes depends on where they are
+only), and no other term with p.
+
+Of a step, `t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow
+machine makes the former longer, being spread over machines the latter. Of that, the term of w/p is
+the exchange of the model between workers and servers: how long it takes depends on where they are
 (`motet.estimate.exchange`) and on how the model is divided among the servers.
 """
 

@@ -24,8 +24,8 @@ class Happening:
     job that shares them; the first of `others_total`. `queue`: the policy's own, from 1.
     `until_us`: when the policy looks again by itself. `overhead_us`: time in checkpoints and
     restores of a job that finished. `measure`, `bar`: of a wait, by what it was compared with
-    others, and that of the last who was chosen. `left`: the machine for which it was placed anew, as
-    computing took `times_as_long` there.
+    others, and that of the last who was chosen. `left`: the machine for which it was placed anew,
+    as computing took `times_as_long` there.
     """
 
     time_us: int
