@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint format docs readme bench check lock clean
+.PHONY: help setup demo test soak lint format docs readme bench evidence check lock clean
 
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,7 +47,11 @@ readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md docs/systems/themis.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/schedulers.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+
+evidence: $(INSTALLED) ## Simulate what the papers measured; writes tables and figures into docs/systems
+	@$(BIN)/python benchmarks/schedulers.py
+	@$(BIN)/python benchmarks/schedulers.py --report
 
 check: lint docs test readme soak ## All that CI checks
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 from motet.report.quantities import bytes_text
 from support.auto_run import RECOVERY, AutoRun
 from support.evidence import ErrorStatistics, Grid, Shape, predictions
 from support.link_evidence import LinkEvidence
+from support.pages import Row, table
 
-BEGIN = "<!-- evidence: begins (benchmarks/cruise_testbed.py --report) -->"
-END = "<!-- evidence: ends -->"
-NEXT_HEADING = "## Where it departs from its source"
 CLOSE = 0.02
 """Spec: the chosen configuration's epoch is at most so much longer than the best one's."""
 PAPER = {"nmf": "94-99 %", "mlr": "97.8 %", "lda": "100 %", "lasso": "100 %"}
-
-Row = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -31,12 +26,6 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{'ok  ' if self.is_met else 'MISS'} {self.what}"
-
-
-def table(head: Row, rows: Iterable[Row]) -> str:
-    """In Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def grid_table(grids: Mapping[str, Grid]) -> str:
@@ -209,18 +198,6 @@ def link_verdicts(found: Sequence[LinkEvidence], link_bytes_per_s: float) -> lis
         Verdict(f"moving {name}: {share:.2f} of the link, at least 0.5", share >= 0.5)
         for name, share in shares.items()
     ]
-
-
-def put_into(page: Path, section: str) -> None:
-    """Replace the page's evidence, or put it before its last section."""
-    text, marked = page.read_text(encoding="utf-8"), f"{BEGIN}\n{section.strip()}\n{END}"
-    if BEGIN in text:
-        head, _, rest = text.partition(BEGIN)
-        text = head + marked + rest.partition(END)[2]
-    else:
-        head, heading, rest = text.partition(NEXT_HEADING)
-        text = f"{head}{marked}\n\n{heading}{rest}"
-    page.write_text(text, encoding="utf-8")
 
 
 def _shape(shape: Shape) -> str:

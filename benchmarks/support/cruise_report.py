@@ -19,7 +19,6 @@ from support.cruise_page import (
     link_verdicts,
     machines_table,
     machines_verdict,
-    put_into,
     shorter,
     types_table,
     types_verdict,
@@ -27,6 +26,7 @@ from support.cruise_page import (
 from support.evidence import Grid, Shape, visits_of
 from support.hosts import ROOT
 from support.link_evidence import LinkEvidence
+from support.pages import put_into
 from support.recorder import read_events
 from support.testbed_cases import (
     BANDWIDTH,
@@ -41,6 +41,7 @@ from support.testbed_cases import (
 
 STATIC = ROOT / "docs" / "_static"
 PAGE = ROOT / "docs" / "systems" / "cruise.md"
+SCRIPT, NEXT_HEADING = "cruise_testbed.py", "## Where it departs from its source"
 
 
 @dataclass
@@ -93,7 +94,7 @@ def write_report(folder: Path) -> None:
         *_machines_part(evidence),
         *_link_part(evidence),
     ]
-    put_into(PAGE, "\n\n".join(parts))
+    put_into(PAGE, "\n\n".join(parts), SCRIPT, NEXT_HEADING)
     print(f"written: {PAGE}")
     for verdict in _verdicts(evidence):
         print(verdict)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, exchange_s
 from support.auto_run import AutoRun
-from support.cruise_page import BEGIN, NEXT_HEADING, phases_s, put_into
+from support.cruise_page import phases_s
 from support.evidence import (
     ErrorStatistics,
     Grid,
@@ -152,14 +151,3 @@ def test_the_rate_of_moves_and_the_mini_batches_around_them() -> None:
     assert (found.bytes_per_s, found.stall_s, found.moves) == (4e6, 0.3, 1)
     assert (found.before_s, found.during_s, found.during_worst_s) == (1.0, 4.0, 5.0)
     assert found.after_s == 1.6
-
-
-def test_a_page_keeps_its_other_sections_and_has_the_evidence_once(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Cruise\n\n{NEXT_HEADING}\n\n- none\n")
-    put_into(page, "first")
-    put_into(page, "second")
-    text = page.read_text()
-    assert text.count(BEGIN) == 1
-    assert "first" not in text
-    assert text.index("second") < text.index(NEXT_HEADING) < text.index("- none")
