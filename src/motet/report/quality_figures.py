@@ -37,6 +37,7 @@ MOMENTS = 400
 FEWEST_JOBS = len(LOSS_GROUPS) + 1
 """Of fewer a quarter is not even one."""
 
+NO_CURVE = "no job has a loss curve"
 SHADES = (1.0, 0.55, 0.22)
 EVERY_JOB_ALIKE = (0.25, 0.5)
 
@@ -45,8 +46,8 @@ def average_loss(runs: Runs) -> Figure:
     """Average normalised loss of the jobs that are there, over time; a line per policy."""
     figure, axes = new_figure(
         "Average normalised loss",
-        "of the jobs that are there, over time; 1 at a job's first step, 0 at its best;\n"
-        f"until fewer than {FEWEST_JOBS} are left"
+        "of the jobs that are there, over time; 1 at a job's first step, 0 at its best"
+        f"{_end_note(runs)}"
         f"{seeds_note(runs, 'their mean, and a thin line each')}",
     )
     times_s, groups = _moments_s(runs), _by_label(runs)
@@ -60,7 +61,7 @@ def average_loss(runs: Runs) -> Figure:
     axes.set_ylim(0, min(1.1 * _highest_of_many(runs), 1.02))
     _scale(axes, times_s)
     if not any(groups.values()):
-        _say_that_there_is_nothing(axes)
+        _say_in_the_middle(axes, NO_CURVE)
     return finish(figure, axes)
 
 
@@ -80,12 +81,14 @@ def gpus_by_loss(runs: Runs) -> Figure:
     for axes, (label, same) in zip(panels, groups.items(), strict=False):
         colour, is_last = job_colour(places.index(label)), axes is panels[-1]
         _stack(axes, times_s - times_s[0], _shares(same, times_s), colour)
+        if not any(_has_many(each) for each in same):
+            _say_in_the_middle(axes, f"there were never {FEWEST_JOBS}")
         style: dict[str, Any] = {"fontsize": 9, "color": colour, "ha": "right"}
         axes.text(1, 1.04, shortened(label), transform=axes.transAxes, **style)
         axes.tick_params(labelbottom=is_last)
         _scale(axes, times_s, is_named=is_last)
     if not groups:
-        _say_that_there_is_nothing(panels[0])
+        _say_in_the_middle(panels[0], NO_CURVE)
     _group_legend(figure)
     return figure
 
@@ -113,8 +116,18 @@ def _moments_s(runs: Runs) -> Floats:
 
 def _is_of_many(quality: QualityOverTime) -> NDArray[np.bool_]:
     """`(moments,)`; everywhere if there are never enough."""
-    many = quality.jobs >= FEWEST_JOBS
-    return many if many.any() else np.ones_like(many)
+    many: NDArray[np.bool_] = quality.jobs >= FEWEST_JOBS
+    return many if _has_many(quality) else np.ones_like(many)
+
+
+def _has_many(quality: QualityOverTime) -> bool:
+    return bool((quality.jobs >= FEWEST_JOBS).any())
+
+
+def _end_note(runs: Runs) -> str:
+    """Where the figure ends, unless that is where the runs do."""
+    has_many = any(run.quality is not None and _has_many(run.quality) for run in runs)
+    return f";\nuntil fewer than {FEWEST_JOBS} are left" if has_many else ""
 
 
 def _highest_of_many(runs: Runs) -> float:
@@ -177,6 +190,6 @@ def _group_legend(figure: Figure) -> None:
     figure.legend(handles=patches[::-1], loc="outside right upper", **LEGEND)
 
 
-def _say_that_there_is_nothing(axes: Axes) -> None:
+def _say_in_the_middle(axes: Axes, what: str) -> None:
     middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-    axes.text(0.5, 0.5, "no job has a loss curve", **middle, **QUIET)
+    axes.text(0.5, 0.38, what, **middle, **QUIET)
