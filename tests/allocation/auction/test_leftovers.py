@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.allocation.auction.leftovers import Taker, hand_out
+from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.domain.snapshot import Placement
 
 frees = st.lists(st.integers(0, 4), min_size=1, max_size=5)
@@ -68,3 +68,11 @@ def test_aware_of_placement_a_gang_takes_the_tightest_machine_that_holds_it() ->
     assert hand_out([1, 4, 3], [Taker(6, 6)], np.random.default_rng(0), **aware) == (
         Placement((1, 2), (4, 2)),
     )
+
+
+def test_a_gang_for_several_machines_stays_in_a_rack_that_has_room_for_it() -> None:
+    free, racks = [4, 3, 3, 2, 4], [0, 1, 1, 1, 0]
+    assert nearby(free, 8, frozenset(), racks) == Placement((0, 4), (4, 4))
+    assert nearby(free, 7, frozenset(), racks) == Placement((0, 4), (4, 3))
+    assert nearby(free, 5, frozenset(), [0, 1, 1, 1, 2]) == Placement((1, 3), (3, 2))
+    assert nearby(free, 6, frozenset({2}), racks) == Placement((1, 2), (3, 3))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.allocation.auction.standings import Standings
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import Placement, Snapshot
 
 Ints = NDArray[np.int64]
 
@@ -29,6 +29,7 @@ class Lottery:
     ) -> None:
         """`is_near`: who draws comes near where it ran; else GPUs are drawn, too."""
         self._jobs, self._now_us = snapshot.jobs, snapshot.now_us
+        self._racks = snapshot.cluster.rack
         self._standings, self._widths = standings, standings.widths
         self._floor, self._rng, self._is_near = floor, rng, is_near
 
@@ -40,7 +41,7 @@ class Lottery:
         for row in rows.tolist():
             if row not in self._floor.places and self._widths.least[row] <= left:
                 taken = self._largest(row, left)
-                self._floor.grant(row, nearby(self._floor.free, taken, self._home(row)), until_us)
+                self._floor.grant(row, self._near(self._home(row), taken), until_us)
                 left -= taken
 
     # -- to who waits ------------------------------------------------------------------------------
@@ -54,8 +55,13 @@ class Lottery:
             if len(heads) > self._free:  # However many wait, no more can draw.
                 heads = self._rng.choice(heads, self._free, replace=False).tolist()
             takers = [self._taker(row) for row in heads]
-            free, is_near = self._floor.free, self._is_near
-            places = hand_out(free, takers, self._rng, is_placement_aware=is_near)
+            places = hand_out(
+                self._floor.free,
+                takers,
+                self._rng,
+                is_placement_aware=self._is_near,
+                racks=self._racks,
+            )
             for row, place in zip(heads, places, strict=True):
                 if place.machines:
                     self._floor.grant(row, place, until_us)
@@ -118,7 +124,10 @@ class Lottery:
     def _widen(self, row: int, gpus: int) -> None:
         home = frozenset(self._floor.places[row].machines)
         more = gpus - self._floor.held(row)
-        self._floor.widen(row, nearby(self._floor.free, more, home))
+        self._floor.widen(row, self._near(home, more))
+
+    def _near(self, home: frozenset[int], gpus: int) -> Placement:
+        return nearby(self._floor.free, gpus, home, self._racks)
 
     # -- sizes -------------------------------------------------------------------------------------
 
