@@ -18,6 +18,8 @@ def place_avoiding(free_gpus: Ints, slow: Bools, gangs: Gangs) -> list[Placement
     The largest gangs come to the others first: on a slow machine they would lose most.
     Raises ValueError if too few GPUs are free.
     """
+    if not slow.any():
+        return place_evenly(free_gpus, gangs)
     found = [Placement((), ())] * len(gangs.gpus)
     left, fast = free_gpus.copy(), np.where(slow, 0, free_gpus)
     fits = _largest_that_fit(gangs.gpus, int(fast.sum()))

@@ -4,7 +4,7 @@ How long a job still needs is what it has left to do, as predicted from its loss
 speed that was fitted for its workers and servers (section 3). Every job gets the least that it runs
 with; then a worker or a server at a time goes to the job that it saves most time per GPU, until
 nobody gains any more (section 4.1). Machines: evenly over as few as possible (section 4.2). Workers
-on a machine that has become slow are replaced by others elsewhere (section 5).
+on a machine that has become slow are replaced by others elsewhere.
 
 Departures: it decides at submissions and completions, too; who comes first when not even the least
 is there for all, the paper leaves open: here whose least GPU time left. A job is resized only where

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from motet.domain.snapshot import Placement
 from motet.domain.units import NEVER_US
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.state import ClusterState
+from motet.estimate.speed_function import SpeedMode
 from motet.sim.slow_machines import PaceChange
+from motet.sim.speed_model import Slowdown
+from motet.sim.step_progress import StepProgress
 
 _NEVER = PaceChange(NEVER_US, 0, 1.0)
 
@@ -65,11 +68,24 @@ class MachinePaces:
         """How many times as long its slowest machine takes: a gang waits for that."""
         return max(self._slow.get(machine, 1.0) for machine in place.machines)
 
-    def mean(self, place: Placement, speed: Callable[[float], float]) -> float:
-        """Of workers that do not wait for each other, spread over the machines as the GPUs are.
-
-        `speed`: of the job, if computing took all of them so many times as long.
+    def steps_per_s(
+        self,
+        progress: StepProgress,
+        job: int,
+        roles: tuple[int, int],
+        slowdown: Slowdown,
+        place: Placement,
+    ) -> float:
+        """Of a job with a work model. Where its workers do not wait for each other, it makes what
+        they make at their own paces; they are taken to be spread over machines as its GPUs are.
         """
+
+        def speed(times_as_long: float) -> float:
+            computing = slowdown.computing * times_as_long
+            return progress.speed(job, *roles, *slowdown._replace(computing=computing))
+
+        if progress.mode(job) != SpeedMode.ASYNC:
+            return speed(self.slowest(place))
         total = sum(place.counts)
         return sum(
             count / total * speed(self._slow.get(machine, 1.0))

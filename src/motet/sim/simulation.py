@@ -26,12 +26,11 @@ from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
 from motet.estimate.exchange import Gang
-from motet.estimate.speed_function import SpeedMode
 from motet.placement.planner import Planner
 from motet.sim.meter import Meter
 from motet.sim.outcome import Outcome, Recorder
 from motet.sim.paces import MachinePaces
-from motet.sim.speed_model import FULL_SPEED, Slowdown, SpeedModel
+from motet.sim.speed_model import FULL_SPEED, SpeedModel
 from motet.sim.step_progress import Imbalance, StepProgress, balanced
 from motet.sim.workload import Workload
 
@@ -333,7 +332,7 @@ class Simulation:
         slowdown = self._speeds.slowdown(model, place, gang)
         speed = self._progress.speed(number, *roles, *slowdown)
         if self._paces.touch(place):
-            speed = self._speed_at_pace(number, roles, slowdown, place)
+            speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
         jobs.alone_rate[row] = self._progress.rate(number, speed)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
@@ -341,16 +340,3 @@ class Simulation:
         jobs.rate[row] = self._progress.rate(number, speed)
         finish_us = self._progress.begin(number, ready_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
-
-    def _speed_at_pace(
-        self, number: int, roles: tuple[int, int], slowdown: Slowdown, place: Placement
-    ) -> float:
-        """Of a job with a work model on machines of which some are slow now."""
-
-        def speed(times_as_long: float) -> float:
-            computing = slowdown.computing * times_as_long
-            return self._progress.speed(number, *roles, *slowdown._replace(computing=computing))
-
-        if self._progress.mode(number) == SpeedMode.ASYNC:
-            return self._paces.mean(place, speed)
-        return speed(self._paces.slowest(place))
