@@ -86,6 +86,14 @@ def test_it_stays_where_that_does_not_pay_or_nobody_knows(
     assert not decision.exclude
 
 
+def test_who_computes_next_to_nothing_stays_even_if_no_end_is_known() -> None:
+    seen = two_workers([ON_SLOW], steps_left=float("nan"))
+    assert Optimus().decide(seen).exclude == {0: Straggler(0, 4.0)}
+    assert seen.estimates is not None
+    seen.estimates.speed[:] = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    assert Optimus().decide(seen).exclude == {}
+
+
 def test_what_nobody_measured_for_long_is_forgotten() -> None:
     seen = two_workers([ON_SLOW], now_s=1000)
     object.__setattr__(seen, "machine_speeds", measured([4.0, 1.0, 1.0], 0, 1000, 1000))

@@ -85,7 +85,8 @@ def _burdens(
         now = _steps_per_s(speeds, jobs, row, place, times, waits=waits)
         then = _steps_per_s(speeds, jobs, row, place, np.where(here, 1.0, times), waits=waits)
         slow_gpus[row] = np.array(place.counts)[here].sum()
-        gain_s[row] = steps_left[row] * (1 / now - 1 / then)
+        lost_s = 1 / now - 1 / then  # Of a step.
+        gain_s[row] = steps_left[row] * lost_s if lost_s > 0 else 0.0
         slowest[row] = Straggler(place.machines[times.argmax()], float(times.max()))
     return slow_gpus, gain_s, slowest
 
