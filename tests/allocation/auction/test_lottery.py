@@ -85,3 +85,15 @@ def test_heirs_get_no_more_than_was_left_to_them() -> None:
     drawing.hand_on(np.array([0, 1]), 3, LEASE_US // 2)
     assert gpus_of(floor) == [0, 2, 0]
     assert floor.lease_us[1] == LEASE_US // 2
+
+
+def test_what_a_job_draws_lies_together() -> None:
+    """Two start with a GPU each on one machine; each has one of its own in the end."""
+    two = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 4}
+    drawing, floor = lottery(2, **two)
+    drawing.hand_out(np.arange(2), LEASE_US)
+    assert {place.machines for place in floor.places.values()} == {(0,)}
+    drawing.widen(rescale_us=0)
+    assert sorted(floor.places.values()) == [Placement((0,), (4,)), Placement((1,), (4,))]
+    assert floor.lease_us.tolist() == [LEASE_US] * 2
+    assert floor.free.tolist() == [0, 0]

@@ -39,6 +39,14 @@ class Floor:
         self.lease_us[row] = until_us
         self.granted.append(row)
 
+    def give_back(self, row: int) -> int:
+        """The job has none of its GPUs any more. Returns until when it would have had them."""
+        place, until_us = self.places.pop(row), int(self.lease_us[row])
+        self.free[list(place.machines)] += place.counts
+        self.lease_us[row] = 0
+        self.granted.remove(row)
+        return until_us
+
     def widen(self, row: int, more: Placement) -> None:
         """The job has these GPUs, too, for as long as the others."""
         self.free[list(more.machines)] -= more.counts

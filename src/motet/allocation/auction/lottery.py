@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Lottery:
         self._racks = snapshot.cluster.rack
         self._standings, self._widths = standings, standings.widths
         self._floor, self._rng, self._is_near = floor, rng, is_near
+        self._drawn: set[int] = set()
 
     # -- without a draw ----------------------------------------------------------------------------
 
@@ -65,6 +66,7 @@ class Lottery:
             for row, place in zip(heads, places, strict=True):
                 if place.machines:
                     self._floor.grant(row, place, until_us)
+                    self._drawn.add(row)
 
     def _heads(self, rows: Ints) -> list[int]:
         """Of every experiment the first of these that fits: one that runs, or a large one."""
@@ -103,16 +105,30 @@ class Lottery:
                 self._widen(row, gpus)
 
     def _step_by_step(self, rows: Sequence[int]) -> None:
-        while rows := [row for row in rows if self._next(row)]:
-            row = int(self._rng.choice(rows))
-            self._widen(row, self._next(row))
+        sizes, able = {row: self._floor.held(row) for row in rows}, list(rows)
+        free = self._free
+        while able := [row for row in able if 0 < self._next(row, sizes[row]) <= sizes[row] + free]:
+            row = int(self._rng.choice(able))
+            free += sizes[row]
+            sizes[row] = self._next(row, sizes[row])
+            free -= sizes[row]
+        self._place(sizes)
 
-    def _next(self, row: int) -> int:
-        """Its next width, if it fits; 0: there is none."""
-        held = self._floor.held(row)
-        entry = self._widths.entry(row, held) + 1
-        gpus = 0 if entry == self._widths.of(row).stop else int(self._widths.gpus[entry])
-        return gpus if gpus <= held + self._free else 0
+    def _next(self, row: int, gpus: int) -> int:
+        """Its next width; 0: there is none."""
+        entry = self._widths.entry(row, gpus) + 1
+        return 0 if entry == self._widths.of(row).stop else int(self._widths.gpus[entry])
+
+    def _place(self, sizes: Mapping[int, int]) -> None:
+        """Who has drawn gets all of it together, the largest first; who has won keeps that."""
+        grown = [row for row, gpus in sizes.items() if gpus > self._floor.held(row)]
+        for row in grown:
+            if row not in self._drawn:
+                self._widen(row, sizes[row])
+        anew = [row for row in grown if row in self._drawn]
+        until_us = {row: self._floor.give_back(row) for row in anew}
+        for row in sorted(anew, key=lambda row: -sizes[row]):
+            self._floor.grant(row, self._near(self._home(row), sizes[row]), until_us[row])
 
     def _pays(self, row: int, gpus: int, rescale_us: int) -> bool:
         """Until its lease ends, or the job, it does more though it stops for the change."""
