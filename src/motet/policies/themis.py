@@ -37,6 +37,7 @@ from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, microseconds
+from motet.estimate.finish_time import JobWork
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -123,7 +124,7 @@ class _Turn:
         self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
         if is_due:
             due_us = now_us + policy.lease_us
-            if not self.is_auction:  # Nobody has to wait: all go on for another lease.
+            if not self.is_auction:  # Nobody could use more: all go on for another lease.
                 self._memory["lease_us"][runs] = due_us
         self._due_us = due_us
         lease_us = self._memory["lease_us"]
@@ -152,7 +153,8 @@ class _Turn:
         awards = hold_auction(line, bids).awards
         for award in awards:
             jobs = rows[award.bidder]
-            self._grant(award, jobs, line, slowdowns.of_row(jobs[0]))
+            work = agents[award.bidder].jobs
+            self._grant(award, jobs, work, line, slowdowns.of_row(jobs[0]))
         self._floor.settle()
         winners = [award.bidder for award in awards] or slice(None)
         is_inside = np.isin(self._standings.of, bidders)
@@ -167,7 +169,7 @@ class _Turn:
         ideal_s = self._standings.ideal_s(share_gpus)[bidders].tolist()
         work_of = self._standings.work_of
         return [
-            Experiment(tuple(map(work_of, jobs)), elapsed, ideal)
+            Experiment(tuple(work_of(row, share_gpus) for row in jobs), elapsed, ideal)
             for jobs, elapsed, ideal in zip(rows, elapsed_s, ideal_s, strict=True)
         ]
 
@@ -178,13 +180,19 @@ class _Turn:
             waiting_rho = agent.rho(speed, wait_s=self._policy.lease_s)
         return bid_of(agent, line, slowdowns, waiting_rho)
 
-    def _grant(self, award: Award, rows: list[int], line: Line, slowdowns: Floats) -> None:
+    def _grant(
+        self,
+        award: Award,
+        rows: list[int],
+        work: Sequence[JobWork],
+        line: Line,
+        slowdowns: Floats,
+    ) -> None:
         """To the jobs of a winner, for the part of the lease that it keeps."""
         lease_us = kept_us(award, self._policy.lease_us)
         if lease_us < _SHORTEST_LEASE_US:
             return
-        jobs = [self._standings.work_of(row) for row in rows]
-        pieces = divide(jobs, line, slowdowns, award.start, award.gpus)
+        pieces = divide(work, line, slowdowns, award.start, award.gpus)
         for row, (start, gpus) in zip(rows, pieces, strict=True):
             if gpus:
                 until_us = self._snapshot.now_us + lease_us

@@ -13,6 +13,7 @@ from motet.allocation.auction.distance import Distance
 from motet.allocation.auction.line import Line
 from motet.domain.cluster import Cluster
 from motet.domain.model_profile import PROFILES
+from motet.estimate.exchange import Gang
 from motet.sim.speeds import ProfiledSpeeds
 from policy_snapshots import snapshot
 
@@ -36,5 +37,6 @@ def test_every_stretch_is_as_slow_as_its_placement_will_be(
     speeds = ProfiledSpeeds(gpus, PROFILES, None, racks)
     for start in range(line.size):
         for length in range(1, min(line.reach, line.size - start) + 1):
-            spread = speeds.slowdown(model, line.placement(start, length)).communicating
+            rigid = Gang(length, 0, 1, 0)
+            spread = speeds.slowdown(model, line.placement(start, length), rigid).communicating
             assert table[line.kind[start], length] == pytest.approx(spread)

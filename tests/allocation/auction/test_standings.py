@@ -91,11 +91,18 @@ def elastic(size: int, **memory: Any) -> Standings:
 def test_an_elastic_job_would_be_as_fast_as_its_share_makes_it() -> None:
     """In steps per second: 1 / 1.1, 1 / 0.7 and 1 / (1 / 3 + 0.3), which is 6 / 3.8."""
     alone, steps = elastic(1), 600 / 0.7
-    assert alone.work_of(0).most == 3
+    assert alone.work_of(0, share_gpus=100).most == 3
     assert alone.ideal_s(1).tolist() == pytest.approx([steps * 1.1])
     assert alone.ideal_s(2.5).tolist() == pytest.approx([steps / ((1 / 0.7 + 6 / 3.8) / 2)])
     assert alone.ideal_s(100).tolist() == pytest.approx([steps * 3.8 / 6])
     assert alone.rho_by_share(2, wait_s=60).tolist() == pytest.approx([1.1])
+
+
+@pytest.mark.parametrize(("share_gpus", "most"), [(0.3, 2), (2.9, 2), (3.0, 3), (8.0, 3)])
+def test_an_elastic_job_bids_for_no_more_than_its_request_or_share(
+    share_gpus: float, most: int
+) -> None:
+    assert elastic(1).work_of(0, share_gpus).most == most
 
 
 @pytest.mark.parametrize("share_gpus", [0.5, 1.0, 3.0, 3.5, 50.0])

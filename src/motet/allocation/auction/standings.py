@@ -117,13 +117,16 @@ class Standings:
         keys = jobs.number[rows], -jobs.gpus[rows], jobs.held_gpus[rows] == 0
         return rows[np.lexsort(keys)]
 
-    def work_of(self, row: int) -> JobWork:
-        """What a job still needs, on GPUs that it can run on."""
-        own, asked = self.widths.of(row), int(self.jobs.gpus[row])
+    def work_of(self, row: int, share_gpus: float) -> JobWork:
+        """What a job still needs, and on how many GPUs it may bid to run: up to its full request,
+        or to the share of its experiment where that is more."""
+        asked = int(self.jobs.gpus[row])
         service_gpu_s = int(self.left_us[row]) * asked / SECOND_US
-        gpus = self.widths.gpus[own]
         if not self.jobs.is_elastic[row]:
             return JobWork.gang(service_gpu_s, asked)
+        largest = self.widths.entry(row, max(asked, int(share_gpus)))
+        own = slice(self.widths.of(row).start, largest + 1)
+        gpus = self.widths.gpus[own]
         speeds = np.zeros(gpus[-1] - gpus[0] + 1)
         speeds[gpus - gpus[0]] = self.widths.speed[own]
         return JobWork(service_gpu_s, int(gpus[0]), int(gpus[-1]), tuple(speeds.tolist()))
