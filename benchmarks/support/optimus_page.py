@@ -9,7 +9,7 @@ from support.hosts import ROOT
 from support.pages import put_into, table
 
 PAGE = ROOT / "docs" / "systems" / "optimus.md"
-CLUSTERS = ("13x8", "8x8")
+CLUSTERS = ("13x8", "8x8", "13x3")
 COST = ("preemption_cost=10",)
 DAMPED = "rescale_s=100"
 PAA, MXNET = "server_balance=paa", "server_balance=mxnet"
@@ -34,7 +34,7 @@ WITHOUT = {
 
 
 def contests(seeds: Sequence[int]) -> list[Contest]:
-    """Everybody on both clusters."""
+    """Everybody on every cluster."""
     everybody = list(dict.fromkeys([WHOLE, *BASELINES, *WITHOUT]))
     return [Contest(Scene("optimus-50", size, COST), everybody, seeds) for size in CLUSTERS]
 
