@@ -76,7 +76,9 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> Problem | None
 
 def _wrong_measure(decision: Decision, shape: tuple[int, ...]) -> Problem | None:
     measure: object = decision.reasons.measure
-    if measure is not None and not (isinstance(measure, np.ndarray) and measure.shape == shape):
+    if measure is None:
+        return None
+    if not isinstance(measure, np.ndarray) or measure.shape != shape:
         text = f"reasons.measure must be an array with a number for each of {shape[0]} jobs"
         return Problem(text)
     if np.shape(decision.reasons.bar) not in ((), shape):

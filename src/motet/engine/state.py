@@ -75,23 +75,8 @@ class ClusterState:
     def submitted(self, values: Mapping[str, int]) -> None:
         """A job arrives; `values`: its columns. Without others it is rigid: a worker per GPU."""
         gpus = values["gpus"]
-        self.table.add(
-            {
-                "workers": gpus,
-                "min_workers": gpus,
-                "max_workers": gpus,
-                "worker_gpus": 1,
-                "first_start_us": UNKNOWN,
-                "last_start_us": UNKNOWN,
-                "remaining_us": UNKNOWN,
-                "experiment": UNKNOWN,
-                "model": UNKNOWN,
-                "partner": UNKNOWN,
-                "rate": 10_000,
-                "alone_rate": 10_000,
-                **values,
-            }
-        )
+        rigid = {"workers": gpus, "min_workers": gpus, "max_workers": gpus}
+        self.table.add({**rigid, **values})
         self.has_elastic = self.has_elastic or _is_elastic(values)
         if self._counts and not self.has_demands:
             self.has_demands = any(values.get(name) for name in self._counts)
@@ -155,9 +140,10 @@ class ClusterState:
             table.seen_memory,
             self._finished.history,
             self._queues,
-            free_cpus=cpus,
-            free_memory_bytes=memory_bytes,
-            models=self._models,
+            None,  # Estimates, which only some policies want.
+            cpus,
+            memory_bytes,
+            self._models,
         )
 
     @property

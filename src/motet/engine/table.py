@@ -10,10 +10,22 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from motet.domain.snapshot import JobTable
+from motet.domain.snapshot import UNKNOWN, JobTable
 
 Ints = NDArray[np.int64]
 JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
+_NEW_JOB = {
+    "experiment": UNKNOWN,
+    "model": UNKNOWN,
+    "worker_gpus": 1,
+    "first_start_us": UNKNOWN,
+    "last_start_us": UNKNOWN,
+    "partner": UNKNOWN,
+    "remaining_us": UNKNOWN,
+    "rate": 10_000,
+    "alone_rate": 10_000,
+}
+"""Columns that do not begin with 0."""
 _FIRST_CAPACITY = 256
 _MOST_KEPT_VIEWS = 1024
 
@@ -37,12 +49,11 @@ class ActiveTable:
 
     def __init__(self, memory: Mapping[str, int], own: Mapping[str, int]) -> None:
         """Columns of the policy and of the driver, with the value of a new job."""
-        others = {**memory, **own}
+        new = {**dict.fromkeys(JOB_COLUMNS, 0), **_NEW_JOB, **memory, **own}
         self._memory_names = tuple(memory)
-        self._index = {name: place for place, name in enumerate((*JOB_COLUMNS, *others))}
-        self._template = np.zeros(len(self._index), dtype=np.int64)
-        for name, value in others.items():
-            self._template[self._index[name]] = value
+        self._index = {name: place for place, name in enumerate(new)}
+        self._template = np.array([*new.values()], dtype=np.int64)
+        self._indices: dict[tuple[str, ...], Ints] = {}
         self._rows: dict[int, int] = {}
         self._hold(np.zeros((len(self._index), _FIRST_CAPACITY), dtype=np.int64))
 
@@ -55,6 +66,13 @@ class ActiveTable:
         if name not in found:
             found[name] = self._data[self._index[name], : len(self._rows)]
         return found[name]
+
+    def of_job(self, number: int, names: tuple[str, ...]) -> Ints:
+        """These columns of one job."""
+        if names not in self._indices:
+            self._indices[names] = np.array([self._index[name] for name in names])
+        values: Ints = self._data[self._indices[names], self._rows[number]]
+        return values
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""

@@ -28,6 +28,7 @@ _COPIED = {
     "migrations": "migrations",
     "rescales": "rescales",
 }
+_COLUMNS_COPIED = tuple(_COPIED.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +69,13 @@ class Recorder:
 
     def __init__(self, workload: Workload, cluster: Cluster) -> None:
         self._workload, self._cluster = workload, cluster
-        names = ("end_us", "promotions", *_COPIED)
-        self._columns = {name: np.full(len(workload), UNKNOWN, dtype=np.int64) for name in names}
-        self._waited_us = np.zeros((len(Wait), len(workload)), dtype=np.int64)
+        jobs, names = len(workload), ("end_us", "promotions", *_COPIED)
+        columns = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)
+        self._columns = dict(zip(names, columns, strict=True))
+        self._copied = columns[-len(_COPIED) :]
+        self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
         self._series: list[tuple[int, int, int]] = []
-        self._waits = [f"waited_{code.name.lower()}_us" for code in Wait]
+        self._waits = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
@@ -107,9 +110,9 @@ class Recorder:
         )
 
     def _copy(self, number: int, state: ClusterState) -> None:
-        row, table = state.table.row_of(number), state.table
-        for name, column in _COPIED.items():
-            self._columns[name][number] = table.column(column)[row]
-        promotions = table.column("promotions")[row] if table.has("promotions") else 0
+        table = state.table
+        self._copied[:, number] = table.of_job(number, _COLUMNS_COPIED)
+        self._waited_us[:, number] = table.of_job(number, self._waits)
+        has_queues = table.has("promotions")
+        promotions = table.column("promotions")[table.row_of(number)] if has_queues else 0
         self._columns["promotions"][number] = promotions
-        self._waited_us[:, number] = [table.column(name)[row] for name in self._waits]

@@ -53,6 +53,17 @@ _OWN = {
     "wait_code": 0,
     **dict.fromkeys(_WAITS, 0),
 }
+_ARRIVING = {
+    "queue": "queue",
+    "experiment": "experiment",
+    "submit_us": "submit_us",
+    "model": "model",
+    "gpus": "gpus",
+    "cpus": "cpus",
+    "memory_bytes": "memory_bytes",
+    "work_us": "duration_us",
+}
+"""Columns of a job that arrives, and what they are called in a workload."""
 
 
 class EndlessSimulation(MotetError):
@@ -101,6 +112,7 @@ class Simulation:
         self._meter = (
             None if book is None or work is None else Meter(work, self._progress, book, self._paces)
         )
+        self._arriving = np.stack([getattr(workload, name) for name in _ARRIVING.values()], axis=1)
         self._recorder = Recorder(workload, cluster)
         self._journal = journal
         self._next = 0
@@ -192,21 +204,8 @@ class Simulation:
         jobs, now_us = self._workload, self._state.now_us
         while self._next < len(jobs) and jobs.submit_us[self._next] == now_us:
             number = self._next
-            gpus, duration_us = int(jobs.gpus[number]), int(jobs.duration_us[number])
-            self._state.submitted(
-                {
-                    "number": number,
-                    "queue": int(jobs.queue[number]),
-                    "experiment": int(jobs.experiment[number]),
-                    "submit_us": now_us,
-                    "model": int(jobs.model[number]),
-                    "gpus": gpus,
-                    "cpus": int(jobs.cpus[number]),
-                    "memory_bytes": int(jobs.memory_bytes[number]),
-                    "work_us": duration_us,
-                    **self._progress.arrived(number),
-                }
-            )
+            known = dict(zip(_ARRIVING, self._arriving[number].tolist(), strict=True))
+            self._state.submitted({"number": number, **known, **self._progress.arrived(number)})
             if self._meter is not None and number in self._progress:
                 self._meter.arrived(number)
             self._next += 1
