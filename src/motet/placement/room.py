@@ -58,14 +58,12 @@ class Room:
     @classmethod
     def seen(cls, snapshot: Snapshot) -> Self:
         """A copy of what is free now."""
-        cluster, none = snapshot.cluster, np.zeros_like(snapshot.free_gpus)
+        cluster, gpus = snapshot.cluster, snapshot.free_gpus.copy()
         cpus, memory_bytes = snapshot.free_cpus, snapshot.free_memory_bytes
-        return cls(
-            cluster,
-            snapshot.free_gpus.copy(),
-            none if cpus is None else cpus.copy(),
-            none if memory_bytes is None else memory_bytes.copy(),
-        )
+        if cpus is None or memory_bytes is None:
+            none = np.zeros(len(gpus), dtype=np.int64)
+            return cls(cluster, gpus, none, none)
+        return cls(cluster, gpus, cpus.copy(), memory_bytes.copy())
 
     def gpus_for(self, demand: Demand) -> Ints:
         """`(machines,)`: how many free GPUs each machine could give to such a job."""
