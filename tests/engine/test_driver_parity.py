@@ -43,5 +43,5 @@ def test_both_drivers_take_the_same_actions_for_the_same_reasons(policy: Any, ro
         [row[2] for row in times],
     )
     log, planner = DecisionLog(), ConsolidatingPlanner()
-    Simulation(workload, CLUSTER, policy(), planner, SameEverywhere(), None, log).run()
+    Simulation(workload, CLUSTER, policy(), planner, SameEverywhere(), journal=log).run()
     assert list(log) == list(drive(times, CLUSTER, policy(), planner))

@@ -30,7 +30,9 @@ from motet.sim.workload import Workload
 def run(workload: Workload, cluster: Cluster, policy: Any) -> tuple[Outcome, DecisionLog]:
     log, queues = DecisionLog(), Queues.without_quotas(workload.queue_names)
     speeds, planner = SameEverywhere(), ConsolidatingPlanner()
-    return Simulation(workload, cluster, policy, planner, speeds, queues, log).run(), log
+    return Simulation(
+        workload, cluster, policy, planner, speeds, queues=queues, journal=log
+    ).run(), log
 
 
 def elastic(queues: Sequence[str], demands: Sequence[tuple[int, int]], most: int = 20) -> Workload:

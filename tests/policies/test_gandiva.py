@@ -40,7 +40,7 @@ def run(
     if model:
         speeds = ProfiledSpeeds(machines.gpus, [profile_of(model)], 0)
     planner = ConsolidatingPlanner()
-    return Simulation(workload, machines, policy, planner, speeds, None, log).run()
+    return Simulation(workload, machines, policy, planner, speeds, journal=log).run()
 
 
 def ends_s(outcome: Outcome) -> list[float]:

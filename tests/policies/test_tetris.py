@@ -40,7 +40,7 @@ def run(jobs: list[Job], cluster: Cluster, policy: Any, **columns: Any) -> Outco
         **columns,
     )
     queues, planner = Queues.without_quotas(workload.queue_names), ConsolidatingPlanner()
-    return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues).run()
+    return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues=queues).run()
 
 
 def where(outcome: Outcome, job: int) -> list[int]:

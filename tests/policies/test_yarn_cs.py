@@ -31,7 +31,9 @@ def run(
     known = Queues.without_quotas(workload.queue_names)
     log, cluster = DecisionLog(), Cluster.of([4, 4])
     planner = ConsolidatingPlanner()
-    simulation = Simulation(workload, cluster, policy, planner, SameEverywhere(), known, log)
+    simulation = Simulation(
+        workload, cluster, policy, planner, SameEverywhere(), queues=known, journal=log
+    )
     return simulation.run(), log
 
 

@@ -53,7 +53,7 @@ def workload_of(asks: list[Ask]) -> Workload:
 
 def run(workload: Workload, policy: Any, cluster: Cluster = CLUSTER) -> Outcome:
     queues, planner = Queues.without_quotas(workload.queue_names), ConsolidatingPlanner()
-    return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues).run()
+    return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues=queues).run()
 
 
 def fits_alone(ask: Ask) -> bool:

@@ -97,20 +97,18 @@ class Experiment:
         planner = self._planner(cluster, models)
         speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
-        book = _measurements(policy)
-        imbalance = imbalance_of(workload, division_named(self._common()["server_balance"]))
         simulation = Simulation(
             workload,
             cluster,
             policy,
             planner,
             speeds,
-            queues,
-            journal,
-            book,
-            models,
-            imbalance,
-            self._paces(workload, cluster),
+            queues=queues,
+            journal=journal,
+            measurements=_measurements(policy),
+            models=models,
+            imbalance=imbalance_of(workload, division_named(self._common()["server_balance"])),
+            paces=self._paces(workload, cluster),
         )
         return simulation.run(report)
 

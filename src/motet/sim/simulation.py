@@ -12,25 +12,24 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
-from motet.domain.snapshot import UNKNOWN, Placement, Queues
+from motet.domain.snapshot import UNKNOWN, Queues
 from motet.domain.units import NEVER_US, seconds
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
-from motet.estimate.exchange import Gang
 from motet.placement.planner import Planner
 from motet.sim.meter import Meter
 from motet.sim.outcome import Outcome, Recorder
 from motet.sim.paces import MachinePaces
-from motet.sim.speed_model import FULL_SPEED, SpeedModel
+from motet.sim.running import RunningJobs
+from motet.sim.speed_model import SpeedModel
 from motet.sim.step_progress import Imbalance, StepProgress, balanced
 from motet.sim.workload import Workload
 
@@ -84,6 +83,7 @@ class Simulation:
         policy: Policy,
         planner: Planner,
         speeds: SpeedModel,
+        *,
         queues: Queues | None = None,
         journal: Journal | None = None,
         measurements: Measurements | None = None,
@@ -96,7 +96,6 @@ class Simulation:
         are slow at times.
         """
         self._workload = workload
-        self._speeds = speeds
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and getattr(policy, "wants_machine_speeds", False)
         self._monitor = MachineMonitor(cluster.size) if is_watched else None
@@ -104,6 +103,7 @@ class Simulation:
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
         self._progress = StepProgress(workload.work, imbalance)
+        self._running = RunningJobs(self._state, speeds, self._progress, self._paces)
         name_of = workload.ids.__getitem__
         self._engine = Engine(
             policy, planner, self._state, journal, name_of, measurements, self._monitor
@@ -135,7 +135,8 @@ class Simulation:
         return self._recorder.outcome(self._state, self._progress)
 
     def _check_that_somebody_trains(self) -> None:
-        self._futile += 1
+        self._futile = 0 if self._running.has_trained else self._futile + 1
+        self._running.has_trained = False
         if self._futile <= FUTILE_DECISIONS:
             return
         jobs, now_us = self._state.jobs, self._state.now_us
@@ -161,14 +162,10 @@ class Simulation:
 
     def _change_pace(self) -> None:
         """Of a machine: jobs on it run at another speed from now on. Nobody is told."""
-        change_us, table = self._paces.next_us, self._state.table
-        jobs = self._paces.change()
+        change_us, jobs = self._paces.next_us, self._paces.change()
         if jobs:
             self._advance(change_us)
-        for row in map(table.row_of, jobs):
-            ready_us = max(int(table.jobs.ready_us[row]), change_us)
-            self._keep_progress(row)
-            self._go_on(row, ready_us)
+            self._running.adapt_to_machines(jobs)
 
     def _next_event_us(self) -> int:
         has_arrivals = self._next < len(self._workload)
@@ -191,13 +188,11 @@ class Simulation:
         done = table.column("finish_us") == self._state.now_us
         for number in sorted(table.jobs.number[done].tolist()):
             self._futile = 0
-            if number in self._progress:
-                self._progress.finished(number, self._state.now_us)
+            self._running.finished(number)
             self._recorder.finished(number, self._state)
             if self._journal is not None:
                 overhead_us = int(table.column("overhead_us")[table.row_of(number)])
                 self._journal.finished(self._state.now_us, number, overhead_us)
-            self._paces.left(number)
             self._engine.finished(number)
 
     def _arrive(self) -> None:
@@ -220,9 +215,9 @@ class Simulation:
             self._paces.measure(self._state, self._monitor)
         decision, actions = self._engine.decide()
         for action in actions:
-            self._carry_out(action)
+            self._running.carry_out(action)
         if self._state.has_shared:
-            self._adapt_to_company()
+            self._running.adapt_to_company()
         table = self._state.table
         table.column("wait_code")[:] = decision.reasons.code
         self._recheck_us = decision.recheck_at_us
@@ -234,108 +229,3 @@ class Simulation:
         jobs = table.jobs
         left_us = np.minimum(table.column("finish_us") - now_us, table.column("work_us"))
         jobs.remaining_us[:] = np.where(jobs.held_gpus > 0, left_us, table.column("work_us"))
-
-    # -- actions -----------------------------------------------------------------------------------
-
-    def _carry_out(self, action: Action) -> None:
-        table = self._state.table
-        row = table.row_of(action.job)
-        self._stop(row)
-        if isinstance(action, Preempt):
-            table.column("preemptions")[row] += 1
-            self._paces.left(action.job)
-            return
-        rescales = self._rescales(action)
-        if isinstance(action, Migrate):
-            table.column("rescales" if rescales else "migrations")[row] += 1
-        self._paces.came(action.job, action.placement)
-        self._begin(row, action.placement, rescales=rescales)
-
-    def _rescales(self, action: Start | Migrate) -> bool:
-        """Whether a job that runs goes on with other numbers of workers or servers."""
-        if not isinstance(action, Migrate) or action.job not in self._progress:
-            return False
-        return self._progress.roles(action.job) != (action.workers, action.servers)
-
-    def _stop(self, row: int) -> None:
-        """Keep what a job has done; a resume that was not finished must be done again."""
-        table, now_us = self._state.table, self._state.now_us
-        finish = table.column("finish_us")
-        if finish[row] == NEVER_US:
-            return
-        ready_us = int(table.jobs.ready_us[row])
-        if now_us < ready_us:
-            table.column("overhead_us")[row] -= ready_us - now_us
-        self._keep_progress(row)
-        finish[row] = NEVER_US
-
-    def _keep_progress(self, row: int) -> None:
-        """Take what has been done off the work that is left."""
-        table, now_us = self._state.table, self._state.now_us
-        trained_us = now_us - int(table.jobs.ready_us[row])
-        self._futile = 0 if trained_us > 0 else self._futile
-        number = int(table.jobs.number[row])
-        if number in self._progress:
-            table.column("work_us")[row] = self._progress.pause(number, now_us)
-        elif trained_us >= 0:
-            left_us = int(table.column("finish_us")[row]) - now_us
-            table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
-
-    def _begin(self, row: int, placement: Placement, *, rescales: bool) -> None:
-        jobs, now_us = self._state.jobs, self._state.now_us
-        has_run = bool(jobs.first_start_us[row] < now_us)
-        model, gpus = int(jobs.model[row]), sum(placement.counts)
-        cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
-        cost_us = cost_of(model, gpus) if has_run else 0
-        self._state.table.column("overhead_us")[row] += cost_us
-        self._go_on(row, now_us + cost_us)
-
-    def _adapt_to_company(self) -> None:
-        """Jobs whose partner came, left or changed run at another speed from now on."""
-        table, jobs = self._state.table, self._state.jobs
-        company = table.column("company")
-        changed = (company != jobs.partner) & (jobs.held_gpus > 0)
-        for row in np.flatnonzero(changed).tolist():
-            ready_us = max(int(table.jobs.ready_us[row]), self._state.now_us)
-            self._keep_progress(row)
-            self._go_on(row, ready_us)
-
-    def _go_on(self, row: int, ready_us: int) -> None:
-        """Run from `ready_us` on, as fast as the place and the company allow."""
-        table, jobs = self._state.table, self._state.jobs
-        model, partner = int(jobs.model[row]), int(jobs.partner[row])
-        number = int(jobs.number[row])
-        place = self._state.placements[number]
-        table.column("company")[row] = partner
-        table.jobs.ready_us[row] = ready_us
-        if number in self._progress:
-            self._go_on_with_steps(row, number, place, ready_us)
-            return
-        speed = self._speeds.speed(model, place)
-        if self._paces.touch(place):
-            speed = max(round(speed / self._paces.slowest(place)), 1)
-        jobs.alone_rate[row] = speed
-        if partner != UNKNOWN:
-            other = int(jobs.model[table.row_of(partner)])
-            speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
-        jobs.rate[row] = speed
-        work_us = int(table.column("work_us")[row])
-        table.column("finish_us")[row] = ready_us - (-work_us * FULL_SPEED // speed)
-
-    def _go_on_with_steps(self, row: int, number: int, place: Placement, ready_us: int) -> None:
-        """The same for a job with a work model: its own speed function says how fast it is."""
-        table, jobs = self._state.table, self._state.jobs
-        model, partner = int(jobs.model[row]), int(jobs.partner[row])
-        roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
-        gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
-        slowdown = self._speeds.slowdown(model, place, gang)
-        speed = self._progress.speed(number, *roles, *slowdown)
-        if self._paces.touch(place):
-            speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
-        jobs.alone_rate[row] = self._progress.rate(number, speed)
-        if partner != UNKNOWN:
-            other = int(jobs.model[table.row_of(partner)])
-            speed *= self._speeds.shared(model, other, place)
-        jobs.rate[row] = self._progress.rate(number, speed)
-        finish_us = self._progress.begin(number, ready_us, speed, *roles)
-        table.column("finish_us")[row] = finish_us
