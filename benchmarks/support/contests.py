@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Run, Scenario, run_all
 from motet.report.contest import Estimate
 from motet.report.json_text import to_json
@@ -132,13 +133,15 @@ class Results:
 
 
 def measured(result: SimulationResult) -> dict[str, Any]:
-    """The run's summary, with the curves that pages show."""
+    """The run's summary, with the curves that pages show; `experiment_s`: from an experiment's
+    first submission to its end, on average."""
     outcome = result.outcome
-    rho = FinishTimes.of_outcome(outcome).rho
-    curves = {"rho": sorted(rho[~np.isnan(rho)].tolist())}
+    times = FinishTimes.of_outcome(outcome)
+    curves = {"rho": sorted(times.rho[~np.isnan(times.rho)].tolist())}
     if outcome.workload.work is not None:
         curves |= _quality_curves(outcome)
-    return {**result.summary, "curves": curves}
+    shared_s = times.rho * times.ideal_us / SECOND_US
+    return {**result.summary, "experiment_s": float(np.nanmean(shared_s)), "curves": curves}
 
 
 def _quality_curves(outcome: Outcome) -> dict[str, list[float]]:
@@ -148,7 +151,7 @@ def _quality_curves(outcome: Outcome) -> dict[str, list[float]]:
     losses = average_normalised_loss(outcome, times_us)
     times_s = [np.nanmean(time_to_reduction_s(outcome, part)) for part in REDUCTIONS]
     return {
-        "time_s": (times_us / 1e6).tolist(),
+        "time_s": (times_us / SECOND_US).tolist(),
         "normalised_loss": losses.tolist(),
         "time_to_reduction_s": [float(time_s) for time_s in times_s],
     }

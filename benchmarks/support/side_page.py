@@ -30,6 +30,7 @@ CONTENDERS = (
 )
 COLUMNS: dict[str, tuple[tuple[str, ...], int, bool]] = {
     "JCT, s": (("jct_s", "mean"), 0, True),
+    "experiments, s": (("experiment_s",), 0, True),
     "makespan, s": (("makespan_s",), 0, True),
     "max rho": (("finish_time_fairness", "max"), 2, True),
     "Jain of rho": (("finish_time_fairness", "jain"), 2, False),
