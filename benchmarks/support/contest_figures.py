@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
+MOST_RHO = 5.0
+"""Where the axis ends; a few are beyond."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """A curve over seeds: `(seeds, points)` values at `x`."""
+    """A curve over seeds: `(seeds, points)` values at `x`; NaN where a seed has none."""
 
     x: Sequence[float]
     values: Floats
@@ -31,13 +33,13 @@ class Band:
     @property
     def mean(self) -> Floats:
         """Over the seeds."""
-        mean: Floats = self.values.mean(axis=0)
+        mean: Floats = np.nanmean(self.values, axis=0)
         return mean
 
     @property
     def half_width(self) -> Floats:
         """Of Student's 95 % interval."""
-        return np.array([confidence_half_width(column) for column in self.values.T.tolist()])
+        return np.array([confidence_half_width(row[~np.isnan(row)]) for row in self.values.T])
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,14 @@ def draw_bands(words: Words, bands: Mapping[str, Band], path: Path, **axis: Any)
         low, high = band.mean - band.half_width, band.mean + band.half_width
         axes.fill_between(band.x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     axes.set(**axis)
+    axes.minorticks_off()
     _finish(figure, axes, words, path)
 
 
 def draw_rho(words: Words, by_label: Mapping[str, Sequence[float]], path: Path) -> None:
     """Share of experiments up to a finish-time fairness, all seeds together."""
     figure, axes = new_figure(words.title, words.note)
-    largest = max(max(values) for values in by_label.values())
-    axes.set_xlim(0, largest * 1.05)
+    axes.set_xlim(0, MOST_RHO)
     for place, (label, values) in enumerate(by_label.items()):
         draw_shares(axes, np.array(values), label=label, **line_style(place))
     axes.axvline(1, color=REFERENCE, linewidth=0.8, linestyle=":")

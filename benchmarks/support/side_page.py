@@ -60,7 +60,7 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
 
 
 def _table(results: Results) -> str:
-    shown = [name for name in COLUMNS if _is_known(results, name)]
+    shown = [name for name in COLUMNS if _is_told(results, name)]
     columns = [_column(results, name) for name in shown]
     labels = [f"`{each.label}`" for each in CONTENDERS]
     return table(["", *shown], zip(labels, *columns, strict=True))
@@ -80,11 +80,20 @@ def _column(results: Results, name: str) -> list[str]:
     ]
 
 
-def _is_known(results: Results, name: str) -> bool:
-    """Rigid jobs have no losses; nobody preempts anything everywhere."""
+def _is_told(results: Results, name: str) -> bool:
+    """Rigid jobs have no losses; of jobs alone nothing is said twice."""
     keys = COLUMNS[name][0]
+    if name == "experiments, s" and not _has_searches(results):
+        return False
     documents = [run for by_seed in results.runs.values() for run in by_seed.values()]
     if not all(keys[0] in document for document in documents):
         return False
     values = [value for label in results.runs for value in results.values(label, *keys)]
     return not any(value != value for value in values)
+
+
+def _has_searches(results: Results) -> bool:
+    return any(
+        results.values(label, "experiment_s") != results.values(label, "jct_s", "mean")
+        for label in results.runs
+    )

@@ -17,6 +17,8 @@ CLUSTERS = ("20x32", "15x32", "10x32")
 SHOWN = 1
 """The cluster whose curves are drawn."""
 
+TICKS_S = (2, 5, 10, 20, 50, 100, 200)
+
 CONTENDERS = (Contender.plain("fair"), Contender.plain("slaq"))
 RATIOS = {
     "average loss of the jobs that are there": (("quality", "average_normalised_loss"), "0.27"),
@@ -74,12 +76,23 @@ def _draw(results: Results) -> None:
     losses, times = {}, {}
     for label, by_seed in results.runs.items():
         curves = [run["curves"] for run in by_seed.values()]
-        hours = np.mean([np.array(it["time_s"]) for it in curves], axis=0) / 60
-        losses[label] = Band(hours.tolist(), np.array([it["normalised_loss"] for it in curves]))
+        minutes = np.mean([np.array(it["time_s"]) for it in curves], axis=0) / 60
+        losses[label] = Band(
+            minutes.tolist(), np.array([it["normalised_loss"] for it in curves], dtype=float)
+        )
         reached = np.array([it["time_to_reduction_s"] for it in curves])
         times[label] = Band([100 * part for part in REDUCTIONS], reached)
-    note = f"{results.scene.name}, mean over the jobs that are there"
+    scene = results.scene.name
+    note = f"{scene}, mean over the jobs that are there; the first job begins at 1"
     words = Words("Average normalised loss", note, "minutes, to the last submission", "")
-    draw_bands(words, losses, STATIC / "slaq-loss.png", ylim=(0, None))
+    draw_bands(words, losses, STATIC / "slaq-loss.png", ylim=(0, 0.2))
+    note = f"{scene}, mean over all jobs, from submission"
     words = Words("Time to a part of the reduction", note, "% of a job's reduction", "seconds")
-    draw_bands(words, times, STATIC / "slaq-times.png", yscale="log")
+    draw_bands(
+        words,
+        times,
+        STATIC / "slaq-times.png",
+        yscale="log",
+        yticks=TICKS_S,
+        yticklabels=map(str, TICKS_S),
+    )

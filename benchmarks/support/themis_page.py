@@ -19,6 +19,14 @@ RIVALS = ("tiresias-las", "gandiva", "optimus", "slaq", "srtf")
 FILTERS = ("0", "0.2", "0.4", "0.6", "0.8", "0.9", "1")
 LEASES_S = ("120", "300", "600", "1200", "2400")
 RHO = "finish_time_fairness"
+ELASTIC = (Scene("slaq-160", "20x32", COST), Scene("optimus-50", "13x8", COST))
+BESIDE = (
+    Contender.plain("themis"),
+    Contender("themis, lease_s=120", "themis", ("lease_s=120",)),
+    Contender.plain("fair"),
+    Contender.plain("optimus"),
+    Contender("tiresias-las, as gangs", "tiresias-las"),
+)
 
 
 def swept(name: str, values: Sequence[str]) -> list[Contender]:
@@ -27,15 +35,17 @@ def swept(name: str, values: Sequence[str]) -> list[Contender]:
 
 
 def contests(seeds: Sequence[int]) -> list[Contest]:
-    """All policies and both sweeps on either scene."""
+    """All policies and both sweeps on searches and on single jobs; elastic jobs."""
     themis = Contender.plain("themis")
     others = [Contender.plain(name) for name in RIVALS]
     sweeps = [*swept("fairness", FILTERS), *swept("lease_s", LEASES_S)]
-    return [Contest(scene, [themis, *others, *sweeps], seeds) for scene in SCENES]
+    rigid = [Contest(scene, [themis, *others, *sweeps], seeds) for scene in SCENES]
+    return rigid + [Contest(scene, BESIDE, seeds) for scene in ELASTIC]
 
 
 def write(found: Sequence[Results], script: str, heading: str) -> None:
     """Tables and figures into the page."""
+    found, elastic = found[: len(SCENES)], found[len(SCENES) :]
     parts = [_setting(len(found[0].runs["themis"]))]
     for results in found:
         parts += [f"**{results.scene.name}**", _policies(results)]
@@ -44,6 +54,8 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
     parts += ["### What f and leases do", _sweeps(found)]
     _draw_sweeps(found)
     parts.append("![Largest rho by lease](../_static/themis-lease.png)")
+    parts.append("![Largest rho by who may bid](../_static/themis-filter.png)")
+    parts += ["### Elastic jobs beside other policies", _beside(elastic)]
     put_into(PAGE, "\n\n".join(parts), script, heading)
     print(f"written: {PAGE}")
 
@@ -89,6 +101,28 @@ def _sweeps(found: Sequence[Results]) -> str:
     return table(head, rows)
 
 
+def _beside(found: Sequence[Results]) -> str:
+    columns = {
+        "max rho": ((RHO, "max"), 2),
+        "Jain": ((RHO, "jain"), 2),
+        "JCT, s": (("jct_s", "mean"), 0),
+        "rescales": (("quality", "rescales"), 0),
+    }
+    head = ["", *(f"{it.scene.trace}: {name}" for it in found for name in columns)]
+    rows = [
+        [
+            one.label,
+            *(
+                plus_minus(it.mean(one.label, *keys), digits)
+                for it in found
+                for keys, digits in columns.values()
+            ),
+        ]
+        for one in BESIDE
+    ]
+    return table(head, rows)
+
+
 def _draw_policies(results: Results) -> None:
     rho = {
         label: [rho for run in results.runs[label].values() for rho in run["curves"]["rho"]]
@@ -99,9 +133,9 @@ def _draw_policies(results: Results) -> None:
 
 
 def _draw_sweeps(found: Sequence[Results]) -> None:
-    for name, values, title in (
-        ("lease_s", LEASES_S, "Shorter leases are fairer"),
-        ("fairness", FILTERS, "Who may bid"),
+    for name, values, title, axis in (
+        ("lease_s", LEASES_S, "Shorter leases are fairer", "lease_s"),
+        ("fairness", FILTERS, "Who may bid", "f: the part of the experiments that may not bid"),
     ):
         bands = {
             results.scene.trace: Band(
@@ -110,6 +144,6 @@ def _draw_sweeps(found: Sequence[Results]) -> None:
             )
             for results in found
         }
-        words = Words(title, "the experiment that was worst off", name, "max rho")
+        words = Words(title, "the experiment that was worst off", axis, "max rho")
         stem = "themis-lease" if name == "lease_s" else "themis-filter"
         draw_bands(words, bands, STATIC / f"{stem}.png", ylim=(0, None))
