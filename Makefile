@@ -58,5 +58,6 @@ check: lint docs test readme soak ## All that CI checks
 lock: $(INSTALLED) ## Pin the newest versions that fit pyproject.toml
 	$(BIN)/python tools/lock.py
 
-clean: ## Remove what was built; .venv stays
+clean: ## Remove what was built, compiled kernels too; .venv stays
+	find src -name '*.nb[ic]' -delete
 	rm -rf docs/_build build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

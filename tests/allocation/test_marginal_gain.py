@@ -14,7 +14,7 @@ from demands import column, demand, linear_speeds, speeds
 from motet.allocation.deal import Dealt, Demand
 from motet.allocation.marginal_gain import allot
 from motet.allocation.worth import Speeds, Worth, speed_of, worth_with
-from motet.estimate.speed_function import SpeedMode
+from motet.estimate.speed_function import SpeedMode, speed
 
 MOST_WORKERS = 6
 
@@ -177,3 +177,25 @@ def test_the_order_of_the_rows_changes_nothing(rows: Any, gpus: int, data: Any) 
     other = allot(line, moved, column(len(rows), shuffled), other_worth, gpus)
     np.testing.assert_array_equal(one.workers[shuffled], other.workers)
     np.testing.assert_array_equal(one.servers[shuffled], other.servers)
+
+
+def test_several_workers_come_at_once_where_the_second_alone_is_of_no_use() -> None:
+    """Without servers w workers make w / (1 + 4 (w - 1) / w) steps per second: 1, 0.67, 0.82, 1,
+    1.19, ..."""
+    ring = speeds([(int(SpeedMode.ASYNC), (1.0, 4.0, 0.0, 0.0, 0.0, 1.0))])
+    worth = Worth.of_time(ring, np.array([100.0]))
+    for gpus, workers in ((1, 1), (3, 1), (4, 1), (5, 5), (8, 8)):
+        found = allotted(demand(1, max_workers=8), worth, gpus)
+        assert found.workers.tolist() == [workers]
+        assert found.free_gpus == gpus - workers
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=jobs)
+def test_compiled_speeds_are_those_of_the_speed_function(rows: Any) -> None:
+    """Numba does not notice that a function of another file has changed: `make clean`."""
+    wanted, worth = tables(rows)
+    for row in range(len(rows)):
+        has = int(wanted.max_workers[row]), int(wanted.max_servers[row])
+        known = speed(int(worth.speeds.mode[row]), worth.speeds.parameters[row], *has)
+        assert speed_of(worth.speeds, row, *has) == pytest.approx(known, rel=1e-12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
 from motet.domain.cluster import Cluster
-from motet.domain.decision import Straggler
+from motet.domain.decision import Decision, Straggler
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.fitters import fitted_measurements
@@ -155,9 +156,7 @@ def test_impossible_parameters_are_refused(name: str, value: float) -> None:
 # -- simulated -------------------------------------------------------------------------------------
 
 
-def run(
-    workload: Workload, changes: list[PaceChange], policy: Optimus, cost_us: int = 0
-) -> Outcome:
+def run(workload: Workload, changes: list[PaceChange], policy: Policy, cost_us: int = 0) -> Outcome:
     paces, book = MachinePaces(iter(changes)), fitted_measurements()
     planner, speeds = ConsolidatingPlanner(), SameEverywhere(cost_us)
     return Simulation(
@@ -203,6 +202,23 @@ def test_rigid_jobs_of_which_no_end_is_known_leave_slow_machines_too(tmp_path: P
     assert outcome.columns["migrations"].tolist() == [1]
 
 
+class TruthfulAboutLeaving:
+    """Whoever is said to leave a machine is placed elsewhere."""
+
+    memory_columns: ClassVar[dict[str, int]] = {}
+    wants_estimates: ClassVar[bool] = True
+    wants_machine_speeds: ClassVar[bool] = True
+
+    def __init__(self, policy: Optimus) -> None:
+        self._policy = policy
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        decision = self._policy.decide(snapshot)
+        for row, left in decision.exclude.items():
+            assert left.machine not in decision.places[row].machines
+        return decision
+
+
 @given(
     rows=rows_on(THREE.gpu_count),
     flips=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.floats(1, 9)), max_size=12),
@@ -218,7 +234,7 @@ def test_whatever_becomes_slow_every_job_does_its_steps(
         interval_s=7, rescale_s=rescale_s, straggler_ratio=1.5, straggler_memory_s=memory_s
     )
     workload = elastic_workload(rows)
-    outcome = run(workload, changes, policy, SECOND_US)
+    outcome = run(workload, changes, TruthfulAboutLeaving(policy), SECOND_US)
     assert outcome.is_finished.all()
     assert workload.work is not None
     done = np.zeros(len(workload))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elastic_workloads import elastic_workload, linear
+from elastic_workloads import Row, elastic_workload, linear
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
@@ -78,3 +78,19 @@ def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
     rigid = slower._replace(most_workers=1)
     outcome = Experiment("fair").run(elastic_workload([rigid, rigid]), Cluster.uniform(1, 6))
     assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx([121e6] * 2)
+
+
+@pytest.mark.parametrize(("machines", "shared_s"), [(1, 104.0), (2, 300.0)])
+def test_who_exchanges_with_servers_is_alone_on_the_fewest_machines(
+    machines: int, shared_s: float
+) -> None:
+    """Steps of w workers and servers take 4 / w seconds computing and 4 exchanging: a hundredth of
+    that within a machine, half of it on two. Where a machine holds only two of each, they are
+    faster than four of each on both; `fair` gives it four."""
+    row = Row(0, 100, 4, 4, 4, 4, 1, mode=2, speed=(1.0, 0.0, 4.0, 0.0, 0.0, 4.0))
+    cluster = Cluster.uniform(machines, 8 // machines)
+    outcome = Experiment("fair").run(elastic_workload([row]), cluster)
+    times = FinishTimes.of_outcome(outcome)
+    ideal_s = {1: 100 * (1 + 0.04), 2: 100 * (2 + 0.04)}[machines]
+    assert times.ideal_us.tolist() == pytest.approx([ideal_s * 1e6])
+    assert times.rho.tolist() == pytest.approx([shared_s / ideal_s])

@@ -219,3 +219,18 @@ def test_a_run_says_that_machines_are_slow_only_where_they_are() -> None:
     assert "slow_machines" not in plain.parameters()
     assert slow.parameters()["slow_machines"] == "0.3,60,4"
     assert (plain.draws_lots, slow.draws_lots) == (False, True)
+
+
+def test_time_slices_end_however_often_machines_change_their_pace() -> None:
+    """Policies see when a job was restored, not when its speed changed last."""
+    two = Workload.of(["a", "b"], [0, 0], [400 * SECOND_US] * 2, [4, 4])
+    changes = [
+        PaceChange(at * SECOND_US, 0, 1.001 if at % 40 else 1.0) for at in range(20, 2000, 20)
+    ]
+    gandiva = built_in_policies()["gandiva"]
+    slices = [
+        run(two, each, gandiva(quantum_s=30, packing=False), machines=1).columns["preemptions"]  # type: ignore[call-arg]
+        for each in ([], changes)
+    ]
+    assert slices[0].min() > 0
+    np.testing.assert_array_equal(slices[0], slices[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +45,16 @@ class Exodus(NamedTuple):
             room -= int(self.slow_gpus[row]) if moves[row] else 0
         return moves
 
-    def left_by(self, rows: Iterable[int]) -> dict[int, Straggler]:
-        """Of those among `rows` that leave, the machine that slows them most."""
-        return {row: self.slowest[row] for row in rows if self.leaves[row]}
+    def left_by(self, places: Mapping[int, Placement]) -> dict[int, Straggler]:
+        """By row, of those with new places that leave the machine that slows them most: that one.
+
+        Who has to come back to it, as there is no other room, does not leave it.
+        """
+        return {
+            row: self.slowest[row]
+            for row, place in places.items()
+            if self.leaves[row] and self.slowest[row].machine not in place.machines
+        }
 
 
 def exodus_from(

@@ -24,9 +24,10 @@ def allot(order: Ints, demand: Demand, number: Ints, worth: Worth, free_gpus: in
     """Give each job of `order` (rows, each once) the least that it runs with, if it fits; then one
     worker or one server at a time to the job that gains most by it per GPU.
 
-    Nobody gets a unit that does not make it faster. Of jobs that gain equally much the one with
-    the fewest GPUs goes first, then the one of the lower `number`. A unit of no GPUs comes before
-    all others.
+    Nobody gets a unit that does not make it faster; a job without servers, whose workers begin to
+    exchange with the second one, may get several at once that do. Of jobs that gain equally much
+    the one with the fewest GPUs goes first, then the one of the lower `number`. A unit of no GPUs
+    comes before all others.
     """
     gpus, workers, servers, code, free, position, left = first_round(order, demand, free_gpus)
     left = _hand_out(gpus, workers, servers, demand, number, worth, left)
@@ -44,35 +45,39 @@ def _hand_out(
     free_gpus: int,
 ) -> int:
     """Whose next units do not fit gets none any more: what is free only becomes less."""
-    line = [(0.0, 0, 0, 0, False) for _ in range(0)]  # So the compiler knows its type.
+    line = [(0.0, 0, 0, 0, 0, 0) for _ in range(0)]  # So the compiler knows its type.
     for row in range(len(gpus)):
         if gpus[row] == 0:
             continue
-        gain, adds_server = _next_unit(row, workers[row], servers[row], demand, worth, free_gpus)
+        gain, more_workers, more_servers = _next_units(
+            row, workers[row], servers[row], demand, worth, free_gpus
+        )
         if gain >= 0.0:
-            line.append((-gain, gpus[row], number[row], row, adds_server))
+            line.append((-gain, gpus[row], number[row], row, more_workers, more_servers))
     heapify(line)
     while line:
-        _, _, job, row, adds_server = heappop(line)
-        needed = demand.server_gpus[row] if adds_server else demand.worker_gpus[row]
+        _, _, job, row, more_workers, more_servers = heappop(line)
+        needed = more_workers * demand.worker_gpus[row] + more_servers * demand.server_gpus[row]
         if needed <= free_gpus:
-            servers[row] += adds_server
-            workers[row] += not adds_server
+            workers[row] += more_workers
+            servers[row] += more_servers
             gpus[row] += needed
             free_gpus -= needed
-        gain, adds_server = _next_unit(row, workers[row], servers[row], demand, worth, free_gpus)
+        gain, more_workers, more_servers = _next_units(
+            row, workers[row], servers[row], demand, worth, free_gpus
+        )
         if gain >= 0.0:
-            heappush(line, (-gain, gpus[row], job, row, adds_server))
+            heappush(line, (-gain, gpus[row], job, row, more_workers, more_servers))
     return free_gpus
 
 
 @njit(cache=True)
-def _next_unit(
+def _next_units(
     row: int, workers: int, servers: int, demand: Demand, worth: Worth, free_gpus: int
-) -> tuple[float, bool]:
-    """What a job gains per GPU by its better next unit, and whether that is a server.
+) -> tuple[float, int, int]:
+    """What a job gains per GPU by its best next unit, and how many workers and servers that is.
 
-    Below 0: no unit that fits makes it faster.
+    Below 0: none that fits makes it faster.
     """
     now = speed_of(worth.speeds, row, workers, servers)
     worker, server = -1.0, -1.0
@@ -82,7 +87,29 @@ def _next_unit(
     if servers < demand.max_servers[row] and demand.server_gpus[row] <= free_gpus:
         then = speed_of(worth.speeds, row, workers, servers + 1)
         server = _gain(worth, row, now, then, demand.server_gpus[row])
-    return max(worker, server), server > worker
+    if servers == 0 and worker < 0.0 and server < 0.0:
+        gain, more = _leap(row, workers, demand, worth, free_gpus)
+        return gain, more, 0
+    return max(worker, server), int(server <= worker), int(server > worker)
+
+
+@njit(cache=True)
+def _leap(
+    row: int, workers: int, demand: Demand, worth: Worth, free_gpus: int
+) -> tuple[float, int]:
+    """Where one more worker of a job without servers is of no use: by how many it gains most per
+    GPU."""
+    now, gpus = speed_of(worth.speeds, row, workers, 0), demand.worker_gpus[row]
+    most = demand.max_workers[row] - workers
+    if gpus > 0:
+        most = min(most, free_gpus // gpus)
+    best, found = -1.0, 0
+    for more in range(2, most + 1):
+        then = speed_of(worth.speeds, row, workers + more, 0)
+        gain = _gain(worth, row, now, then, more * gpus)
+        if gain > best:
+            best, found = gain, more
+    return best, found
 
 
 @njit(cache=True)

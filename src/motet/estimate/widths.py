@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from motet.estimate.exchange import WITHIN_A_MACHINE
 from motet.estimate.speed_function import speed
 
 Ints = NDArray[np.int64]
@@ -77,16 +78,22 @@ def request_of(table: Any) -> Request:
     return Request(*(getattr(table, name) for name in Request._fields))
 
 
-def widths_of(request: Request, mode: Ints, parameters: Floats, most_gpus: int) -> Widths:
+def widths_of(
+    request: Request, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int = 0
+) -> Widths:
     """`mode`, `parameters`: of speed functions; where they are not known, an elastic job is taken
     to be as fast as it has workers. `most_gpus`: of the cluster.
+
+    `together_gpus`: so many share a machine, and every width lies on the fewest machines, where
+    exchanging takes less (`motet.estimate.exchange`); 0: speeds are as the functions say. That on
+    the full request stays the unit, with a machine for each.
     """
-    return Widths(*_widths(request, mode, parameters, most_gpus))
+    return Widths(*_widths(request, mode, parameters, most_gpus, together_gpus))
 
 
 @njit(cache=True)
 def _widths(
-    request: Request, mode: Ints, parameters: Floats, most_gpus: int
+    request: Request, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int
 ) -> tuple[Ints, Ints, Ints, Ints, Floats]:
     jobs = len(request.gpus)
     first = np.zeros(jobs + 1, np.int64)
@@ -105,7 +112,9 @@ def _widths(
                 count, role, size = request.workers[row], request.servers[row], request.gpus[row]
             if end > begin and size > most_gpus:
                 break
-            found = request.gpus[row] * _part(request, row, mode, parameters, count, role)
+            exchanging = _exchanging(size, together_gpus) if role > 0 else 1.0
+            found = _part(request, row, mode, parameters, count, role, exchanging)
+            found *= request.gpus[row]
             if end == begin or found > speeds[end - 1] * _FASTER:
                 gpus[end], workers[end], servers[end] = size, count, role
                 speeds[end] = found
@@ -128,15 +137,30 @@ def _servers(request: Request, row: int, workers: int) -> int:
 
 
 @njit(cache=True)
+def _exchanging(gpus: int, together_gpus: int) -> float:
+    """On the fewest machines, in equal shares."""
+    if together_gpus == 0:
+        return 1.0
+    machines = -(-gpus // together_gpus)
+    return max(1.0 - 1.0 / machines, WITHIN_A_MACHINE)
+
+
+@njit(cache=True)
 def _part(
-    request: Request, row: int, mode: Ints, parameters: Floats, workers: int, servers: int
+    request: Request,
+    row: int,
+    mode: Ints,
+    parameters: Floats,
+    workers: int,
+    servers: int,
+    exchanging: float,
 ) -> float:
     """Of the speed on the full request."""
     asked, asked_servers = request.workers[row], request.servers[row]
-    if workers == asked and servers == asked_servers:
+    if workers == asked and servers == asked_servers and exchanging == 1.0:
         return 1.0
     whole = _speed(mode[row], parameters[row], asked, asked_servers)
-    found = _speed(mode[row], parameters[row], workers, servers)
+    found = _speed(mode[row], parameters[row], workers, servers, 1.0, 1.0, exchanging)
     if not (0.0 < whole < np.inf and 0.0 < found < np.inf):
         return float(workers / asked)
     return float(found / whole)

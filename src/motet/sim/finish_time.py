@@ -48,7 +48,7 @@ class FinishTimes:
         np.minimum.at(submit_us, of, jobs.submit_us)
         end_us, longest_us = np.zeros(count, dtype=np.int64), np.zeros(count)
         np.maximum.at(end_us, of, outcome.columns["end_us"])
-        widths = _widths(jobs, outcome.cluster.gpu_count)
+        widths = _widths(outcome)
         np.maximum.at(longest_us, of, jobs.duration_us * jobs.gpus / widths.fastest)
         done = np.bincount(of, ~outcome.is_finished, minlength=count) == 0
         service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
@@ -72,8 +72,9 @@ def experiment_names(jobs: Workload, of: Ints) -> list[str]:
     ]
 
 
-def _widths(jobs: Workload, most_gpus: int) -> Widths:
-    """By true speeds."""
+def _widths(outcome: Outcome) -> Widths:
+    """By true speeds, on the fewest machines."""
+    jobs, most_gpus = outcome.workload, outcome.cluster.gpu_count
     work = jobs.work
     if work is None:
         work = WorkModels.of(np.zeros(len(jobs)), 0, 0.0)
@@ -84,7 +85,9 @@ def _widths(jobs: Workload, most_gpus: int) -> Widths:
     )
     roles = dict(zip(ROLE_COLUMNS, columns, strict=True))
     request = Request(gpus=jobs.gpus, **roles)
-    return widths_of(request, work.speeds.mode, work.speeds.parameters, most_gpus)
+    return widths_of(
+        request, work.speeds.mode, work.speeds.parameters, most_gpus, outcome.together_gpus
+    )
 
 
 def _experiments(experiment: Ints) -> Ints:

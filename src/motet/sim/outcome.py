@@ -38,6 +38,7 @@ class Outcome:
     `end_us` and `start_us` are UNKNOWN for jobs that never finished or started. `waited_us[code]`:
     time that each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every
     decision. `holds`: who held which machine's GPUs. `trained`: steps of elastic jobs.
+    `together_gpus`: how many GPUs may share a machine; 0: it did not matter where jobs were.
     """
 
     workload: Workload
@@ -50,6 +51,7 @@ class Outcome:
     decision_count: int
     holds: Holds
     trained: TrainedSteps
+    together_gpus: int = 0
 
     @property
     def is_finished(self) -> NDArray[np.bool_]:
@@ -67,8 +69,8 @@ class Outcome:
 class Recorder:
     """Collects an `Outcome` while a simulation runs."""
 
-    def __init__(self, workload: Workload, cluster: Cluster) -> None:
-        self._workload, self._cluster = workload, cluster
+    def __init__(self, workload: Workload, cluster: Cluster, together_gpus: int = 0) -> None:
+        self._workload, self._cluster, self._together = workload, cluster, together_gpus
         jobs, names = len(workload), ("end_us", "promotions", *_COPIED)
         columns = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)
         self._columns = dict(zip(names, columns, strict=True))
@@ -107,6 +109,7 @@ class Recorder:
             len(series),
             self._holds.holds(),
             progress.trained(),
+            self._together,
         )
 
     def _copy(self, number: int, state: ClusterState) -> None:

@@ -56,10 +56,13 @@ class RunningJobs:
         table, jobs = self._state.table, self._state.jobs
         changed = (table.column("company") != jobs.partner) & (jobs.held_gpus > 0)
         for row in np.flatnonzero(changed).tolist():
-            self._change_speed(row)
+            jobs.ready_us[row] = self._change_speed(row)
 
     def adapt_to_machines(self, numbers: list[int]) -> None:
-        """These jobs run at another speed from now on, as a machine of theirs does."""
+        """These jobs run at another speed from now on, as a machine of theirs does.
+
+        Policies do not see that: a job was ready, and started, when it was.
+        """
         for row in map(self._state.table.row_of, numbers):
             self._change_speed(row)
 
@@ -100,23 +103,25 @@ class RunningJobs:
         cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
         cost_us = cost_of(model, gpus) if has_run else 0
         self._state.table.column("overhead_us")[row] += cost_us
+        jobs.ready_us[row] = now_us + cost_us
         self._go_on(row, now_us + cost_us)
 
-    def _change_speed(self, row: int) -> None:
-        ready_us = max(int(self._state.jobs.ready_us[row]), self._state.now_us)
+    def _change_speed(self, row: int) -> int:
+        """From when on, in microseconds."""
+        from_us = max(int(self._state.jobs.ready_us[row]), self._state.now_us)
         self._keep_progress(row)
-        self._go_on(row, ready_us)
+        self._go_on(row, from_us)
+        return from_us
 
-    def _go_on(self, row: int, ready_us: int) -> None:
-        """Run from `ready_us` on, as fast as the place and the company allow."""
+    def _go_on(self, row: int, from_us: int) -> None:
+        """Run from then on, as fast as the place and the company allow."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         number = int(jobs.number[row])
         place = self._state.placements[number]
         table.column("company")[row] = partner
-        table.jobs.ready_us[row] = ready_us
         if number in self._progress:
-            self._go_on_with_steps(row, number, place, ready_us)
+            self._go_on_with_steps(row, number, place, from_us)
             return
         speed = self._speeds.speed(model, place)
         if self._paces.touch(place):
@@ -127,9 +132,9 @@ class RunningJobs:
             speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
         jobs.rate[row] = speed
         work_us = int(table.column("work_us")[row])
-        table.column("finish_us")[row] = ready_us - (-work_us * FULL_SPEED // speed)
+        table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
 
-    def _go_on_with_steps(self, row: int, number: int, place: Placement, ready_us: int) -> None:
+    def _go_on_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> None:
         """The same for a job with a work model: its own speed function says how fast it is."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
@@ -144,5 +149,5 @@ class RunningJobs:
             other = int(jobs.model[table.row_of(partner)])
             speed *= self._speeds.shared(model, other, place)
         jobs.rate[row] = self._progress.rate(number, speed)
-        finish_us = self._progress.begin(number, ready_us, speed, *roles)
+        finish_us = self._progress.begin(number, from_us, speed, *roles)
         table.column("finish_us")[row] = finish_us

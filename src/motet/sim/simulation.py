@@ -113,7 +113,7 @@ class Simulation:
             None if book is None or work is None else Meter(work, self._progress, book, self._paces)
         )
         self._arriving = np.stack([getattr(workload, name) for name in _ARRIVING.values()], axis=1)
-        self._recorder = Recorder(workload, cluster)
+        self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         self._journal = journal
         self._next = 0
         self._recheck_us = NEVER_US

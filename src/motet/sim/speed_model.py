@@ -24,6 +24,11 @@ class Slowdown(NamedTuple):
 class SpeedModel(Protocol):
     """How fast a job runs where it is placed, and what it costs to bring it there."""
 
+    @property
+    def together_gpus(self) -> int:
+        """How many GPUs of a job may share a machine; 0: it does not matter where they are."""
+        ...
+
     def speed(self, model: int, placement: Placement) -> int:
         """10,000 = as fast as alone and consolidated."""
         ...
@@ -47,6 +52,11 @@ class SpeedModel(Protocol):
 
 class MachinesDoNotMatter:
     """Full speed wherever a job runs; two that share GPUs have half of them each."""
+
+    @property
+    def together_gpus(self) -> int:
+        """See SpeedModel."""
+        return 0
 
     def speed(self, model: int, placement: Placement) -> int:
         """See SpeedModel."""

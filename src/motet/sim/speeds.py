@@ -59,6 +59,11 @@ class ProfiledSpeeds:
         self._racks = racks if len(np.unique(racks)) > 1 else None
         self._measured = measured or MeasuredSpeeds(_NOTHING, (), ["gpu"] * len(sizes))
 
+    @property
+    def together_gpus(self) -> int:
+        """See SpeedModel."""
+        return self._largest
+
     def speed(self, model: int, placement: Placement) -> int:
         """See SpeedModel."""
         speed = float(FULL_SPEED)
