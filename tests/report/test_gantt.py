@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 
+from motet.domain.cluster import Cluster
+from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.gantt import MOST_BARS, MOST_MACHINES, gantt
 from motet.report.placements import NOBODY, Placements, held_until, lanes
+from motet.sim.experiment import Experiment
+from motet.sim.generate.named import draw as draw_workload
+from motet.sim.generate.named import parse_recipe
 
 Hold = tuple[int, int, int, float, float, int]
 """Job, machine, GPUs, start, end, partner."""
@@ -78,6 +83,91 @@ def test_a_job_that_goes_on_keeps_its_lanes() -> None:
     )
 
     assert found == [(0, 1), (2, 3), (0, 1), (2, 3)]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> Placements:
+    """On a machine of 8 GPUs: who holds how many at every second, in pairs or alone."""
+    holds: list[Hold] = []
+    since: dict[int, tuple[int, int, int]] = {}
+    for second in range(draw(st.integers(2, 8))):
+        now: dict[int, tuple[int, int]] = {}
+        jobs, left = draw(st.permutations(range(6))), 8
+        while jobs and left and draw(st.booleans()):
+            job, gpus = jobs.pop(), draw(st.integers(1, left))
+            partner = jobs.pop() if jobs and draw(st.integers(0, 3)) == 0 else NOBODY
+            now[job] = gpus, partner
+            if partner != NOBODY:
+                now[partner] = gpus, job
+            left -= gpus
+        for job, (start, gpus, partner) in list(since.items()):
+            if now.get(job) != (gpus, partner):
+                holds.append((job, 0, gpus, start, second, partner))
+                del since[job]
+        for job, (gpus, partner) in now.items():
+            since.setdefault(job, (second, gpus, partner))
+    holds += [(job, 0, gpus, at, 9, partner) for job, (at, gpus, partner) in since.items()]
+    return placements(*sorted(holds, key=lambda hold: (hold[3], hold[0])), sizes=[8])
+
+
+def assert_every_gpu_is_drawn_once(rows: Placements) -> None:
+    """Each row has as many lanes as GPUs, and no two rows share one but those that share GPUs."""
+    found = lanes(rows)
+    assert [len(set(each)) for each in found] == rows.gpus.tolist()
+    for row, mine in enumerate(found):
+        at_s = rows.start_s[row]
+        there = (rows.machine == rows.machine[row]) & (rows.start_s <= at_s) & (at_s < rows.end_s)
+        assert max(mine) < rows.machine_gpus[rows.machine[row]]
+        for other in np.flatnonzero(there).tolist():
+            if other == row:
+                continue
+            if rows.partner[row] == rows.job[other]:
+                assert found[other] == mine
+            else:
+                assert not set(found[other]) & set(mine)
+
+
+@given(histories())
+def test_every_gpu_is_drawn_once_whoever_shares_shrinks_and_grows(history: Placements) -> None:
+    assert_every_gpu_is_drawn_once(history)
+
+
+def test_a_job_that_shrinks_leaves_lanes_to_others() -> None:
+    found = lanes(
+        placements(
+            (0, 0, 4, 0, 5, NOBODY),
+            (0, 0, 2, 5, 9, NOBODY),
+            (1, 0, 2, 5, 9, NOBODY),
+        )
+    )
+
+    assert found == [(0, 1, 2, 3), (0, 1), (2, 3)]
+
+
+def test_a_job_that_grows_takes_the_lanes_beside_its_own() -> None:
+    found = lanes(
+        placements(
+            (0, 0, 1, 0, 5, NOBODY),
+            (1, 0, 1, 0, 9, NOBODY),
+            (2, 0, 1, 0, 5, NOBODY),
+            (2, 0, 2, 5, 9, NOBODY),
+            (0, 0, 1, 5, 9, NOBODY),
+        )
+    )
+
+    assert found == [(0,), (1,), (2,), (2, 3), (0,)]
+
+
+@pytest.mark.parametrize("policy", ["fair", "gandiva", "tiresias-las"])
+def test_every_gpu_of_a_simulation_is_drawn_once(policy: str) -> None:
+    mix = "slaq-160" if policy == "fair" else "tiresias-480"
+    workload = draw_workload(parse_recipe(mix, 40, "every:5", None), np.random.default_rng(1))
+    scenario = Scenario(workload, "0" * 64, Cluster.uniform(6, 16))
+
+    rows = run_one(Experiment(policy), scenario).placements
+
+    assert len(rows) > 60
+    assert_every_gpu_is_drawn_once(rows)
 
 
 def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
