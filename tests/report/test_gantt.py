@@ -14,7 +14,8 @@ from matplotlib.collections import PolyCollection
 from motet.domain.cluster import Cluster
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.gantt import MOST_BARS, MOST_MACHINES, gantt
-from motet.report.placements import NOBODY, Placements, held_until, lanes
+from motet.report.lanes import lanes
+from motet.report.placements import NOBODY, Placements, held_until
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import draw as draw_workload
 from motet.sim.generate.named import parse_recipe

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.report.figure_parts import LEGEND, WIDTH_IN, entitle, quieten, scale_time, unit_of
+from motet.report.lanes import lanes
 from motet.report.palette import QUIET_INK
-from motet.report.placements import NOBODY, Placements, held_until, lanes
+from motet.report.placements import NOBODY, Placements, held_until
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
