@@ -47,6 +47,11 @@ def test_unknown_name_ignores_case_when_it_looks_for_the_nearest() -> None:
     assert "did you mean 'nmf'?" in str(errors.UnknownName("app", "NMF", ["mlr", "nmf"]))
 
 
+def test_unknown_name_that_others_begin_with_suggests_the_first_of_them() -> None:
+    message = str(errors.UnknownName("curve", "lda", ["nmf", "lda-reuters", "lda-kos-k50"]))
+    assert message.startswith("unknown curve 'lda'; did you mean 'lda-kos-k50'?")
+
+
 def test_unknown_name_far_from_all_only_lists_them() -> None:
     message = str(errors.UnknownName("app", "xyzzy", ["mlr", "nmf"]))
     assert message == "unknown app 'xyzzy'; known: mlr, nmf"

@@ -21,6 +21,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
+_SHORTEST_BEGINNING = 3
+
 
 class MotetError(Exception):
     """Root of the tree: catch this to catch everything Motet raises on purpose."""
@@ -41,7 +43,12 @@ class UnknownName(BadInput):
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
-        super().__init__(f"unknown {kind} {name!r}{_suggestion(name, self.known)}")
+        super().__init__(f"unknown {kind} {name!r}{self.hint}")
+
+    @property
+    def hint(self) -> str:
+        """What follows the name in the message."""
+        return _suggestion(self.name, self.known)
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)
@@ -79,11 +86,19 @@ class Interrupted(MotetError):
     exit_code = 130
 
 
-def _suggestion(name: str, known: tuple[str, ...]) -> str:
-    """What follows the name in the message: the nearest known name, then all of them."""
-    if not known:
-        return "; none is known here"
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Which known name was meant, if any is alike, or begins like it; case does not matter."""
     folded = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(name.lower(), folded, n=1)
-    hint = f"; did you mean {folded[near[0]]!r}?" if near else ";"
+    if not near and len(name) >= _SHORTEST_BEGINNING:
+        near = [candidate for candidate in folded if candidate.startswith(name.lower())]
+    return folded[near[0]] if near else None
+
+
+def _suggestion(name: str, known: tuple[str, ...]) -> str:
+    """The nearest known name, then all of them."""
+    if not known:
+        return "; none is known here"
+    near = nearest(name, known)
+    hint = f"; did you mean {near!r}?" if near else ";"
     return f"{hint} known: {', '.join(known)}"

@@ -62,7 +62,10 @@ def test_a_job_with_a_target_ends_where_its_curve_comes_to_it(tmp_path: Path) ->
         ("a,0,4,,9,8,,sync,0,,", "with 1 workers and 0 servers it makes inf steps per second"),
         ("a,0,4,,1000000000,8,,sync,900000,,", "1000000000 steps at 1.11111e-06 per second take"),
         ("a,0,4,,9,3,,sync,1,,", "min_workers, workers and max_workers are 1, 4 and 3, they must"),
-        ("a,0,4,,9,8,,sync,1,svm,", "curve is 'svm', unknown loss curve 'svm'; known: charlm"),
+        (
+            "a,0,4,,9,8,,sync,1,svm,",
+            "curve is 'svm', unknown loss curve; did you mean 'svm-sgd-a9a'? known",
+        ),
         ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,x", "target_loss is 'x', which is not a number"),
         ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,0.1", "target_loss is 0.1, its curve never falls below"),
         ("a,0,4,,9,8,,sync,1,,0.1", "target_loss is 0.1, but the job has no curve"),

@@ -177,4 +177,4 @@ def _curve(cell: str) -> LossCurve:
     try:
         return bundled_curve(cell)
     except UnknownName as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"unknown loss curve{error.hint}") from None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
-from motet.sim.traces.formats.elastic_columns import read_work
+from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.stray_columns import check_steps, misspelt_columns
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table, stripped
@@ -14,6 +15,16 @@ from motet.sim.traces.trace import MORE_COLUMNS, Jobs
 from motet.sim.work_model import WorkModels
 
 NEEDED = ("job_id", "submit_time", "num_gpus", "duration")
+_MATTERING = (
+    *NEEDED,
+    "user",
+    "queue",
+    "experiment",
+    "model",
+    "num_cpus",
+    "memory_gb",
+    *WORK_COLUMNS,
+)
 _TEXTS = {name: name for name in ("user", "queue", "experiment", "model", *MORE_COLUMNS)}
 
 
@@ -21,6 +32,7 @@ def read(source: Source, problems: Problems) -> Jobs:
     """See TraceFormat."""
     table = Table.read(source, NEEDED, problems)
     gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
+    check_steps(table, WORK_COLUMNS, problems)
     work = read_work(table, gpus, problems)
     return Jobs(
         table.lines,
@@ -29,6 +41,7 @@ def read(source: Source, problems: Problems) -> Jobs:
         problems.numbers("duration", _durations(table, work), seconds_us),
         gpus,
         table.texts(**_TEXTS),
+        misspelt_columns(table, _MATTERING, MORE_COLUMNS),
         work=work,
         cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
         memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
