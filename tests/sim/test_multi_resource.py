@@ -158,10 +158,27 @@ def test_an_elastic_job_gets_the_workers_that_memory_allows() -> None:
     assert outcome.columns["end_us"].tolist() == [10 * SECOND_US]
 
 
-def test_a_job_that_no_machines_can_hold_is_refused_before_anything_runs() -> None:
-    jobs = Workload.of(["big"], [0], [1], [2], memory_bytes=[3 * 10**9])
-    with pytest.raises(BadInput, match="job big needs 0 CPUs and 3 GB on 2 GPUs"):
-        Experiment("fifo").run(jobs, Cluster.of([2, 2], memory_bytes=[10**9, 10**9]))
+@pytest.mark.parametrize(
+    ("gpus", "cpus", "gigabytes", "said"),
+    [
+        (2, 0, 3, "job big needs 3 GB on 2 GPUs"),
+        (1, 0, 3, "job big needs 3 GB on 1 GPU:"),
+        (2, 9, 0, "job big needs 9 CPUs on 2 GPUs"),
+        (2, 1, 3, "job big needs 1 CPU and 3 GB on 2 GPUs"),
+    ],
+)
+def test_a_job_that_no_machines_can_hold_is_refused_before_anything_runs(
+    gpus: int, cpus: int, gigabytes: int, said: str
+) -> None:
+    jobs = Workload.of(["big"], [0], [1], [gpus], cpus=cpus, memory_bytes=gigabytes * 10**9)
+    cluster = Cluster.of([2, 2], cpus=[3, 3], memory_bytes=[10**9, 10**9])
+    with pytest.raises(BadInput, match=said):
+        Experiment("fifo").run(jobs, cluster)
+
+
+def test_an_elastic_job_that_could_run_with_less_is_told_that_its_full_request_must_fit() -> None:
+    with pytest.raises(BadInput, match=r"needs 4 GPUs, the cluster has 3; of an elastic job the"):
+        Experiment("fair").run(elastic_workload([linear(0, 50, 4, 8)]), Cluster.of([3]))
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,8 @@ def test_what_cannot_be_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "slow.csv:1: the columns are ; give machine,start,end,times_as_long"),
+        ("", "slow.csv: the file is empty; give a header machine,start,end,times_as_long"),
+        ("\n \n", "slow.csv: the file is empty; give a header machine,start,end,times_as_long"),
         ("machine,start\n", "slow.csv:1: the columns are machine,start; give"),
         (HEADER + "big,1,2\n", "slow.csv:2: 3 cells under 4 columns"),
         (HEADER + "big,now,2,4\n", "slow.csv:2: 'now' is not a number of seconds"),

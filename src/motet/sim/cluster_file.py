@@ -109,6 +109,7 @@ def _check_names(spec: str, names: list[str]) -> None:
 
 
 def _csv_rows(path: Path) -> Iterable[_Machines]:
+    _check_not_empty(path, f"a header with at least 'gpus' (known: {','.join(COLUMNS)})")
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
         header = [name.strip() for name in reader.fieldnames or ()]
@@ -124,6 +125,7 @@ def _csv_rows(path: Path) -> Iterable[_Machines]:
 def _yaml_rows(path: Path) -> Iterable[_Machines]:
     from motet.domain.yaml_text import read_yaml
 
+    _check_not_empty(path, "a list of machines, each with 'gpus: 4' and the like")
     document = read_yaml(path.read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
     if not isinstance(entries, list):
@@ -134,6 +136,11 @@ def _yaml_rows(path: Path) -> Iterable[_Machines]:
             raise BadInput(f"{place}: {entry!r} is no mapping; write 'gpus: 4' and the like")
         _check_columns(place, map(str, entry))
         yield _Machines(place, {str(key): _text(value) for key, value in entry.items()})
+
+
+def _check_not_empty(path: Path, remedy: str) -> None:
+    if not path.read_text(encoding="utf-8-sig").strip():
+        raise BadInput(f"--cluster {path}: the file is empty; give {remedy}")
 
 
 def _text(value: object) -> str:

@@ -14,7 +14,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
-from motet.domain.units import NEVER_US, microseconds
+from motet.domain.units import microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
@@ -30,18 +30,17 @@ from motet.placement.planners import (
     SkewPlanner,
 )
 from motet.placement.racks import RackPlanner
-from motet.placement.room import Demand, gpus_of_empty
 from motet.sim.outcome import Outcome
 from motet.sim.paces import MachinePaces
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
 from motet.sim.server_balance import division_named, imbalance_of
 from motet.sim.simulation import Progress, Simulation
+from motet.sim.sizes import check_sizes
 from motet.sim.slow_machines import NO_MACHINES, DrawnSpells, Spells, pace_changes, parse_spells
 from motet.sim.speed_model import SameEverywhere, SpeedModel
 from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
 from motet.sim.workload import Workload
 
-GIGA = 10**9
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {
     "placement": "consolidate",
@@ -91,7 +90,7 @@ class Experiment:
         journal: Journal | None = None,
     ) -> Outcome:
         """Simulate. Raises BadInput for a job that no machine can ever hold."""
-        _check_sizes(workload, cluster)
+        check_sizes(workload, cluster)
         names, profiles = workload.model_names, self._profiles()
         models = tuple(profiles.profile(name) for name in names)
         planner = self._planner(cluster, models)
@@ -261,37 +260,3 @@ def _one(asked: str, found: Mapping[str, type[Policy]]) -> Mapping[str, type[Pol
             f"{asked} holds {len(found)} policies ({', '.join(found)}); keep one per file"
         )
     return found
-
-
-def _check_sizes(workload: Workload, cluster: Cluster) -> None:
-    for job, text in workload.work.complaints() if workload.work else ():
-        raise BadInput(f"job {workload.ids[job]}: {text}")
-    too_large = workload.gpus > cluster.gpu_count
-    if too_large.any():
-        number = int(too_large.argmax())
-        raise BadInput(
-            f"job {workload.ids[number]} needs {workload.gpus[number]} GPUs, the cluster has "
-            f"{cluster.gpu_count}; give a larger --cluster or skip such jobs (--skip-bad-rows)"
-        )
-    _check_demands(workload, cluster)
-
-
-def _check_demands(workload: Workload, cluster: Cluster) -> None:
-    """CPUs and memory; most jobs ask for the same as others."""
-    columns = np.column_stack([workload.gpus, workload.cpus, workload.memory_bytes])
-    kinds, first = np.unique(columns, axis=0, return_index=True)
-    for number, (gpus, cpus, memory_bytes) in sorted(
-        zip(first.tolist(), kinds.tolist(), strict=True)
-    ):
-        name = f"job {workload.ids[number]}"
-        if min(gpus, cpus, memory_bytes) < 0 or gpus * max(cpus, memory_bytes) >= NEVER_US:
-            raise BadInput(
-                f"{name}: {gpus} GPUs, {cpus} CPUs and {memory_bytes} bytes cannot be counted; "
-                "give at least 0, and less"
-            )
-        demand = Demand(gpus, cpus, memory_bytes)
-        if gpus > gpus_of_empty(cluster, demand).sum():
-            raise BadInput(
-                f"{name} needs {cpus} CPUs and {memory_bytes / GIGA:g} GB on {gpus} GPUs: the "
-                "machines of the cluster never have as much beside them; give a --cluster with more"
-            )

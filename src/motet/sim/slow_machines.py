@@ -169,15 +169,17 @@ def _listed(path: Path) -> Iterator[ListedSpell]:
 
 
 def _rows(path: Path, lines: Iterable[list[str]]) -> Iterator[ListedSpell]:
-    rows = enumerate(lines, 1)
+    rows = ((number, cells) for number, cells in enumerate(lines, 1) if any(map(str.strip, cells)))
     _, header = next(rows, (1, []))
     names = [name.strip() for name in header]
+    if not names:
+        raise BadInput(
+            f"slow_machines={path}: the file is empty; give a header {','.join(COLUMNS)}"
+        )
     if sorted(names) != sorted(COLUMNS):
         raise BadInput(f"{path}:1: the columns are {','.join(names)}; give {','.join(COLUMNS)}")
     for number, cells in rows:
         place = f"{path}:{number}"
-        if not cells:
-            continue
         if len(cells) != len(names):
             raise BadInput(f"{place}: {len(cells)} cells under {len(names)} columns")
         yield _spell(place, dict(zip(names, map(str.strip, cells), strict=True)))

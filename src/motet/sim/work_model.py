@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product
-from math import ceil
+from math import ceil, isinf
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import LONGEST_S, SECOND_US
 from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
+from motet.report.quantities import count_text
 from motet.sim.curves import LossCurve
 
 Ints = NDArray[np.int64]
@@ -22,6 +23,7 @@ Floats = NDArray[np.float64]
 MOST_OF_A_ROLE = 1_000_000
 SLOWEST, FASTEST = 1e-6, 1e9
 MOST_GPU_S = LONGEST_S
+FULL_REQUEST_MUST_FIT = "of an elastic job the full request must fit"
 ROLE_COLUMNS = (
     "workers",
     "servers",
@@ -167,6 +169,11 @@ class WorkModels:
             return None
         if curve is None:
             return f"target_loss is {target:g}, but the job has no curve"
+        if target >= curve.losses[0]:
+            return (
+                f"target_loss is {target:g}, its curve begins at {curve.losses[0]:g}; give a loss "
+                f"below that, at least {curve.lowest:g}"
+            )
         if target < curve.lowest:
             return f"target_loss is {target:g}, its curve never falls below {curve.lowest:g}"
         return None
@@ -181,9 +188,12 @@ class WorkModels:
         for workers, servers in product(self._limits(job, "workers"), self._limits(job, "servers")):
             found = speed(mode, parameters.tolist(), workers, servers)
             if not SLOWEST <= found <= FASTEST:
+                gang = f"{count_text(workers, 'worker')} and {count_text(servers, 'server')}"
+                if isinf(found):
+                    return f"with {gang} its steps take no time; give a speed_t0 above 0 (seconds)"
                 return (
-                    f"with {workers} workers and {servers} servers it makes {found:g} steps per "
-                    f"second, it must be within {SLOWEST:g} and {FASTEST:g}"
+                    f"with {gang} it makes {found:g} steps per second, it must be within "
+                    f"{SLOWEST:g} and {FASTEST:g}"
                 )
             gpus = workers * int(self.worker_gpus[job]) + servers * int(self.server_gpus[job])
             if self.planned_steps[job] / found * gpus >= MOST_GPU_S:

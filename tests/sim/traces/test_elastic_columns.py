@@ -59,7 +59,10 @@ def test_a_job_with_a_target_ends_where_its_curve_comes_to_it(tmp_path: Path) ->
         ("a,0,4,,9,8,,both,1,,", "speed is 'both', it must be sync or async"),
         ("a,0,4,,9,8,,,1,,", "the job has no speed, it must be sync or async"),
         ("a,0,4,,9,8,,sync,-1,,", "speed_t0 is '-1', it must be within 0 and 1e"),
-        ("a,0,4,,9,8,,sync,0,,", "with 1 workers and 0 servers it makes inf steps per second"),
+        (
+            "a,0,4,,9,8,,sync,0,,",
+            "with 1 worker and 0 servers its steps take no time; give a speed_t0",
+        ),
         ("a,0,4,,1000000000,8,,sync,900000,,", "1000000000 steps at 1.11111e-06 per second take"),
         ("a,0,4,,9,3,,sync,1,,", "min_workers, workers and max_workers are 1, 4 and 3, they must"),
         (
@@ -68,6 +71,11 @@ def test_a_job_with_a_target_ends_where_its_curve_comes_to_it(tmp_path: Path) ->
         ),
         ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,x", "target_loss is 'x', which is not a number"),
         ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,0.1", "target_loss is 0.1, its curve never falls below"),
+        (
+            "a,0,4,,9,8,,sync,1,svm-sgd-a9a,2",
+            "target_loss is 2, its curve begins at 0.633143; give",
+        ),
+        ("a,0,4,,9,8,,sync,1,svm-sgd-a9a,0.6331426", "target_loss is 0.633143, its curve begins"),
         ("a,0,4,,9,8,,sync,1,,0.1", "target_loss is 0.1, but the job has no curve"),
     ],
 )
@@ -77,6 +85,12 @@ def test_a_bad_cell_is_one_clear_error(tmp_path: Path, row: str, said: str) -> N
         read_trace(path)
     assert f"{path}:3: {said}" in str(raised.value)
     assert read_trace(path, skip_bad_rows=True).workload.ids == ("z",)
+
+
+def test_an_elastic_job_must_fit_with_its_full_request(tmp_path: Path) -> None:
+    said = "the job asks for 4 GPUs, the cluster has 3; of an elastic job the full request must fit"
+    with pytest.raises(BadInput, match=said):
+        read_trace(written(tmp_path, GOOD), largest_gang=3)
 
 
 @pytest.mark.parametrize("name", ELASTIC_RECIPES)

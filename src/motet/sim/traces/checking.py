@@ -17,6 +17,7 @@ from motet.sim.traces.problems import (
     Problems,
 )
 from motet.sim.traces.trace import Jobs
+from motet.sim.work_model import FULL_REQUEST_MUST_FIT
 
 
 def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
@@ -35,6 +36,8 @@ def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
     if largest_gang is not None:
         for row in np.flatnonzero(gpus > largest_gang):
             message = f"the job asks for {gpus[row]} GPUs, the cluster has {largest_gang}"
+            if jobs.work is not None and jobs.work.is_modelled[row]:
+                message += f"; {FULL_REQUEST_MUST_FIT}"
             problems.add(int(row), TOO_MANY_GPUS, message)
     for row in np.flatnonzero(gpus * duration_us.astype(float) >= NEVER_US):
         message = f"{gpus[row]} GPUs for {seconds(duration_us[row]):g} s are too much to count"
