@@ -71,6 +71,51 @@ def test_describe_as_json_is_one_document(file_of: FileOf) -> None:
     assert len(document["sha256"]) == 64
 
 
+ELASTIC = """\
+job_id,submit_time,num_gpus,duration,experiment,num_cpus,memory_gb,steps,servers,speed,speed_t0,\
+curve,target_loss
+a,0,4,,s1,2,0.5,100,2,sync,2,svm-sgd-a9a,0.4
+b,0,4,,s1,16,64,100,,sync,2,svm-sgd-a9a,
+c,0,4,,,8,,100,,sync,2,,
+d,0,1,30,s2,,,,,,,,
+"""
+
+
+def test_describe_tells_of_elastic_jobs_experiments_cpus_and_memory(file_of: FileOf) -> None:
+    page, _ = run("describe", file_of(ELASTIC))
+    flat = " ".join(page.split())
+
+    assert "elastic 3 of 4 jobs, 2 with a loss curve, 1 with a target loss, 1 with servers" in flat
+    assert "their durations are those on the full request" in flat
+    assert "experiments 2, of 3 jobs" in flat
+    assert "CPUs 3 jobs ask for 2 to 16, 8 in the median" in flat
+    assert "memory 2 jobs ask for 500 MB to 64.0 GB, 32.2 GB in the median" in flat
+
+
+def test_describe_as_json_has_what_elastic_jobs_are(file_of: FileOf) -> None:
+    document = json.loads(run("describe", file_of(ELASTIC), "--json")[0])
+
+    assert document["elastic"] == {
+        "jobs": 3,
+        "with_curve": 2,
+        "with_target": 1,
+        "with_servers": 1,
+    }
+    assert document["experiments"] == {"experiments": 2, "jobs": 3}
+    assert document["cpus"] == {"jobs": 3, "min": 2, "median": 8, "max": 16}
+    assert document["memory_bytes"]["max"] == 64_000_000_000
+
+
+def test_describe_is_silent_on_what_a_trace_does_not_have(file_of: FileOf) -> None:
+    document = json.loads(run("describe", file_of(TIRESIAS), "--json")[0])
+    page, _ = run("describe", file_of(TIRESIAS))
+
+    assert [document[name] for name in ("elastic", "experiments", "cpus", "memory_bytes")] == [
+        None
+    ] * 4
+    assert not any(name in page for name in ("elastic", "experiments", "CPUs", "memory"))
+
+
 def test_describe_writes_a_picture(file_of: FileOf, tmp_path: Path) -> None:
     run("describe", file_of(TIRESIAS), "--cluster", "2x4", "--out", tmp_path / "new")
 

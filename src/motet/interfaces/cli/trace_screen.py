@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from rich.text import Text
 
 from motet.interfaces.cli.drawing import epoch_bar
 from motet.report.palette import QUIET_STYLE, job_colour
-from motet.report.quantities import duration_text
+from motet.report.quantities import bytes_text, count_text, duration_text
 from motet.sim.traces import FORMATS, Trace
-from motet.sim.traces.summary import ClusterLoad, TraceSummary
+from motet.sim.traces.summary import Asked, ClusterLoad, ElasticJobs, TraceSummary
 
 BAR_WIDTH = 16
 MOST_SIZES = 20
@@ -79,7 +80,35 @@ def _facts(summary: TraceSummary) -> Table:
     known = {"queues": summary.queues, "users": summary.users, "models": summary.models}
     if parts := [f"{count:,} {name}" for name, count in known.items() if count > 1]:
         table.add_row("from", ", ".join(parts))
+    if summary.elastic is not None:
+        table.add_row("elastic", _elastic(summary.elastic, summary.jobs))
+    if summary.experiments is not None:
+        of_jobs = count_text(summary.experiments.jobs, "job")
+        table.add_row("experiments", f"{summary.experiments.experiments:,}, of {of_jobs}")
+    if summary.cpus is not None:
+        table.add_row("CPUs", _asked(summary.cpus, lambda cpus: f"{cpus:,g}"))
+    if summary.memory_bytes is not None:
+        table.add_row("memory", _asked(summary.memory_bytes, bytes_text))
     return table
+
+
+def _elastic(elastic: ElasticJobs, jobs: int) -> str:
+    known = {
+        "a loss curve": elastic.with_curve,
+        "a target loss": elastic.with_target,
+        "servers": elastic.with_servers,
+    }
+    parts = [f"{elastic.jobs:,} of {count_text(jobs, 'job')}"]
+    parts += [f"{count:,} with {name}" for name, count in known.items() if count]
+    return f"{', '.join(parts)}; their durations are those on the full request"
+
+
+def _asked(asked: Asked, text: Callable[[float], str]) -> str:
+    verb = "asks" if asked.jobs == 1 else "ask"
+    span = text(asked.max)
+    if asked.min < asked.max:
+        span = f"{text(asked.min)} to {span}, {text(asked.median)} in the median"
+    return f"{count_text(asked.jobs, 'job')} {verb} for {span}"
 
 
 def _durations(summary: TraceSummary) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import HOUR_US, SECOND_US
 from motet.sim.traces.trace import Trace
+from motet.sim.work_model import WorkModels
 from motet.sim.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -40,10 +42,38 @@ class ClusterLoad:
 
 
 @dataclass(frozen=True)
+class ElasticJobs:
+    """How many have what."""
+
+    jobs: int
+    with_curve: int
+    with_target: int
+    with_servers: int
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """How many there are, and of how many jobs."""
+
+    experiments: int
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Of the jobs that ask for some CPUs or bytes: how many they are, and for how many each."""
+
+    jobs: int
+    min: int
+    median: float
+    max: int
+
+
+@dataclass(frozen=True)
 class TraceSummary:
     """`interarrival_s["cv"]`: deviation over mean of the gaps; 1 is Poisson, more is bursty.
 
-    `demand_gpus`: GPUs busy if every job started when it was submitted.
+    `demand_gpus`: GPUs busy if every job started when it was submitted. None: there are none.
     """
 
     jobs: int
@@ -57,6 +87,10 @@ class TraceSummary:
     interarrival_s: dict[str, float | None]
     demand_gpus: dict[str, float]
     cluster: ClusterLoad | None
+    elastic: ElasticJobs | None
+    experiments: Experiments | None
+    cpus: Asked | None
+    memory_bytes: Asked | None
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -81,6 +115,10 @@ def summarise(trace: Trace, cluster: tuple[int, int] | None = None) -> TraceSumm
         interarrival_s=_gaps(jobs.submit_us),
         demand_gpus={"mean": _mean_demand(jobs, gpu_us), "peak": float(busy.max())},
         cluster=None if cluster is None else _load(cluster, gpu_us, span_us),
+        elastic=_elastic(jobs.work),
+        experiments=_experiments(jobs),
+        cpus=_asked(jobs.cpus),
+        memory_bytes=_asked(jobs.memory_bytes),
     )
 
 
@@ -105,6 +143,31 @@ def _sizes(jobs: Workload) -> tuple[SizeClass, ...]:
     for gpus in counts:
         hours[gpus] = int(jobs.duration_us[jobs.gpus == gpus].sum()) * gpus
     return tuple(SizeClass(gpus, counts[gpus], hours[gpus] / HOUR_US) for gpus in sorted(counts))
+
+
+def _elastic(work: WorkModels | None) -> ElasticJobs | None:
+    if work is None or not work.is_modelled.any():
+        return None
+    elastic = work.take(np.flatnonzero(work.is_modelled))
+    return ElasticJobs(
+        jobs=len(elastic),
+        with_curve=int((elastic.curve != UNKNOWN).sum()),
+        with_target=int(np.isfinite(elastic.target_loss).sum()),
+        with_servers=int((elastic.max_servers > 0).sum()),
+    )
+
+
+def _experiments(jobs: Workload) -> Experiments | None:
+    if not jobs.experiment_names:
+        return None
+    return Experiments(len(jobs.experiment_names), int((jobs.experiment != UNKNOWN).sum()))
+
+
+def _asked(demands: Ints) -> Asked | None:
+    some = demands[demands > 0]
+    if not len(some):
+        return None
+    return Asked(len(some), int(some.min()), float(np.median(some)), int(some.max()))
 
 
 def _distribution(times_us: Ints) -> dict[str, float]:
