@@ -284,7 +284,7 @@ def _show(
         sys.stdout.write(to_json({"runs": documents}))
         return
     heading = (
-        f"{len(trace.workload):,} jobs of {flags.trace.name} on {cluster.gpu_count:,} GPUs "
-        f"({flags.cluster})"
+        f"{count_text(len(trace.workload), 'job')} of {flags.trace.name} on "
+        f"{count_text(cluster.gpu_count, 'GPU')} ({flags.cluster})"
     )
     print_result(simulation_summary(heading, documents, flags.out))

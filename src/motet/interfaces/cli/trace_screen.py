@@ -36,7 +36,7 @@ def trace_document(file: Path, trace: Trace, summary: TraceSummary) -> dict[str,
 
 def trace_table(file: Path, trace: Trace, summary: TraceSummary) -> RenderableType:
     """The page."""
-    heading = Text(f"{file.name}: {summary.jobs:,} jobs", style="bold")
+    heading = Text(f"{file.name}: {count_text(summary.jobs, 'job')}", style="bold")
     heading.append(f"   {FORMATS[trace.format].described}", style=QUIET_STYLE)
     return Group(heading, Text(), _sizes(summary), Text(), _facts(summary))
 

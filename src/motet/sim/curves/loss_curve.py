@@ -18,15 +18,18 @@ _ENDING = ".csv"
 
 @dataclass(frozen=True, eq=False)
 class LossCurve:
-    """`losses`: at equal distances from the beginning of a job to its end, at least two."""
+    """`losses`: from the beginning of a job to its end, at least two.
+
+    `steps`: at which they were measured, ascending; None: at equal distances.
+    """
 
     name: str
     losses: Floats
+    steps: Floats | None = None
 
     def at(self, parts_done: Any) -> Floats:
         """The loss after these parts of the job, 0 to 1; straight lines between the points."""
-        points = np.linspace(0.0, 1.0, len(self.losses))
-        return np.asarray(np.interp(parts_done, points, self.losses), dtype=np.float64)
+        return np.asarray(np.interp(parts_done, self._parts, self.losses), dtype=np.float64)
 
     def part_until(self, loss: float) -> float:
         """Which part of the job is done when the loss is first as low as that; NaN: never."""
@@ -37,12 +40,27 @@ class LossCurve:
         if place == 0:
             return 0.0
         before, after = self.losses[place - 1 : place + 1]
-        return float(place - 1 + (before - loss) / (before - after)) / (len(self.losses) - 1)
+        since, until = self._since_first[place - 1 : place + 1]
+        steps = since + (before - loss) / (before - after) * (until - since)
+        return float(steps) / float(self._since_first[-1])
 
     @cached_property
     def lowest(self) -> float:
         """The best loss that the job ever has."""
         return float(self.losses.min())
+
+    @cached_property
+    def _since_first(self) -> Floats:
+        """Steps from the first loss to every one; their unit does not matter."""
+        if self.steps is None:
+            return np.arange(len(self.losses), dtype=np.float64)
+        return np.asarray(self.steps - self.steps[0], dtype=np.float64)
+
+    @cached_property
+    def _parts(self) -> Floats:
+        if self.steps is None:
+            return np.linspace(0.0, 1.0, len(self.losses))
+        return np.asarray(self._since_first / self._since_first[-1], dtype=np.float64)
 
 
 def bundled_names() -> tuple[str, ...]:

@@ -56,11 +56,15 @@ class Problems:
         """How many rows are bad for each reason, the commonest first."""
         return dict(Counter(problem.reason for problem in self._of_row.values()).most_common())
 
-    def complaint(self, file: str, lines: Sequence[int]) -> BadInput:
-        """The error that tells of the first bad row, and where others are."""
+    def complaint(self, file: str, lines: Sequence[int], *, can_skip: bool = True) -> BadInput:
+        """The error that tells of the first bad row, and where others are.
+
+        `can_skip`: whether people may have bad rows left out.
+        """
         first, *others = sorted(self._of_row, key=lambda row: lines[row])
         more = f" ({self._listed(others, lines)})" if others else ""
-        remedy = f"correct {'them' if others else 'it'} or leave bad rows out with --skip-bad-rows"
+        remedy = f"correct {'them' if others else 'it'}"
+        remedy += " or leave bad rows out with --skip-bad-rows" if can_skip else ""
         return BadInput(f"{file}:{lines[first]}: {self._of_row[first].message}{more}; {remedy}")
 
     def _listed(self, rows: Sequence[int], lines: Sequence[int]) -> str:

@@ -110,7 +110,7 @@ def _trace(
     return Trace(
         workload,
         chosen.name,
-        source.sha256,
+        jobs.sha256 or source.sha256,
         (*jobs.notices, *_order_notice(submit_us, _at(jobs.lines, kept)), *_skip_notice(problems)),
         problems.by_reason(),
         {name: tuple(_at(text[name], order)) for name in MORE_COLUMNS if name in text},

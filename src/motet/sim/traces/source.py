@@ -27,15 +27,20 @@ class Source:
     throughputs: Path | None = None
 
     @classmethod
-    def open(cls, path: Path, throughputs: Path | None = None) -> Self:
-        """Read a file whole. Raises BadInput for one that is missing, damaged, empty or binary."""
+    def open(
+        cls, path: Path, throughputs: Path | None = None, wanted: str = "a trace with jobs"
+    ) -> Self:
+        """Read a file whole. Raises BadInput for one that is missing, damaged, empty or binary.
+
+        `wanted`: what to give instead.
+        """
         raw = _read(path)
         try:
             text = _decompressed(path, raw).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise _complaint(path, "is not UTF-8 text", "give a trace as text") from None
+            raise _complaint(path, "is not UTF-8 text", f"give {wanted}, as text") from None
         if not text.strip():
-            raise _complaint(path, "the file is empty", "give a trace with jobs")
+            raise _complaint(path, "the file is empty", f"give {wanted}")
         return cls(path, hashlib.sha256(raw).hexdigest(), text, throughputs)
 
     def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:

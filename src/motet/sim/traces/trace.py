@@ -28,7 +28,8 @@ class Jobs:
     `lines`: the line of each row, from 1. `text`: `user`, `queue`, `experiment`, `model` and
     `MORE_COLUMNS`, as far as the format knows them. `notices`: what the reader left out or assumed.
     `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not
-    matter; none where the format does not know them.
+    matter; none where the format does not know them. `sha256`: of the file with those that it
+    names; None: of the file alone.
     """
 
     lines: Sequence[int]
@@ -41,6 +42,7 @@ class Jobs:
     work: WorkModels | None = None
     cpus: Sequence[int] = ()
     memory_bytes: Sequence[int] = ()
+    sha256: str | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -50,7 +52,8 @@ class Jobs:
 class Trace:
     """Jobs ready to replay, and where they come from.
 
-    `sha256`: of the file's bytes as they lie on disk. `notices`: one line each for people.
+    `sha256`: of the file's bytes as they lie on disk, and, where it names files with loss curves,
+    of theirs. `notices`: one line each for people.
     `skipped`: bad rows that were left out, by reason. `more`: `MORE_COLUMNS` that the file has, as
     text, in the workload's order.
     """

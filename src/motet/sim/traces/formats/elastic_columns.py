@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from motet.domain.errors import UnknownName
 from motet.estimate.speed_function import PARAMETERS, SpeedMode
-from motet.sim.curves import LossCurve, bundled_curve
 from motet.sim.traces.cells import whole_number
+from motet.sim.traces.curve_files import CurveFiles
 from motet.sim.traces.problems import UNPARSABLE, WRONG_WORK, Problems, shown
 from motet.sim.traces.table import Table
 from motet.sim.work_model import WorkModels
@@ -36,7 +35,9 @@ _MODES = {"sync": SpeedMode.SYNC, "async": SpeedMode.ASYNC}
 _MOST = 1e12
 
 
-def read_work(table: Table, gpus: Sequence[int], problems: Problems) -> WorkModels | None:
+def read_work(
+    table: Table, gpus: Sequence[int], curves: CurveFiles, problems: Problems
+) -> WorkModels | None:
     """Of the rows with steps; None where there is none."""
     if not any(cell.strip() for cell in table.columns.get("steps", ())):
         return None
@@ -48,7 +49,7 @@ def read_work(table: Table, gpus: Sequence[int], problems: Problems) -> WorkMode
         reader.column("steps", _steps, 0),
         reader.column("speed", _mode, int(SpeedMode.UNKNOWN)),
         np.array(speeds, dtype=np.float64).T,
-        curves=reader.column("curve", _curve, None),
+        curves=reader.column("curve", curves.named, None),
         target_loss=reader.column("target_loss", _loss, float("nan")),
         **counts,
     )
@@ -171,10 +172,3 @@ def _number(cell: str) -> float:
         return float(cell)
     except ValueError:
         raise ValueError("which is not a number") from None
-
-
-def _curve(cell: str) -> LossCurve:
-    try:
-        return bundled_curve(cell)
-    except UnknownName as error:
-        raise ValueError(f"unknown loss curve{error.hint}") from None

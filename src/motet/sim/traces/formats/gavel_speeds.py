@@ -41,7 +41,7 @@ class Speeds:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises BadInput for a file that is no such table."""
-        source, problems = Source.open(path), Problems()
+        source, problems = Source.open(path, wanted="a table of speeds"), Problems()
         table = Table.read(source, COLUMNS, problems)
         scales = problems.numbers("scale_factor", table["scale_factor"], whole_number)
         of_type: dict[str, dict[int, Decimal]] = {}
@@ -56,7 +56,7 @@ class Speeds:
             if worker == WORKER_TYPE:
                 of_type.setdefault(model, {})[scale] = _speed(source, line, cell)
         if len(problems):
-            raise problems.complaint(str(path), table.lines)
+            raise problems.complaint(str(path), table.lines, can_skip=False)
         return cls(path, of_type)
 
     def on(self, model: str, gpus: int) -> Speed:

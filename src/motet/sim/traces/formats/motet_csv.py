@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
+from motet.sim.traces.curve_files import CurveFiles
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.stray_columns import check_steps, misspelt_columns
@@ -33,7 +34,8 @@ def read(source: Source, problems: Problems) -> Jobs:
     table = Table.read(source, NEEDED, problems)
     gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
     check_steps(table, WORK_COLUMNS, problems)
-    work = read_work(table, gpus, problems)
+    curves = CurveFiles(source.path.parent)
+    work = read_work(table, gpus, curves, problems)
     return Jobs(
         table.lines,
         stripped(table["job_id"]),
@@ -43,6 +45,7 @@ def read(source: Source, problems: Problems) -> Jobs:
         table.texts(**_TEXTS),
         misspelt_columns(table, _MATTERING, MORE_COLUMNS),
         work=work,
+        sha256=curves.hash_with(source.sha256),
         cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
         memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
     )
