@@ -33,14 +33,15 @@ def test_a_list_of_numbers_may_be_a_file(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"threshold": "3"}, "did you mean 'thresholds'"),
-        ({"promote_knob": "often"}, "--set promote_knob=often"),
-        ({"clock_s": "1e-9"}, "clock_s=1e-09: give seconds, at least 0.000001"),
+        ({"promote_knob": "often"}, "tiresias-las: promote_knob=often: give a number"),
+        ({"clock_s": "1e-9"}, "^tiresias-las: clock_s=1e-09: give seconds, at least 0.000001"),
         ({"thresholds": "abc"}, "thresholds=abc: give numbers"),
         ({"clock_s": "soon"}, "clock_s=soon: give a number"),
         ({"promote_knob": "-1"}, "above 0"),
         ({"thresholds": "7200,3250"}, "ascending"),
-        ({"within_queue": "lifo"}, "unknown value of within_queue 'lifo'"),
+        ({"within_queue": "lifo"}, "unknown value of within_queue of tiresias-las 'lifo'"),
         ({"quantum_s": "nan"}, "quantum_s"),
+        ({"thresholds": "@nowhere"}, "tiresias-las: thresholds=@nowhere: the file cannot be read"),
     ],
 )
 def test_bad_parameters_are_refused(settings: dict[str, str], message: str) -> None:

@@ -98,8 +98,8 @@ def test_a_file_lists_spells_in_any_order(tmp_path: Path) -> None:
     [
         ("often", r"slow_machines=often: give the part .* 0.1,3600,4; or a .csv file; or none"),
         ("0.1,3600", "slow_machines=0.1,3600: give the part"),
-        ("0,3600,4", "the part of the time is 0, not within 0 to 1"),
-        ("nan,3600,4", "the part of the time is nan"),
+        ("0,3600,4", "0 as the part of the time; give above 0 and below 1"),
+        ("nan,3600,4", "nan as the part of the time"),
         ("0.1,0.5,4", "spells of 0.5 s; give at least 1"),
         ("0.1,3600,0.5", "0.5 times as long; give 1 to 100"),
         ("0.1,3600,inf", "inf times as long"),

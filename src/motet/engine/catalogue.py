@@ -9,7 +9,8 @@ from __future__ import annotations
 import pkgutil
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from importlib import import_module
@@ -54,16 +55,25 @@ def make_policy(name: str, policy: type[Policy], settings: Mapping[str, str]) ->
     """A policy with parameters given as text. Raises UnknownName, BadInput."""
     hints = get_type_hints(policy)
     parameters = {field.name: hints[field.name] for field in parameters_of(policy)}
-    values: dict[str, Any] = {}
-    for key, text in settings.items():
+    for key in settings:
         if key not in parameters:
             raise UnknownName(f"parameter of {name}", key, parameters)
-        values[key] = _parsed(key, text, parameters[key])
-    unset = [f.name for f in parameters_of(policy) if _is_required(f) and f.name not in values]
+    unset = [f.name for f in parameters_of(policy) if _is_required(f) and f.name not in settings]
     if unset:
         raise BadInput(f"{name} has no default for {unset[0]}; give --set {unset[0]}=VALUE")
+    with _errors_of(name, policy):
+        return policy(**{key: _parsed(key, it, parameters[key]) for key, it in settings.items()})
+
+
+@contextmanager
+def _errors_of(name: str, policy: type[Policy]) -> Iterator[None]:
+    """Say whose parameter is wrong: others may have one of that name, too."""
     try:
-        return policy(**values)
+        yield
+    except UnknownName as error:
+        raise UnknownName(f"{error.kind} of {name}", error.name, error.known) from None
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from error
     except MotetError:
         raise
     except Exception as error:
@@ -89,22 +99,22 @@ def _parsed(key: str, text: str, wanted: Any) -> Any:
             return _choice(key, text, get_args(wanted))
         if get_origin(wanted) is tuple:
             kind = get_args(wanted)[0]
-            return tuple(kind(part) for part in _listed(text))
+            return tuple(kind(part) for part in _listed(key, text))
         if wanted is bool:
             return {"true": True, "false": False}[text.lower()]
         return wanted(text)
     except (ValueError, KeyError):
-        raise BadInput(f"--set {key}={text}: give {_DESCRIBED.get(wanted, 'numbers')}") from None
+        raise BadInput(f"{key}={text}: give {_DESCRIBED.get(wanted, 'numbers')}") from None
 
 
-def _listed(text: str) -> list[str]:
+def _listed(key: str, text: str) -> list[str]:
     """`3200,7200`, or the numbers in the file `@path`, one a line."""
     if not text.startswith("@"):
         return [part for part in text.replace(";", ",").split(",") if part]
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8").split()
     except OSError as error:
-        raise BadInput(f"{text[1:]}: {error.strerror}") from error
+        raise BadInput(f"{key}={text}: the file cannot be read ({error.strerror})") from error
     return [line for line in lines if line[0].isdigit()]
 
 

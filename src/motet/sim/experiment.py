@@ -14,7 +14,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
-from motet.domain.units import microseconds
+from motet.domain.units import LONGEST_S, microseconds
 from motet.engine.catalogue import find_policies, make_policy, parameters_of
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
@@ -233,9 +233,13 @@ class Experiment:
         text = self._common()[name]
         if text == "profile":
             return None
-        cost_us = microseconds(text)
+        try:
+            cost_us = microseconds(text)
+        except BadInput:
+            cost_us = -1
         if cost_us < 0:
-            raise BadInput(f"{name}={text}: give seconds, not below 0, or 'profile'")
+            others = ", profile or preemption" if name == "rescale_cost" else " or profile"
+            raise BadInput(f"{name}={text}: give seconds, 0 to {LONGEST_S}{others}")
         return cost_us
 
 

@@ -98,7 +98,9 @@ def _drawn(text: str) -> DrawnSpells:
     except ValueError:
         raise BadInput(f"slow_machines={text}: {_HOW}") from None
     if not 0 < part < 1:
-        raise BadInput(f"slow_machines={text}: the part of the time is {part:g}, not within 0 to 1")
+        raise BadInput(
+            f"slow_machines={text}: {part:g} as the part of the time; give above 0 and below 1"
+        )
     if not SHORTEST_SPELL_S <= spell_s <= LONGEST_SPELL_S:
         raise BadInput(
             f"slow_machines={text}: spells of {spell_s:g} s; give at least {SHORTEST_SPELL_S:g} "

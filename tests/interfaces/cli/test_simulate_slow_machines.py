@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_and_another_one_other_spells(folder: Path)
     ("text", "said"),
     [
         ("0.1,3600", "slow_machines=0.1,3600: give the part of the time"),
-        ("2,3600,4", "the part of the time is 2, not within 0 to 1"),
+        ("2,3600,4", "2 as the part of the time; give above 0 and below 1"),
     ],
 )
 def test_what_cannot_be_is_one_line(folder: Path, text: str, said: str) -> None:

@@ -63,11 +63,26 @@ class AskedSweep:
         _check_somebody_takes([name], swept)
         return cls(sweeps[0], target, name, values)
 
-    def settings(self, others: Mapping[str, str]) -> list[dict[str, str]]:
-        """The settings of every run of a policy. Raises BadInput: it is set, too."""
-        if self.name in others:
+    def variants(self, usual: Experiment) -> list[Experiment]:
+        """An experiment with every value. Raises BadInput, UnknownName."""
+        if self.name in usual.settings:
             raise BadInput(f"--sweep {self.text}: {self.name} is set as well; leave one of the two")
-        return [{**others, self.name: value} for value in self.values]
+        found = [
+            replace(usual, settings={**usual.settings, self.name: value}, swept=self.name)
+            for value in self.values
+        ]
+        for variant in found:
+            self._check(variant, usual)
+        return found
+
+    def _check(self, variant: Experiment, usual: Experiment) -> None:
+        """Says that it is the sweep's fault, unless the error is there without it, too."""
+        try:
+            variant.check()
+        except BadInput as error:
+            if _complaint(usual) == str(error):
+                raise
+            raise BadInput(f"--sweep {self.text}: {error}") from error
 
     def concerns(self, policy: AskedPolicy) -> bool:
         """Whether this policy is swept."""
@@ -86,15 +101,22 @@ def experiments(
     sweep = AskedSweep.of(sweeps, asked)
     found: list[Experiment] = []
     for policy in asked:
-        own = chosen[policy.name]
+        usual = Experiment(policy.asked, chosen[policy.name])
         if sweep is not None and sweep.concerns(policy):
-            variants = [Experiment(policy.asked, it, 0, sweep.name) for it in sweep.settings(own)]
+            variants = sweep.variants(usual)
         else:
-            variants = [Experiment(policy.asked, own)]
-        for variant in variants:
-            variant.check()
+            usual.check()
+            variants = [usual]
         found += [replace(variant, seed=seed) for variant in variants for seed in seeds]
     return found
+
+
+def _complaint(experiment: Experiment) -> str | None:
+    try:
+        experiment.check()
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 def _asked_policies(text: str) -> list[AskedPolicy]:
