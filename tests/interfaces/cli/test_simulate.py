@@ -374,6 +374,18 @@ def test_what_cannot_be_simulated_is_refused(
         run(flags(trace, **wrong))
 
 
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("slaq-999", "--trace slaq-999: no such file; did you mean 'slaq-160'"),
+        ("nowhere.csv", "no such file; drawn without one are tiresias-480, slaq-160"),
+    ],
+)
+def test_a_trace_that_is_not_there_is_perhaps_a_workload(missing: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        run(flags(Path(missing)))
+
+
 def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path) -> None:
     ended = run_motet(
         *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "fifo,srtf"),

@@ -11,6 +11,7 @@ import click
 
 from motet.interfaces.cli.option_groups import SectionedCommand, SectionOption, json_option
 from motet.interfaces.cli.out_folder import OutFolder
+from motet.sim.known_names import FORMAT_NAMES, WORKLOAD_NAMES
 
 input_option = partial(click.option, cls=SectionOption, section="Input")
 policy_option = partial(click.option, cls=SectionOption, section="Policies")
@@ -31,14 +32,15 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Log of jobs (formats: 'motet trace --help'); or tiresias-480, Tiresias' testbed "
-    "workload, drawn anew for every seed.",
+    help="Log of jobs; or a workload that every seed draws anew: "
+    f"{', '.join(WORKLOAD_NAMES[:-1])} or {WORKLOAD_NAMES[-1]}.",
 )
 @input_option(
     "--format",
     "format_name",
     metavar="F",
-    help="Format of the trace; recognised from its content if not given.",
+    help=f"{', '.join(FORMAT_NAMES[:-1])} or {FORMAT_NAMES[-1]}; recognised from the content of "
+    "the trace if not given.",
 )
 @input_option(
     "--throughputs",

@@ -16,6 +16,7 @@ from motet.interfaces.cli.option_groups import (
     json_option,
 )
 from motet.interfaces.cli.out_folder import OutFolder
+from motet.sim.known_names import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from motet.domain.cluster import Cluster
@@ -29,9 +30,7 @@ recipe_option = partial(click.option, cls=SectionOption, section="Workload")
 
 def complete_format(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Names of trace formats for the shell."""
-    from motet.sim.traces import FORMATS
-
-    return [name for name in FORMATS if name.startswith(incomplete)]
+    return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
 
 
 format_option = input_option(
@@ -39,8 +38,8 @@ format_option = input_option(
     "format_name",
     metavar="F",
     shell_complete=complete_format,
-    help="motet, tiresias, muri, philly, philly-json, helios, gavel or swf; recognised from the "
-    "content if not given.",
+    help=f"{', '.join(FORMAT_NAMES[:-1])} or {FORMAT_NAMES[-1]}; recognised from the content if "
+    "not given.",
 )
 skip_option = input_option(
     "--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them."

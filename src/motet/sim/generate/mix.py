@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput, UnknownName
+from motet.sim.known_names import WORKLOAD_NAMES
 
 Ints = NDArray[np.int64]
 TENSORFLOW_MODELS = (
@@ -65,11 +66,6 @@ TIRESIAS_480 = Mix(((1, 240), (2, 40), (4, 80), (8, 90), (16, 25), (32, 5)))
 75 % of the jobs are small, the bins say 76 %."""
 
 MIXES = {"tiresias-480": TIRESIAS_480}
-_OTHERS = (
-    "optimus-50",
-    "slaq-160",
-    "themis-100",
-)  # Not of this kind; named to whoever mistypes them.
 
 
 def parse_mix(text: str) -> Mix:
@@ -77,7 +73,7 @@ def parse_mix(text: str) -> Mix:
     if text in MIXES:
         return MIXES[text]
     if ":" not in text:
-        raise UnknownName("mix", text, [*MIXES, *_OTHERS])
+        raise UnknownName("mix", text, WORKLOAD_NAMES)
     return Mix(tuple(_size(text, part) for part in text.split(",")))
 
 

@@ -1,0 +1,15 @@
+"""What formats and workloads are called, without what reads and draws them."""
+
+from __future__ import annotations
+
+FORMAT_NAMES = (
+    "motet",
+    "tiresias",
+    "muri",
+    "philly",
+    "philly-json",
+    "helios",
+    "gavel",
+    "swf",
+)
+WORKLOAD_NAMES = ("tiresias-480", "slaq-160", "optimus-50", "themis-100")
