@@ -117,7 +117,7 @@ class Experiment:
         is_random = self._common()["placement"] == "random"
         return is_random or isinstance(self._spells(), DrawnSpells)
 
-    def notices(self, cluster: Cluster) -> tuple[str, ...]:
+    def notices(self, workload: Workload, cluster: Cluster) -> tuple[str, ...]:
         """What people should know of this run before they wait for it."""
         placement = self._common()["placement"]
         found = [_ILP_IS_SLOW] if placement == "ilp" else []
@@ -128,7 +128,19 @@ class Experiment:
                 f"no speeds are known for GPUs of type {', '.join(sorted(types))}: taken to be as "
                 f"fast as the fastest (known: {', '.join(sorted(known))}; more with --profiles)"
             )
+        if self._spells() and self._leaves_choice_to_planner(workload, cluster):
+            found.append(
+                f"slow_machines: {self._policy_class()[0]} does not leave them here: jobs ask for "
+                f"CPUs or memory, so that placement={placement} chooses their machines"
+            )
         return tuple(found)
+
+    def _leaves_choice_to_planner(self, workload: Workload, cluster: Cluster) -> bool:
+        """Of a policy that would choose machines by how fast they are."""
+        by_speed = getattr(self._policy_class()[1], "wants_machine_speeds", False)
+        has_cpus = workload.cpus.any() and cluster.cpus.any()
+        has_memory = workload.memory_bytes.any() and cluster.memory_bytes.any()
+        return by_speed and bool(has_cpus or has_memory)
 
     def parameters(self) -> dict[str, Any]:
         """Everything that the run depends on beside its data, for the record."""

@@ -71,3 +71,20 @@ def test_a_machine_that_is_not_there_is_one_line(folder: Path) -> None:
     ended = simulated(folder, folder / "slow.csv", "-q")
     assert ended.code == 2
     assert "slow.csv:2: the cluster has no machine 'm9'" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("memory", "policy", "is_told"),
+    [("8", "optimus", True), ("", "optimus", False), ("8", "fifo", False)],
+)
+def test_who_leaves_the_choice_of_machines_says_that_it_avoids_none(
+    folder: Path, memory: str, policy: str, is_told: bool
+) -> None:
+    """Where jobs ask for memory and machines count it."""
+    (folder / "jobs.csv").write_text(
+        f"job_id,submit_time,num_gpus,duration,memory_gb\na,0,2,40,{memory}\n", encoding="utf-8"
+    )
+    (folder / "machines.csv").write_text("gpus,count,memory_gb\n4,2,64\n", encoding="utf-8")
+    ended = simulated(folder, "0.1,60,4", "--cluster", folder / "machines.csv", policy=policy)
+    assert ended.code == 0, ended.err
+    assert ("slow_machines: optimus does not leave them here" in ended.err) is is_told

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -181,8 +182,8 @@ def _tell(
     """What people should know before they wait."""
     if flags.quiet:
         return
-    of_runs = (notice for experiment in wanted for notice in experiment.notices(cluster))
-    for notice in dict.fromkeys((*trace.notices, *of_runs)):
+    of_runs = (each.notices(trace.workload, cluster) for each in wanted)
+    for notice in dict.fromkeys((*trace.notices, *chain.from_iterable(of_runs))):
         click.echo(notice, err=True)
     seeds = {experiment.seed for experiment in wanted}
     if len(seeds) > 1 and not (flags.is_drawn or any(each.draws_lots for each in wanted)):
