@@ -58,22 +58,30 @@ def test_of_a_few_jobs_the_whole_loss_is_drawn() -> None:
     assert np.isnan(np.asarray(axes.get_lines()[0].get_ydata())[-1])
 
 
-@DRAWINGS
-def test_a_figure_tells_of_its_end_only_where_it_has_one(draw: Callable[[Runs], Figure]) -> None:
+@pytest.mark.parametrize(
+    ("draw", "with_many", "without"),
+    [
+        (average_loss, "while there are at least 4;", "over time;"),
+        (gpus_by_loss, "while there are at least 4;", "there were never 4"),
+    ],
+)
+def test_a_figure_tells_where_there_are_too_few_jobs(
+    draw: Callable[[Runs], Figure], with_many: str, without: str
+) -> None:
     few = replace(QUALITY, jobs=np.array([1, 2, 1, 0]))
-    texts = [
-        " ".join(text.get_text() for text in draw([run]).axes[0].texts)
-        for run in (LEARNS, replace(LEARNS, quality=few))
-    ]
-    assert ["until fewer than 4" in text for text in texts] == [draw is average_loss, False]
-    assert ["there were never 4" in text for text in texts] == [False, draw is gpus_by_loss]
+    for run, said in ((LEARNS, with_many), (replace(LEARNS, quality=few), without)):
+        assert said in " ".join(text.get_text() for text in draw([run]).axes[0].texts)
 
 
 def test_the_first_jobs_alone_do_not_stretch_the_scale() -> None:
     growing = replace(QUALITY, jobs=np.array([1, 4, 4, 0]))
     (axes,) = average_loss([replace(LEARNS, quality=growing)]).axes
 
+    drawn = np.asarray(axes.get_lines()[0].get_ydata())
+
     assert axes.get_ylim() == (0, pytest.approx(0.55))
+    assert np.nanmax(drawn) <= 0.5  # Nothing is cut off at the top.
+    assert not np.isnan(drawn).all()
 
 
 def test_of_several_seeds_the_mean_is_drawn_thick_and_named_once() -> None:

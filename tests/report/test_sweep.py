@@ -53,6 +53,20 @@ def test_seeds_make_intervals() -> None:
     assert (high + low) / 2 == pytest.approx(np.mean(means))
 
 
+def test_intervals_of_two_seeds_do_not_flatten_everything_else() -> None:
+    wide = [run("las", value, mean) for value in ("1", "2") for mean in (1000.0, 2000)]
+    narrow = [run("las", value, mean) for value in ("1", "2") for mean in (1490.0, 1500, 1510)]
+    notes, tops = [], []
+    for runs in (wide, narrow):
+        figure = sweep_figure("knob", runs)
+        notes.append(figure.get_supxlabel())
+        tops.append(figure.axes[0].get_ylim()[1])
+
+    assert confidence_half_width([1000.0, 2000]) > 6000
+    assert 1500 < tops[1] < tops[0] < 2500
+    assert ["longer ones are cut off" in note for note in notes] == [True, False]
+
+
 def test_others_are_lines_across_or_named_where_they_would_flatten_the_rest() -> None:
     runs = [run("las", "1", 60), run("las", "2", 50), run("srtf", None, 40)]
     figure = sweep_figure("knob", [*runs, run("fifo", None, 600)])

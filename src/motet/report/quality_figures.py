@@ -46,13 +46,13 @@ def average_loss(runs: Runs) -> Figure:
     """Average normalised loss of the jobs that are there, over time; a line per policy."""
     figure, axes = new_figure(
         "Average normalised loss",
-        "of the jobs that are there, over time; 1 at a job's first step, 0 at its best"
-        f"{_end_note(runs)}"
+        f"of the jobs that are there, over time{_few_note(runs)}\n"
+        "1 at a job's first step, 0 at its best"
         f"{seeds_note(runs, 'their mean, and a thin line each')}",
     )
     times_s, groups = _moments_s(runs), _by_label(runs)
     for place, (label, same) in enumerate(groups.items()):
-        lines = np.array([_at(each, each.average_loss, times_s) for each in same])
+        lines = np.array([_at(each, _loss_of_many(each), times_s) for each in same])
         for line in lines if len(lines) > 1 else ():
             axes.plot(times_s - times_s[0], line, linewidth=0.7, alpha=0.3, **line_style(place))
         if len(lines):
@@ -124,19 +124,19 @@ def _has_many(quality: QualityOverTime) -> bool:
     return bool((quality.jobs >= FEWEST_JOBS).any())
 
 
-def _end_note(runs: Runs) -> str:
-    """Where the figure ends, unless that is where the runs do."""
+def _few_note(runs: Runs) -> str:
+    """When a line has gaps, unless it has none."""
     has_many = any(run.quality is not None and _has_many(run.quality) for run in runs)
-    return f";\nuntil fewer than {FEWEST_JOBS} are left" if has_many else ""
+    return f", while there are at least {FEWEST_JOBS};" if has_many else ";"
+
+
+def _loss_of_many(quality: QualityOverTime) -> Floats:
+    """The start, of which a few jobs are all there is, would make everything else look small."""
+    return np.where(_is_of_many(quality), quality.average_loss, np.nan)
 
 
 def _highest_of_many(runs: Runs) -> float:
-    """The start, of which a few jobs are all there is, would make everything else look small."""
-    losses = [
-        run.quality.average_loss[_is_of_many(run.quality)]
-        for run in runs
-        if run.quality is not None
-    ]
+    losses = [_loss_of_many(run.quality) for run in runs if run.quality is not None]
     return float(np.nanmax(np.concatenate([[0.0], *losses]))) or 1.0
 
 

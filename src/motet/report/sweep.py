@@ -35,7 +35,8 @@ MEASURES = (
     ("average queueing delay", "queueing_delay_s", "mean"),
 )
 HEIGHT_IN = 5.0
-HEADROOM, HEADROOM_BELOW_TEXT, FARTHEST_ACROSS = 1.08, 1.2, 1.5
+HEADROOM, HEADROOM_BELOW_TEXT = 1.08, 1.2
+FARTHEST_ACROSS = FARTHEST_INTERVAL = 1.5
 MOST_LETTERS, MOST_TILTED = 26, 8
 _TITLE: dict[str, Any] = {"x": 0.01, "ha": "left", "size": 12, "color": INK, "weight": "bold"}
 
@@ -94,8 +95,7 @@ def sweep_figure(parameter: str, documents: Sequence[Document]) -> Figure:
         axes.set_title(title, loc="left", pad=8, **QUIET)
         lines.draw(axes, *measure)
     _name_values(panels[0], [value_text(value) for value in lines.values])
-    note = f" (95 % intervals over {lines.seeds} seeds)" if lines.seeds > 1 else ""
-    figure.supxlabel(f"{parameter}{note}", **QUIET)
+    figure.supxlabel(f"{parameter}{lines.note}", **QUIET)
     found = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in panels]
     named = {label: handle for handle, label in chain.from_iterable(found)}
     if len(named) > 1:
@@ -119,15 +119,22 @@ class _Lines:
         policies = dict.fromkeys(document["policy"] for document in documents)
         self._style = {policy: line_style(place) for place, policy in enumerate(policies)}
         self.values = list(dict.fromkeys(chain.from_iterable(self._points.values())))
+        self.cuts_intervals = False
 
     @property
-    def seeds(self) -> int:
-        """Of the point with the most."""
-        return max(len(same) for points in self._points.values() for same in points.values())
+    def note(self) -> str:
+        """What intervals there are, once all panels are drawn."""
+        groups = (same for points in self._points.values() for same in points.values())
+        seeds = max(map(len, groups))
+        cut = "; longer ones are cut off" if self.cuts_intervals else ""
+        return f" (95 % intervals over {seeds} seeds{cut})" if seeds > 1 else ""
 
     def draw(self, axes: Axes, *measure: str) -> None:
-        """One panel, from 0 on, so that a small effect looks small."""
-        highest = max(self._line(axes, policy, measure) for policy in self._points)
+        """One panel, from 0 on, so that a small effect looks small. Of very long intervals the ends
+        are not there: with two seeds they would hide everything else."""
+        means, ends = zip(*(self._line(axes, it, measure) for it in self._points), strict=True)
+        highest = min(max(ends), FARTHEST_INTERVAL * max(means))
+        self.cuts_intervals |= max(ends) > highest
         levels = {policy: _Average.of(same, measure) for policy, same in self._across.items()}
         near = [it for it, level in levels.items() if level.mean <= FARTHEST_ACROSS * highest]
         for policy in near:
@@ -142,8 +149,8 @@ class _Lines:
             place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": "top"}
             axes.text(1, 1, f"above: {', '.join(far)}", **place, **{**QUIET, "fontsize": 8})
 
-    def _line(self, axes: Axes, policy: str, measure: Sequence[str]) -> float:
-        """Draw it; how high it reaches."""
+    def _line(self, axes: Axes, policy: str, measure: Sequence[str]) -> tuple[float, float]:
+        """Draw it; how high it reaches, without and with its intervals."""
         points = self._points[policy]
         averages = [_Average.of(same, measure) for same in points.values()]
         half_widths = [average.half_width for average in averages]
@@ -158,8 +165,9 @@ class _Lines:
             label=policy,
             **self._style[policy],
         )
-        tops = [average.mean + average.half_width for average in averages]
-        return max(filter(math.isfinite, tops), default=0.0)
+        known = [average for average in averages if math.isfinite(average.mean)]
+        tops = [average.mean + average.half_width for average in known]
+        return max((each.mean for each in known), default=0.0), max(tops, default=0.0)
 
 
 class _Average(NamedTuple):
