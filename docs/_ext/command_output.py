@@ -20,7 +20,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-WIDTH = "92"
+WIDTH = "100"
 logger = logging.getLogger(__name__)
 
 

@@ -147,6 +147,7 @@ class _Lines:
         axes.set_ylim(0, (HEADROOM_BELOW_TEXT if far else HEADROOM) * top)
         if far:
             place: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "va": "top"}
+            place["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
             axes.text(1, 1, f"above: {', '.join(far)}", **place, **{**QUIET, "fontsize": 8})
 
     def _line(self, axes: Axes, policy: str, measure: Sequence[str]) -> tuple[float, float]:
@@ -162,6 +163,7 @@ class _Lines:
             markersize=4,
             linewidth=1.8,
             capsize=3,
+            elinewidth=1.2,
             label=policy,
             **self._style[policy],
         )
