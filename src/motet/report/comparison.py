@@ -13,7 +13,7 @@ from motet.report.contest import MEASURES, Match
 from motet.report.fitting_table import Fitting, result_table
 from motet.report.palette import QUIET_STYLE
 from motet.report.quantities import quantity
-from motet.report.views import VIEWS, name_cell, ratio_text
+from motet.report.views import VIEWS, View, name_cell, ratio_text
 from motet.report.winners import WinnersAndLosers
 
 TITLES = {"mean": "JCT mean", "median": "median", "p95": "95th"}
@@ -27,16 +27,29 @@ def comparison(
     duels: Sequence[WinnersAndLosers],
     notes: Sequence[str],
     views: Collection[str] = (),
+    warnings: Sequence[str] = (),
 ) -> RenderableType:
     """A table for each of the views `jct`, `fairness`, `quality`; without a name for all there are.
 
-    `matches`: of the first against itself, then of the others; `duels`: of the others.
+    `matches`: of the first against itself, then of the others; `duels`: of the others. `warnings`
+    go before the tables, `notes` below them.
     """
     standings = [match.standing for match in matches]
-    parts: list[RenderableType] = _completion_times(matches, duels) if is_wanted(JCT, views) else []
-    shown = [each for each in VIEWS if is_wanted(each.name, views) and each.is_known(standings)]
+    parts: list[RenderableType] = [Padding(Text(it), (0, 0, 1, 0)) for it in warnings]
+    parts += _completion_times(matches, duels) if is_wanted(JCT, views) else []
+    shown = _shown_views(matches, views)
     parts += [Padding(view.table(standings), (0, 0, 1, 0)) for view in shown]
     return Group("", *parts, *(Text(note, style=QUIET_STYLE) for note in notes))
+
+
+def has_tables(matches: Sequence[Match], views: Collection[str]) -> bool:
+    """Whether there is anything to explain."""
+    return is_wanted(JCT, views) or bool(_shown_views(matches, views))
+
+
+def _shown_views(matches: Sequence[Match], views: Collection[str]) -> list[View]:
+    standings = [match.standing for match in matches]
+    return [each for each in VIEWS if is_wanted(each.name, views) and each.is_known(standings)]
 
 
 def is_wanted(view: str, views: Collection[str]) -> bool:

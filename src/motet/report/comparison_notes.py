@@ -1,11 +1,11 @@
-"""What must be said below a comparison, so that nobody reads more into it than there is."""
+"""What must be said of a comparison, so that nobody reads more into it than there is."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from motet.report.comparison import JCT, is_wanted
+from motet.report.comparison import JCT, has_tables, is_wanted
 from motet.report.contest import Contender, Match
 from motet.report.quantities import count_text
 from motet.report.standing import number
@@ -15,11 +15,18 @@ from motet.report.views import FAIRNESS_VIEW, QUALITY_VIEW, VIEWS, WITHIN_SHARE
 def comparison_notes(
     matches: Sequence[Match], views: Collection[str], out: Path | None
 ) -> list[str]:
-    """`views`: that were asked for. `out`: where files are."""
-    notes = [*_of_units(matches, views), *_of_seeds(matches), *_of_what_is_missing(matches, views)]
-    if not all(match.is_of_same_jobs for match in matches):
-        notes.append("Some of these runs replay another trace than the first; ratios mean little.")
+    """Below the tables. `views`: that were asked for. `out`: where files are."""
+    notes = list(_of_what_is_missing(matches, views))
+    if has_tables(matches, views):
+        notes = [*_of_units(matches, views), *_of_seeds(matches), *notes]
     return notes if out is None else [*notes, f"Files: {out}"]
+
+
+def warnings(matches: Sequence[Match]) -> list[str]:
+    """What has to be known before any number is read."""
+    if all(match.is_of_same_jobs for match in matches):
+        return []
+    return ["Some of these runs replay another trace than the first; ratios mean little."]
 
 
 def _of_units(matches: Sequence[Match], views: Collection[str]) -> Iterator[str]:

@@ -70,7 +70,7 @@ class ToldStory:
 
 
 def told_story(folder: Path, job: str) -> ToldStory:
-    """Raises BadInput for what is no run with a decision log, NotFound for an unknown job."""
+    """Raises NotFound for no run or no such job, BadInput for one without a decision log."""
     run = _run_folder(folder)
     if not (run / DECISIONS).exists():
         raise BadInput(
@@ -96,13 +96,13 @@ def job_ids(folder: Path) -> Iterator[str]:
 
 
 def _run_folder(folder: Path) -> Path:
-    """Raises BadInput where it is not one run."""
+    """Raises NotFound where there is no run, BadInput where there are several."""
     if (folder / JOBS).is_file() and (folder / SUMMARY).is_file():
         return folder
     if names := list(run_names(folder)):
         found = ", ".join(str(folder / name) for name in names)
         raise BadInput(f"--run {folder}: holds {len(names)} runs; name one of them: {found}")
-    raise BadInput(
+    raise NotFound(
         f"--run {folder}: no finished simulation; "
         f"'motet simulate --log-decisions --out {folder}' makes one"
     )

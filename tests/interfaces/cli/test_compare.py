@@ -257,7 +257,28 @@ def test_every_view_that_there_is_has_a_table_unless_some_are_asked_for(tmp_path
     assert tables(asked) == ["fairness", "quality"]
     nothing = compared(rigid, "--view", "quality").stdout
     assert tables(nothing) == []
-    assert "No quality to compare: no job has a loss curve." in nothing
+    assert nothing.split("\n") == ["", "No quality to compare: no job has a loss curve.", ""]
+
+
+def test_that_the_traces_differ_is_said_before_any_number(tmp_path: Path) -> None:
+    one, other = store(tmp_path / "one", "fifo"), store(tmp_path / "other", "srtf")
+    for path in other.rglob("summary.json"):
+        summary = json.loads(path.read_text())
+        summary["runs"][0]["trace_sha256"] = "another"
+        path.write_text(json.dumps(summary))
+    lines = [line for line in compared(one, other).stdout.splitlines() if line]
+
+    assert lines[0].startswith("Some of these runs replay another trace than the first")
+    assert sum("another trace" in line for line in lines) == 1
+
+
+def test_what_to_print_is_said_once(tmp_path: Path) -> None:
+    folder = store(tmp_path / "runs", "fifo")
+    refused = CliRunner().invoke(compare, [str(folder), "--json", "-o", "table"])
+
+    assert (refused.exit_code, "--json -o table: give one" in refused.output) == (2, True)
+    assert json.loads(compared(folder, "--json", "-o", "json").stdout)["runs"]
+    assert compared(folder, "-o", "table").stdout == compared(folder).stdout
 
 
 def test_figures_of_quality_are_drawn_where_jobs_learn(tmp_path: Path) -> None:

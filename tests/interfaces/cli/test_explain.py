@@ -133,7 +133,7 @@ def test_a_run_without_a_log_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_simulation_is_bad_input(tmp_path: Path) -> None:
-    assert refused("--run", tmp_path, "0").exit_code == 2
+    assert refused("--run", tmp_path, "0").exit_code == NotFound.exit_code
 
 
 def test_an_unknown_job_is_not_found_and_the_near_ones_are_named(fifo: Path) -> None:

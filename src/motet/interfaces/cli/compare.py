@@ -55,7 +55,7 @@ def compare(
 
     from motet.interfaces.cli.results import print_result
     from motet.report.comparison import comparison
-    from motet.report.comparison_notes import comparison_notes
+    from motet.report.comparison_notes import comparison_notes, warnings
     from motet.report.contest import Match, contenders
     from motet.report.json_text import to_json
     from motet.report.simulation_folder import read_runs
@@ -70,7 +70,8 @@ def compare(
     if as_json:
         sys.stdout.write(to_json(document))
         return
-    print_result(comparison(matches, duels, comparison_notes(matches, views, out), views))
+    notes = comparison_notes(matches, views, out)
+    print_result(comparison(matches, duels, notes, views, warnings(matches)))
 
 
 def _document(matches: Sequence[Match], duels: Sequence[WinnersAndLosers]) -> dict[str, Any]:

@@ -49,11 +49,13 @@ class SectionedCommand(click.Command):
 
 
 def json_option(section: str = OTHER) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--json`, or `-o json`: the command's parameter `as_json`."""
+    """`--json`, or `-o json`: the command's parameter `as_json`. Refuses what contradicts it."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def wrapped(*args: Any, as_json: bool, output: str, **others: Any) -> Any:
+        def wrapped(*args: Any, as_json: bool, output: str | None, **others: Any) -> Any:
+            if as_json and output == "table":
+                raise click.UsageError("--json -o table: give one of the two")
             return command(*args, as_json=as_json or output == "json", **others)
 
         json_flag = click.option(
@@ -68,7 +70,6 @@ def json_option(section: str = OTHER) -> Callable[[Callable[..., Any]], Callable
             "-o",
             "--output",
             type=click.Choice(["table", "json"]),
-            default="table",
             cls=SectionOption,
             section=section,
             help="What to print on stdout; '-o json' is '--json'.",
