@@ -158,14 +158,18 @@ _COLUMNS = (
     _Column("95th", 0, lambda run: run["jct_s"]["p95"]),
     _Column("delay", 0, lambda run: run["queueing_delay_s"]["mean"], meaning="time without GPUs"),
     _optional(
-        "by share", 2, _share_of_delay("fair_share"), _percent, "of it, its queue has its part"
+        "by share",
+        2,
+        _share_of_delay("fair_share"),
+        _percent,
+        "part of that while the job's queue held its share or more",
     ),
     _optional(
         "by fragm.",
         2,
         _share_of_delay("fragmentation"),
         _percent,
-        "of it, free GPUs too far apart or short of CPUs or memory",
+        "part of that while free GPUs were too far apart or short of CPUs or memory",
     ),
     _Column("makespan", 2, lambda run: run["makespan_s"], meaning="first submission to last end"),
     _Column("used", 1, lambda run: run["gpu_utilization"], _percent, _used, less_is_better=False),
