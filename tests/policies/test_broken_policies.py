@@ -131,6 +131,23 @@ def test_a_file_that_is_no_policy_is_told_what_it_lacks(
         find_policies(str(mine))
 
 
+@pytest.mark.parametrize("takes", ["self", "snapshot, self, other", "self, *, snapshot"])
+def test_a_decide_that_takes_no_snapshot_is_told_what_to_write(tmp_path: Path, takes: str) -> None:
+    mine = own_policy(tmp_path)
+    mine.write_text(mine.read_text().replace("def decide(self, snapshot)", f"def decide({takes})"))
+    said = f"decide({takes}) cannot be called with a snapshot; write def decide(self, snapshot)"
+    with pytest.raises(BadInput, match=re.escape(said)) as raised:
+        find_policies(str(mine))
+    assert re.search(r"mine\.py:\d+ in decide", str(raised.value))
+
+
+@pytest.mark.parametrize("takes", ["self, snapshot, more=1", "self, *others", "me, seen"])
+def test_a_decide_that_takes_more_if_it_is_given_is_a_policy(tmp_path: Path, takes: str) -> None:
+    mine = own_policy(tmp_path)
+    mine.write_text(mine.read_text().replace("def decide(self, snapshot)", f"def decide({takes})"))
+    assert "mine" in find_policies(str(mine))
+
+
 def test_a_parameter_without_a_default_must_be_given(tmp_path: Path) -> None:
     mine = own_policy(tmp_path)
     mine.write_text(mine.read_text().replace("    memory_", "    slice_s: float\n    memory_"))

@@ -6,6 +6,7 @@ A policy is found by being there: a file in `motet/policies` or a user's own, wi
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import re
 import sys
@@ -23,7 +24,7 @@ from zlib import crc32
 import motet.policies
 from motet.domain.errors import BadInput, MotetError, UnknownName
 from motet.domain.policy import Policy
-from motet.engine.faults import fault, fault_in
+from motet.engine.faults import fault, fault_in, place_of_decide
 
 LONGEST_NAME = 60
 _NAME = re.compile(rf"[A-Za-z0-9][\w+-]{{0,{LONGEST_NAME - 1}}}", re.ASCII)
@@ -150,6 +151,7 @@ def _check_class(path: Path, name: str, policy: object) -> None:
         raise BadInput(f"{where} is {policy!r}; give a class, not an object")
     if not callable(getattr(policy, "decide", None)):
         raise BadInput(f"{where}: {policy.__name__} has no decide(self, snapshot)")
+    _check_decide(where, policy)
     if "__dataclass_fields__" not in vars(policy):
         raise BadInput(
             f"{where}: {policy.__name__} is no dataclass; write @dataclass(frozen=True) above it"
@@ -160,6 +162,22 @@ def _check_class(path: Path, name: str, policy: object) -> None:
             f"{where}: {policy.__name__} must say what it remembers of each job; write "
             "memory_columns: ClassVar[dict[str, int]] = {}"
         )
+
+
+def _check_decide(where: str, policy: type[Any]) -> None:
+    """That it can be called with a snapshot."""
+    is_method = inspect.isfunction(inspect.getattr_static(policy, "decide"))
+    try:
+        signature = inspect.signature(policy.decide)
+    except ValueError:  # Of something compiled, which does not say what it takes.
+        return
+    try:
+        signature.bind(*[None] * (1 + is_method))
+    except TypeError:
+        raise BadInput(
+            f"{where}: {place_of_decide(policy)}{signature} cannot be called with a snapshot; "
+            "write def decide(self, snapshot)"
+        ) from None
 
 
 def _run(path: Path) -> ModuleType:

@@ -39,6 +39,14 @@ def test_every_policy_is_described_with_all_that_set_takes(name: str) -> None:
     assert "Parameters of every policy:" in output_of("describe", name)
 
 
+@pytest.mark.parametrize("name", built_in_policies())
+def test_a_description_says_first_what_the_policy_does(name: str) -> None:
+    sentence = json.loads(output_of("describe", name, "--json"))["summary"]
+    described = " ".join(output_of("describe", name).split())
+
+    assert described.startswith(f"{name}: {sentence.rstrip('.')}")
+
+
 def test_defaults_are_written_as_one_would_set_them() -> None:
     text = output_of("describe", "tiresias-las")
 

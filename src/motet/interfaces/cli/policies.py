@@ -56,7 +56,7 @@ def describe_policy(policy: str, as_json: bool) -> None:
         _print_json(entries[0] if len(entries) == 1 else entries)
         return
     for name, policy_class in found.items():
-        click.echo(f"{name}: {inspect.getdoc(policy_class)}\n")
+        click.echo(f"{name}: {_account(policy_class)}\n")
         _echo_parameters("Parameters (--set NAME=VALUE):", _own_parameters(policy_class))
         _echo_parameters("Parameters of every policy:", _common_parameters(policy_class))
         click.echo(f"From: {inspect.getsourcefile(policy_class)}")
@@ -146,10 +146,20 @@ def _default_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _account(policy_class: type[Policy]) -> str:
+    """Its docstring, after a sentence of what it does where that only explains parameters."""
+    text = inspect.getdoc(policy_class) or ""
+    return "\n\n".join(filter(None, [_summary(policy_class), text])) if _says_little(text) else text
+
+
+def _says_little(text: str) -> bool:
+    return not text or text.startswith("`")
+
+
 def _summary(policy_class: type[Policy]) -> str:
     """The first sentence of its docstring, or of its file's if it only explains parameters."""
     text = inspect.getdoc(policy_class) or ""
-    if not text or text.startswith("`"):
+    if _says_little(text):
         text = inspect.getdoc(inspect.getmodule(policy_class)) or ""
     first_sentence = text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0]
     return first_sentence.rstrip(".") + "."
