@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from elastic_workloads import Row, elastic_workload, linear
 from motet.domain.cluster import Cluster
-from motet.domain.log_entry import LogEntry, OtherJobs
+from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
@@ -115,3 +116,37 @@ def test_between_quanta_a_wait_without_an_order_names_all_who_hold_gpus() -> Non
     wait = of_job(log, 1)[0]
     assert (wait.event, wait.position, wait.until_us) == ("order", UNKNOWN, 20 * SECOND_US)
     assert wait.others == OtherJobs(((0, 3),), 1)
+
+
+def elastic_log(rows: list[Row], policy: str, cluster: Cluster) -> list[LogEntry]:
+    log = DecisionLog()
+    Experiment(policy).run(elastic_workload(rows), cluster, journal=log)
+    return list(log)
+
+
+def test_a_resize_says_from_what_to_what_and_who_got_the_gpus() -> None:
+    """Job 1 comes when job 0 has all four GPUs, and leaves before it."""
+    rows = [linear(0, 100, 1, 4), linear(10, 10, 1, 4)]
+    log = elastic_log(rows, "fair", Cluster.uniform(1, 4))
+    start, shrink, grow, finish = of_job(log, 0)
+    assert [each.event for each in (start, shrink, grow, finish)] == [
+        "start",
+        "resize",
+        "resize",
+        "finish",
+    ]
+    assert (start.team, start.team_before) == (Team(4, 0, 4), None)
+    assert (shrink.team, shrink.team_before) == (Team(2, 0, 2), Team(4, 0, 4))
+    assert (grow.team, grow.team_before) == (Team(4, 0, 4), Team(2, 0, 2))
+    assert shrink.exchange == grow.exchange == OtherJobs(((1, 2),), 1)
+
+
+def test_an_elastic_job_that_waits_says_with_how_few_gpus_it_would_run() -> None:
+    rows = [linear(0, 100, 3), Row(1, 100, 2, 4, 1, 1, 1), Row(2, 0, 4, 4, duration_s=5)]
+    log = elastic_log(rows, "fifo", Cluster.uniform(1, 4))
+    waits = [of_job(log, job)[0] for job in (1, 2)]
+    assert [(each.event, each.least_gpus) for each in waits] == [
+        ("too_few_gpus", 2),
+        ("behind_head", UNKNOWN),
+    ]
+    assert {each.least_gpus for each in log if each.placement.machines} == {UNKNOWN}

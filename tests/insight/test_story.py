@@ -12,13 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from motet.domain.cluster import Cluster
+from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
-from motet.insight.happening import Happening, OtherJob
-from motet.insight.sentences import Rules, sentence
+from motet.insight.happening import Happening, OtherJob, Team
+from motet.insight.sentences import REASONS, Rules, account, sentence
 from motet.insight.story import Chapter, JobRecord, Story
+from motet.insight.waits import WAITS
 from motet.report.decision_file import DecisionWriter, happenings_of
 from motet.sim.experiment import Experiment
 from motet.sim.outcome import Outcome
@@ -206,6 +208,157 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
 def test_what_happened_is_said_in_one_sentence(because: Happening, expected: str) -> None:
     kind: Any = "wait" if because.event == "wait" else "run"
     assert sentence(Chapter(kind, 0, 760 * SECOND_US, because), Rules()) == expected
+
+
+UNIT = "(in units of the largest change of a step)"
+
+
+@pytest.mark.parametrize(
+    ("because", "expected"),
+    [
+        (
+            Happening(0, "wait", 8, "too_few_gpus", 1, 2, least_gpus=2),
+            "asks for 8 GPUs and runs with 2 at least, 1 was free at its turn (place 2 in line)",
+        ),
+        (
+            Happening(0, "wait", 8, "too_few_gpus", 3, least_gpus=2),
+            "asks for 8 GPUs and runs with 2 at least, 3 were free at its turn, but the policy "
+            "gave it none of them",
+        ),
+        (
+            Happening(0, "wait", 6, "too_few_cpus", 4, least_gpus=2, usable_gpus=1),
+            "asks for 6 GPUs and runs with 2 at least, 4 were free at its turn, but only 1 of "
+            "them with enough CPUs beside it",
+        ),
+        (
+            Happening(0, "wait", 6, "too_little_memory", 4, least_gpus=2, usable_gpus=0),
+            "asks for 6 GPUs and runs with 2 at least, 4 were free at its turn, but none of "
+            "them with enough memory beside them",
+        ),
+        (
+            Happening(0, "wait", 6, "too_few_cpus", 8, least_gpus=2),
+            "asks for 6 GPUs and runs with 2 at least, 8 were free at its turn, but not enough "
+            "CPUs beside 6 of them",
+        ),
+        (
+            Happening(0, "wait", 6, "behind_head", 3, least_gpus=2),
+            "may not overtake the head of the line; asks for 6 GPUs itself and runs with 2 at "
+            "least, 3 were free",
+        ),
+        (
+            Happening(0, "start", 3, machines={"m0": 3}, team=Team(2, 1, 3)),
+            "started with 2 workers and 1 server on m0 (3 GPUs)",
+        ),
+        (
+            Happening(0, "resume", 1, machines={"m0": 1}, team=Team(1, 0, 1)),
+            "resumed with 1 worker on m0 (1 GPU)",
+        ),
+        (
+            Happening(
+                0,
+                "resize",
+                8,
+                machines={"m0": 3, "m1": 5},
+                team=Team(5, 3, 8),
+                team_before=Team(4, 4, 8),
+            ),
+            "resized from 4 workers and 4 servers to 5 and 3, on m0 (3 GPUs) and m1 (5 GPUs)",
+        ),
+        (
+            Happening(
+                0,
+                "resize",
+                1,
+                machines={"m0": 1},
+                team=Team(1, 0, 1),
+                team_before=Team(3, 0, 3),
+                exchange=(OtherJob("7", 2),),
+                exchange_total=1,
+            ),
+            "resized from 3 workers to 1, on m0 (1 GPU); GPUs went to job 7 (2 GPUs)",
+        ),
+        (
+            Happening(
+                0,
+                "resize",
+                3,
+                machines={"m0": 3},
+                team=Team(2, 1, 3),
+                team_before=Team(1, 0, 1),
+                exchange=(OtherJob("7", 2),),
+                exchange_total=1,
+            ),
+            "resized from 1 worker to 2 workers and 1 server, on m0 (3 GPUs); GPUs came from "
+            "job 7 (2 GPUs)",
+        ),
+    ],
+)
+def test_of_elastic_jobs_it_says_with_how_many_they_run(because: Happening, expected: str) -> None:
+    assert account(because, Rules()) == expected
+
+
+@pytest.mark.parametrize(
+    ("reason", "measure", "bar", "expected"),
+    [
+        (
+            "more_left",
+            6180.4,
+            6180.2,
+            "predicted to have more left to do than the jobs that run: 6180.4 s on one GPU, they "
+            "at most 6180.2 s",
+        ),
+        (
+            "more_left",
+            6180.0,
+            6180.0,
+            "predicted to have as much left to do as the last job that runs: 1 h 43 min on one GPU",
+        ),
+        (
+            "left_unknown",
+            6180.0,
+            6180.0,
+            "no end of it is predicted, so it is taken to need as long as others, in the median, "
+            "and to have as much left to do as the last job that runs: 1 h 43 min on one GPU",
+        ),
+        (
+            "left_unknown",
+            None,
+            None,
+            "no job's end is predicted, so those go first that run with the fewest GPUs",
+        ),
+        (
+            "less_progress",
+            0.10001,
+            0.10002,
+            "its loss is predicted to fall less per GPU than those of the jobs that run: 0.10001, "
+            f"theirs at least 0.10002 {UNIT}",
+        ),
+        (
+            "less_progress",
+            0.1,
+            0.1,
+            "its loss is predicted to fall as much per GPU as that of the last job that runs: 0.1 "
+            f"{UNIT}",
+        ),
+        (
+            "fall_unknown",
+            3.03e-05,
+            0.5,
+            "no loss of it is known yet, so it is taken to fall as 1/(1 + k) with k steps: less "
+            f"per GPU than those of the jobs that run: 3.03e-05, theirs at least 0.5 {UNIT}",
+        ),
+    ],
+)
+def test_numbers_that_are_compared_differ_and_a_guess_is_called_one(
+    reason: str, measure: float | None, bar: float | None, expected: str
+) -> None:
+    because = Happening(0, "wait", 4, reason, 0, measure=measure, bar=bar)
+    assert account(because, Rules()) == f"{expected}; asks for 4 GPUs, none was free"
+
+
+def test_every_reason_has_a_sentence_and_a_name() -> None:
+    names = {code.name.lower() for code in Wait} - {"runs"}
+    assert names == set(WAITS) == set(REASONS) - {"unknown"}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,22 @@ def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None
     assert (decision.reasons.measure[0], decision.reasons.bar) == (30.0, 20.0)
 
 
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
+def test_of_a_job_without_an_end_the_log_says_that_the_median_was_taken(unknown: float) -> None:
+    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [10, 20, 30, unknown]})
+    reasons = Optimus().decide(seen).reasons
+    assert reasons.code.tolist() == [0, 0, Wait.MORE_LEFT, Wait.LEFT_UNKNOWN]
+    assert reasons.measure is not None
+    assert (reasons.measure[3], reasons.bar) == (20.0, 20.0)
+
+
+def test_where_no_end_is_known_nothing_is_compared() -> None:
+    seen = snapshot(Cluster.of([1]), 2, known={"steps_left": [float("nan")] * 2})
+    reasons = Optimus().decide(seen).reasons
+    assert reasons.code.tolist() == [0, Wait.LEFT_UNKNOWN]
+    assert np.isnan(reasons.measure).all()
+
+
 def running(workers: list[int], left: list[float]) -> Snapshot:
     """Side by side on one machine of eight."""
     return snapshot(

@@ -51,7 +51,8 @@ def test_a_job_at_its_beginning_gets_more_than_one_that_hardly_learns_any_more()
 
 
 def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
-    seen = snapshot(Cluster.of([2]), 4, known={"steps_done": [300, 5, 100, 0]})
+    known = {"steps_done": [300, 5, 100, 0], "loss": [0.5] * 4}
+    seen = snapshot(Cluster.of([2]), 4, known=known)
     decision = Slaq().decide(seen)
     assert decision.gpus.tolist() == [0, 1, 0, 1]
     code = decision.reasons.code
@@ -60,6 +61,12 @@ def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
     assert measure is not None
     assert (measure[[0, 2]] < decision.reasons.bar).all()
     assert decision.reasons.bar == measure[1]
+
+
+def test_of_a_job_without_a_loss_the_log_does_not_say_that_anything_is_predicted() -> None:
+    known = {"steps_done": [300, 0, 100, 0], "loss": [0.5, 0.5, float("nan"), 0.5]}
+    decision = Slaq().decide(snapshot(Cluster.of([2]), 4, known=known))
+    assert decision.reasons.code.tolist() == [Wait.LESS_PROGRESS, 0, Wait.FALL_UNKNOWN, 0]
 
 
 def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> None:

@@ -18,6 +18,7 @@ from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
+from motet.engine.decision_log import DecisionLog
 from motet.engine.faults import BrokenPolicy
 from motet.placement.planners import ConsolidatingPlanner
 from motet.placement.room import Demand
@@ -156,6 +157,27 @@ def test_an_elastic_job_gets_the_workers_that_memory_allows() -> None:
     outcome = run(with_memory([linear(0, 50, 4, 8)], [40]), built_in_policies()["fair"](), cluster)
     assert outcome.trained.workers.tolist() == [5]
     assert outcome.columns["end_us"].tolist() == [10 * SECOND_US]
+
+
+@pytest.mark.parametrize(
+    ("taken", "found"), [(30, (2, 1)), (40, (1, 1)), (41, (3, 3)), (0, (3, 3))]
+)
+def test_an_elastic_job_gets_the_servers_that_memory_allows(
+    taken: int, found: tuple[int, int]
+) -> None:
+    """Of 60 bytes beside 8 GPUs a rigid job takes some; 10 go with every worker and server. With
+    less than 20 it waits for all of them."""
+    rigid, elastic = Row(0, 0, 2, 2, duration_s=5), Row(0, 9, 3, 3, 3, 3, 1)
+    cluster, log = Cluster.of([8], memory_bytes=[60]), DecisionLog()
+    jobs = with_memory([rigid, elastic], [taken, 60])
+    Experiment("fair").run(jobs, cluster, journal=log)
+    first = next(entry for entry in log if entry.job == 1)
+    if taken <= 40:
+        assert first.team is not None
+        assert first.team[:2] == found
+    else:
+        assert (first.event, first.free_gpus) == ("too_little_memory", 6)
+        assert (first.least_gpus, first.usable_gpus) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,27 @@ class Wait(IntEnum):
     """An auction gave the GPUs to others."""
     LEASE_OVER = 13
     """It gave back GPUs before the next auction, which others have now."""
+    LEFT_UNKNOWN = 14
+    """Nobody predicts its end; the GPU time that it is taken to have left is not less than that of
+    the jobs that run."""
+    FALL_UNKNOWN = 15
+    """No loss of it is known; the fall that it is taken to have is not more than that of the jobs
+    that run."""
 
 
-COMPARISONS = (Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.SHARE, Wait.OUTBID)
+COMPARISONS = (
+    Wait.LESS_PROGRESS,
+    Wait.MORE_LEFT,
+    Wait.SHARE,
+    Wait.OUTBID,
+    Wait.LEFT_UNKNOWN,
+    Wait.FALL_UNKNOWN,
+)
 """Reasons with a `measure` and a `bar`: by what the policy compares jobs, and that of the last one
-that was chosen for it. LESS_PROGRESS: how far a job's loss is predicted to fall per GPU. MORE_LEFT:
-GPU-seconds that it has left. SHARE: its queue's dominant share, and the lowest of those that wait.
-OUTBID: its finish-time fairness rho at the last auction, and the lowest that won."""
+that was chosen for it. LESS_PROGRESS, FALL_UNKNOWN: how far a job's loss is predicted or taken to
+fall per GPU. MORE_LEFT, LEFT_UNKNOWN: GPU-seconds that it has left, or is taken to have. SHARE: its
+queue's dominant share, and the lowest of those that wait. OUTBID: its finish-time fairness rho at
+the last auction, and the lowest that won."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,13 +76,16 @@ class Reasons:
     """For every row of the snapshot why it waits. `code`: a `Wait`; `free_gpus`: how many were
     free at its turn; `position`: its place in the policy's order, from 0 (UNKNOWN: there is none
     now). `measure`, `bar` (one for all rows, or one for each): see COMPARISONS; of waits without
-    such a comparison, and where one of them is NaN, neither counts."""
+    such a comparison, and where one of them is NaN, neither counts. `usable_gpus`: how many of the
+    free GPUs have beside them what the job needs, where that is too few (UNKNOWN: it was not; None:
+    of nobody)."""
 
     code: Ints
     free_gpus: Ints
     position: Ints
     measure: Floats | None = None
     bar: Floats | float = float("nan")
+    usable_gpus: Ints | None = None
 
 
 class Straggler(NamedTuple):

@@ -21,6 +21,14 @@ class OtherJobs(NamedTuple):
 NOBODY = OtherJobs()
 
 
+class Team(NamedTuple):
+    """What a job runs with; `gpus`: of all of them."""
+
+    workers: int
+    servers: int
+    gpus: int
+
+
 class LogEntry(NamedTuple):
     """`event`: start, resume, migrate, resize (with another number of workers or servers), preempt,
     promote, demote, finish, or a `Wait` in lower case once a job waits for that reason, or has come
@@ -35,7 +43,13 @@ class LogEntry(NamedTuple):
 
     Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
     (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself; `measure`,
-    `bar`: by what the policy compared it and did not choose it, NaN where it did not.
+    `bar`: by what the policy compared it and did not choose it, NaN where it did not;
+    `usable_gpus`: of the free ones those with enough CPUs and memory beside them, where that was
+    too few (UNKNOWN: it was not that).
+
+    Of elastic jobs: `team` from now on; `team_before` it was resized, and in `exchange` those that
+    got the GPUs which it gave up, or gave up some when it got more. `least_gpus` with which one
+    that waits could run (UNKNOWN: with no fewer than it asks for).
     """
 
     time_us: int
@@ -52,3 +66,8 @@ class LogEntry(NamedTuple):
     measure: float = float("nan")
     bar: float = float("nan")
     left: Straggler | None = None
+    usable_gpus: int = UNKNOWN
+    least_gpus: int = UNKNOWN
+    team: Team | None = None
+    team_before: Team | None = None
+    exchange: OtherJobs = NOBODY

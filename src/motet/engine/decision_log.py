@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
-from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs
-from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
-from motet.engine.turn import Turn, first_of
+from motet.engine.handover import Exchanges, Takers
+from motet.engine.turn import Turn
 
 Ints = NDArray[np.int64]
 _NAMES = tuple(code.name.lower() for code in Wait)
@@ -37,7 +39,8 @@ class DecisionLog:
         self._tell = tell or self._entries.append
         self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
         self._places: dict[int, Placement] = {}
-        self._roles: dict[int, tuple[int, int]] = {}
+        self._teams: dict[int, Team] = {}
+        self._gone: list[tuple[int, int]] = []
         self._decisions_since_look = 0
 
     def __iter__(self) -> Iterator[LogEntry]:
@@ -49,7 +52,8 @@ class DecisionLog:
     def finished(self, now_us: int, job: int, overhead_us: int) -> None:
         """See Journal."""
         where = self._places.pop(job, NOWHERE)
-        self._roles.pop(job, None)
+        self._teams.pop(job, None)
+        self._gone.append((job, sum(where.counts)))
         self._tell(
             LogEntry(
                 now_us,
@@ -68,12 +72,14 @@ class DecisionLog:
         """See Journal."""
         numbers = snapshot.jobs.number
         if not len(numbers):
+            self._gone.clear()
             return
         self._make_room(int(numbers.max()))
         self._column("row")[numbers] = np.arange(len(numbers))
         self._note_queues(now_us, snapshot)
         self._note_actions(now_us, snapshot, decision, actions)
         self._note_waits(now_us, snapshot, decision)
+        self._gone.clear()
 
     # -- from queue to queue ---------------------------------------------------------------------
 
@@ -98,36 +104,57 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """Preemptions come first."""
-        takers = _Takers(actions)
+        takers, exchanges = Takers(actions), Exchanges(actions, self._teams, self._gone)
         for action in actions:
-            left = None
             if isinstance(action, Preempt):
-                where = self._places.pop(action.job)
-                event, others = "preempt", takers.of(where)
+                self._note_preemption(now_us, action.job, takers)
             else:
-                event, where = self._begins(action), action.placement
-                others = self._partner(action.job, snapshot)
-                self._places[action.job] = where
-                left = decision.exclude.get(int(self._column("row")[action.job]))
-            gpus, queue = sum(where.counts), self._queue(action.job)
-            self._tell(
-                LogEntry(
-                    now_us,
-                    action.job,
-                    event,
-                    gpus,
-                    placement=where,
-                    others=others,
-                    queue=queue,
-                    left=left,
-                )
-            )
+                self._note_begin(now_us, action, snapshot, decision, exchanges)
+        for action in actions:
+            if not isinstance(action, Preempt):
+                self._teams[action.job] = _team_of(action)
+
+    def _note_preemption(self, now_us: int, job: int, takers: Takers) -> None:
+        where = self._places.pop(job, NOWHERE)
+        gpus, queue = sum(where.counts), self._queue(job)
+        others = takers.of(where)
+        self._tell(
+            LogEntry(now_us, job, "preempt", gpus, placement=where, others=others, queue=queue)
+        )
+
+    def _note_begin(
+        self,
+        now_us: int,
+        action: Start | Migrate,
+        snapshot: Snapshot,
+        decision: Decision,
+        exchanges: Exchanges,
+    ) -> None:
+        job, where = action.job, action.placement
+        self._places[job] = where
+        row, event = int(self._column("row")[job]), self._begins(action)
+        entry = LogEntry(
+            now_us,
+            job,
+            event,
+            sum(where.counts),
+            placement=where,
+            others=self._partner(job, snapshot),
+            queue=self._queue(job),
+            left=decision.exclude.get(row),
+        )
+        if _is_elastic(snapshot.jobs, row):
+            entry = entry._replace(team=_team_of(action))
+        if event == "resize":
+            before, exchange = self._teams[job], exchanges.of(action)
+            entry = entry._replace(team_before=before, exchange=exchange)
+        self._tell(entry)
 
     def _begins(self, action: Start | Migrate) -> str:
-        roles = action.workers, action.servers
-        before, self._roles[action.job] = self._roles.get(action.job), roles
         if isinstance(action, Migrate):
-            return "migrate" if roles == before else "resize"
+            before = self._teams.get(action.job)
+            is_same = before is not None and before[:2] == (action.workers, action.servers)
+            return "migrate" if is_same or before is None else "resize"
         has_started = self._column("has_started")
         is_first = has_started[action.job] == _NOT_SEEN
         has_started[action.job] = 1
@@ -187,6 +214,8 @@ class DecisionLog:
                 until_us=decision.recheck_at_us if is_timed else NEVER_US,
                 measure=measure,
                 bar=bar,
+                usable_gpus=_usable(reasons, row),
+                least_gpus=_least_gpus(jobs, row),
             )
         )
 
@@ -206,28 +235,26 @@ def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
     if reasons.measure is None or reasons.code[row] not in COMPARISONS:
         return _NAN, _NAN
     bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
-    return float(reasons.measure[row]), float(bars[row])
+    measure, bar = float(reasons.measure[row]), float(bars[row])
+    return (_NAN, _NAN) if isnan(measure) or isnan(bar) else (measure, bar)
 
 
-class _Takers:
-    """Who got GPUs at one moment."""
+def _usable(reasons: Reasons, row: int) -> int:
+    return UNKNOWN if reasons.usable_gpus is None else int(reasons.usable_gpus[row])
 
-    def __init__(self, actions: Sequence[Action]) -> None:
-        self._all = [action for action in actions if not isinstance(action, Preempt)]
-        self._on: dict[int, list[int]] | None = None
 
-    def of(self, where: Placement) -> OtherJobs:
-        """Those who got some on these machines; if nobody did, all who got any."""
-        if self._on is None:
-            self._on = self._by_machine()
-        here = (self._on.get(machine, []) for machine in where.machines)
-        indices = sorted({index for on_one in here for index in on_one})
-        takers = [self._all[index] for index in indices] or self._all
-        return first_of([(taker.job, sum(taker.placement.counts)) for taker in takers])
+def _least_gpus(jobs: JobTable, row: int) -> int:
+    """UNKNOWN for a rigid job."""
+    if not _is_elastic(jobs, row):
+        return UNKNOWN
+    workers_gpus = int(jobs.min_workers[row] * jobs.worker_gpus[row])
+    return workers_gpus + int(jobs.min_servers[row] * jobs.server_gpus[row])
 
-    def _by_machine(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for index, action in enumerate(self._all):
-            for machine in action.placement.machines:
-                found.setdefault(machine, []).append(index)
-        return found
+
+def _is_elastic(jobs: JobTable, row: int) -> bool:
+    has_workers = jobs.min_workers[row] != jobs.max_workers[row]
+    return bool(has_workers or jobs.min_servers[row] != jobs.max_servers[row])
+
+
+def _team_of(action: Start | Migrate) -> Team:
+    return Team(action.workers, action.servers, sum(action.placement.counts))

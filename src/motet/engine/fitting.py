@@ -53,6 +53,7 @@ class Fitting:
         self._gpus, self._places = decision.gpus.copy(), dict(decision.places)
         self._code = decision.reasons.code.copy()
         self._free_gpus = decision.reasons.free_gpus.copy()
+        self._usable_gpus = np.full(size, UNKNOWN, dtype=np.int64)
         self._workers: Ints = np.zeros(size, dtype=np.int64)
         self._servers: Ints = np.zeros(size, dtype=np.int64)
 
@@ -67,7 +68,12 @@ class Fitting:
         for change in changes:
             if change.wanted:
                 self._settle(change, partners.get(change.number, UNKNOWN))
-        reasons = replace(self._decision.reasons, code=self._code, free_gpus=self._free_gpus)
+        reasons = replace(
+            self._decision.reasons,
+            code=self._code,
+            free_gpus=self._free_gpus,
+            usable_gpus=self._usable_gpus,
+        )
         return replace(
             self._decision,
             gpus=self._gpus,
@@ -95,16 +101,17 @@ class Fitting:
     def _settle(self, change: Change, partner: int) -> None:
         demand, host = self._demand(change.row), self._standing.get(partner)
         shares_gpus = host is not None
-        workers, place = change.workers, host or self._place(change, change.wanted)
-        if place is None and (workers := self._most_workers(change)):
-            place = self._place(change, self._gpus_of(change, workers))
+        place = host or self._place(change, change.wanted)
+        if place is None and (smaller := self._smaller(change)) is not None:
+            change = smaller
+            place = self._place(change, change.wanted)
         if place is None or not self._room.holds(place, demand, shares_gpus=shares_gpus):
             self._keep_waiting(change.row, demand, change.wanted)
             return
         self._room.take(place, demand, shares_gpus=shares_gpus)
         self._standing[change.number] = self._places[change.row] = place
         self._gpus[change.row] = sum(place.counts)
-        self._workers[change.row], self._servers[change.row] = workers, change.servers
+        self._workers[change.row], self._servers[change.row] = change.workers, change.servers
 
     def _place(self, change: Change, gpus: int) -> Placement | None:
         """None where so many do not fit. Raises Overcommitted."""
@@ -128,24 +135,33 @@ class Fitting:
                 )
                 raise Overcommitted(Problem(text, row))
 
-    def _most_workers(self, change: Change) -> int:
-        """With how many an elastic job fits; 0 if it does not, or must not be changed."""
+    def _smaller(self, change: Change) -> Change | None:
+        """With how many workers an elastic job fits; with about as many fewer servers where not
+        even the least of workers fits beside all of them. None if it must not be changed."""
         jobs, row = self._snapshot.jobs, change.row
         if not jobs.is_elastic[row] or row in self._decision.places:
-            return 0
+            return None
+        worker_gpus, server_gpus = int(jobs.worker_gpus[row]), int(jobs.server_gpus[row])
+        least = int(jobs.min_workers[row])
         room = int(self._room.gpus_for(self._demand(row)).sum())
-        room -= change.servers * int(jobs.server_gpus[row])
-        workers = min(room // int(jobs.worker_gpus[row]), change.workers)
-        return workers if workers >= jobs.min_workers[row] else 0
-
-    def _gpus_of(self, change: Change, workers: int) -> int:
-        jobs, row = self._snapshot.jobs, change.row
-        return workers * int(jobs.worker_gpus[row]) + change.servers * int(jobs.server_gpus[row])
+        servers = change.servers
+        if server_gpus and least * worker_gpus + servers * server_gpus > room:
+            beside = (room - least * worker_gpus) // server_gpus
+            servers = min(servers * room // change.wanted, beside)
+            servers = max(servers, int(jobs.min_servers[row]))
+        workers = (room - servers * server_gpus) // worker_gpus
+        workers = max(min(change.workers, workers), least)
+        wanted = workers * worker_gpus + servers * server_gpus
+        return change._replace(wanted=wanted, workers=workers, servers=servers)
 
     def _keep_waiting(self, row: int, demand: Demand, gpus: int) -> None:
+        """`gpus`: the least with which it could run."""
         shortage = self._room.shortage(demand, gpus)
-        self._code[row] = shortage if shortage != Wait.RUNS else Wait.TOO_LITTLE_MEMORY
-        self._free_gpus[row] = int(self._room.gpus.sum())
+        code = shortage if shortage != Wait.RUNS else Wait.TOO_LITTLE_MEMORY
+        self._code[row], self._free_gpus[row] = code, int(self._room.gpus.sum())
+        if code != Wait.TOO_FEW_GPUS:
+            short = demand._replace(memory_bytes=0) if code == Wait.TOO_FEW_CPUS else demand
+            self._usable_gpus[row] = int(self._room.gpus_for(short).sum())
         self._gpus[row] = self._workers[row] = self._servers[row] = 0
         self._places.pop(row, None)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from motet.domain.units import SECOND_US
-from motet.insight.sentences import duration_words
 from motet.insight.story import Chapter
+from motet.insight.wording import duration_words
 
 FEWEST_TURNS = 3
 _OF_A_TURN = ("wait", "preempt")

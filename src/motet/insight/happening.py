@@ -15,6 +15,15 @@ class OtherJob:
 
 
 @dataclass(frozen=True)
+class Team:
+    """Workers and servers of an elastic job, and on how many GPUs they are."""
+
+    workers: int
+    servers: int
+    gpus: int
+
+
+@dataclass(frozen=True)
 class Happening:
     """`event`: wait, start, resume, migrate, resize, preempt, promote, demote, finish.
 
@@ -26,6 +35,11 @@ class Happening:
     restores of a job that finished. `measure`, `bar`: of a wait, by what it was compared with
     others, and that of the last who was chosen. `left`: the machine for which it was placed anew,
     as computing took `times_as_long` there.
+
+    Of elastic jobs: `least_gpus` with which one that waits could run; `usable_gpus`, how many of
+    the free ones had beside them what it needs; `team` from now on; `team_before` it was resized,
+    and the first of `exchange_total` in `exchange` that got the GPUs which it gave up, or gave up
+    some when it got more.
     """
 
     time_us: int
@@ -44,3 +58,9 @@ class Happening:
     bar: float | None = None
     left: str | None = None
     times_as_long: float | None = None
+    least_gpus: int | None = None
+    usable_gpus: int | None = None
+    team: Team | None = None
+    team_before: Team | None = None
+    exchange: tuple[OtherJob, ...] = ()
+    exchange_total: int = 0

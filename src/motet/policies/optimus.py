@@ -80,6 +80,7 @@ class Optimus:
         jobs, demand = snapshot.jobs, demand_of(snapshot.jobs)
         speeds = Speeds.of(snapshot.wanted_estimates)
         slowest = speeds_with(speeds, jobs.min_workers, jobs.min_servers)
+        is_known = np.isfinite(snapshot.wanted_estimates.steps_left)
         steps_left = _steps_left(snapshot.wanted_estimates, slowest)
         worth = Worth.of_time(speeds, steps_left)
         least_gpus = jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus
@@ -95,7 +96,7 @@ class Optimus:
         may_be_slowed = snapshot.machine_speeds is not None and dealt.gpus.any()
         return Decision(
             dealt.gpus,
-            _reasons(dealt, gpu_s),
+            _reasons(dealt, gpu_s, is_known),
             places,
             workers=dealt.workers,
             servers=dealt.servers,
@@ -137,13 +138,16 @@ def _steps_left(estimates: Estimates, slowest: Floats) -> Floats:
     return np.where(is_known, left, usual_s * slowest)
 
 
-def _reasons(dealt: Dealt, gpu_s: Floats) -> Reasons:
-    """Who waits has more left than those that run, or is too wide for what is left."""
+def _reasons(dealt: Dealt, gpu_s: Floats, is_known: Bools) -> Reasons:
+    """Who waits has more left than those that run, as predicted or as taken for granted, or is too
+    wide for what is left. Times that nothing is known of are no measure."""
     runs = dealt.gpus > 0
     most = float(gpu_s[runs].max()) if runs.any() else float("inf")
     has_more = ~runs & (gpu_s >= most)
-    code = np.where(has_more, int(Wait.MORE_LEFT), dealt.reasons.code)
-    return replace(dealt.reasons, code=code, measure=gpu_s, bar=most)
+    more = np.where(is_known, int(Wait.MORE_LEFT), int(Wait.LEFT_UNKNOWN))
+    code = np.where(has_more, more, dealt.reasons.code)
+    measure = gpu_s if is_known.any() else np.full(len(gpu_s), np.nan)
+    return replace(dealt.reasons, code=code, measure=measure, bar=most)
 
 
 def _places(snapshot: Snapshot, dealt: Dealt, exodus: Exodus | None) -> dict[int, Placement]:

@@ -31,6 +31,7 @@ from motet.estimate.loss_fall import normalised_falls
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 _POINTS = 24
 """Of a predicted curve; denser at its beginning, straight in between."""
 _MOST_STEPS = 1e12
@@ -71,7 +72,7 @@ class Slaq:
         changes = bool(jobs.is_elastic.any() or (dealt.gpus == 0).any())
         return Decision(
             dealt.gpus,
-            _reasons(dealt, per_gpu, hunger_us > 0),
+            _reasons(dealt, per_gpu, hunger_us > 0, ~np.isnan(snapshot.wanted_estimates.loss)),
             workers=dealt.workers,
             servers=dealt.servers,
             recheck_at_us=next_multiple(snapshot.now_us, self._epoch_us) if changes else NEVER_US,
@@ -129,13 +130,15 @@ class Slaq:
         return Worth.of_points(speeds, self.epoch_s, steps, falls)
 
 
-def _reasons(dealt: Dealt, per_gpu: Floats, starves: NDArray[np.bool_]) -> Reasons:
-    """Who waits is worth less than those that run, or is too wide for what is left."""
+def _reasons(dealt: Dealt, per_gpu: Floats, starves: Bools, has_loss: Bools) -> Reasons:
+    """Who waits is worth less than those that run, as predicted or as taken for granted, or is too
+    wide for what is left."""
     runs = dealt.gpus > 0
     chosen = per_gpu[runs & ~starves]
     least = float(chosen.min()) if len(chosen) else float("-inf")
     is_worth_less = ~runs & ~starves & (per_gpu <= least)
-    code = np.where(is_worth_less, int(Wait.LESS_PROGRESS), dealt.reasons.code)
+    less = np.where(has_loss, int(Wait.LESS_PROGRESS), int(Wait.FALL_UNKNOWN))
+    code = np.where(is_worth_less, less, dealt.reasons.code)
     return replace(dealt.reasons, code=code, measure=per_gpu, bar=least)
 
 

@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput
 from motet.domain.log_entry import LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US, exact_seconds, microseconds
-from motet.insight.happening import Happening, OtherJob
+from motet.insight.happening import Happening, OtherJob, Team
 from motet.insight.meanwhile import Holding
 
 T = TypeVar("T")
@@ -60,8 +60,10 @@ class DecisionWriter:
             "gpus": entry.gpus,
             **(_turn(entry) if is_wait else {}),
             **self._where(entry.placement),
+            **_teams(entry),
             **self._left(entry.left),
             **self._others(OTHERS_OF.get(event), entry.others),
+            **self._others(_exchange_role(entry), entry.exchange),
             **({} if entry.queue == UNKNOWN else {"priority_queue": entry.queue + 1}),
         }
 
@@ -87,7 +89,33 @@ def _turn(entry: LogEntry) -> dict[str, Any]:
     place = {} if entry.position == UNKNOWN else {"place": entry.position + 1}
     is_compared = isfinite(entry.measure) and isfinite(entry.bar)
     measure = {"measure": entry.measure, "bar": entry.bar} if is_compared else {}
-    return {"free_gpus": entry.free_gpus, **place, **measure}
+    return {
+        **_known("least_gpus", entry.least_gpus),
+        "free_gpus": entry.free_gpus,
+        **_known("usable_gpus", entry.usable_gpus if entry.least_gpus != UNKNOWN else UNKNOWN),
+        **place,
+        **measure,
+    }
+
+
+def _known(name: str, count: int) -> dict[str, int]:
+    return {} if count == UNKNOWN else {name: count}
+
+
+def _teams(entry: LogEntry) -> dict[str, Any]:
+    team, before = entry.team, entry.team_before
+    now = {} if team is None else {"workers": team.workers, "servers": team.servers}
+    return {**now, **({} if before is None else {"before": before._asdict()})}
+
+
+def _exchange_role(entry: LogEntry) -> str | None:
+    team, before = entry.team, entry.team_before
+    return None if team is None or before is None else exchange_role(before.gpus, team.gpus)
+
+
+def exchange_role(gpus_before: int, gpus: int) -> str:
+    """What others are to a job that is resized."""
+    return "taken_by" if gpus < gpus_before else "given_by"
 
 
 def _times(entry: LogEntry) -> dict[str, int]:
@@ -162,18 +190,21 @@ def _number(value: Any) -> float | None:
 
 
 def _happening(document: Mapping[str, Any]) -> Happening:
-    role = OTHERS_OF.get(document["event"], "")
-    until = document.get("until")
+    event, until = document["event"], document.get("until")
+    team, before = _team(document, document["gpus"]), _team_before(document)
+    others, total = _others_of(document, OTHERS_OF.get(event))
+    role = exchange_role(before.gpus, team.gpus) if team and before else None
+    exchange, exchange_total = _others_of(document, role)
     return Happening(
         time_us=microseconds(document["time"]),
-        event=document["event"],
+        event=event,
         reason=document.get("reason", ""),
         gpus=document["gpus"],
         free_gpus=document.get("free_gpus"),
         place=document.get("place"),
         machines=document.get("machines", {}),
-        others=tuple(OtherJob(each["job"], each["gpus"]) for each in document.get(role, ())),
-        others_total=document.get(f"{role}_total", 0),
+        others=others,
+        others_total=total,
         queue=document.get("priority_queue"),
         until_us=None if until is None else microseconds(until),
         overhead_us=microseconds(document.get("overhead", 0)),
@@ -181,4 +212,26 @@ def _happening(document: Mapping[str, Any]) -> Happening:
         bar=_number(document.get("bar")),
         left=document.get("left"),
         times_as_long=_number(document.get("times_as_long")),
+        least_gpus=document.get("least_gpus"),
+        usable_gpus=document.get("usable_gpus"),
+        team=team,
+        team_before=before,
+        exchange=exchange,
+        exchange_total=exchange_total,
     )
+
+
+def _others_of(document: Mapping[str, Any], role: str | None) -> tuple[tuple[OtherJob, ...], int]:
+    if role is None:
+        return (), 0
+    named = tuple(OtherJob(each["job"], each["gpus"]) for each in document.get(role, ()))
+    return named, document.get(f"{role}_total", 0)
+
+
+def _team(document: Mapping[str, Any], gpus: int) -> Team | None:
+    return Team(document["workers"], document["servers"], gpus) if "workers" in document else None
+
+
+def _team_before(document: Mapping[str, Any]) -> Team | None:
+    before = document.get("before")
+    return None if before is None else _team(before, before["gpus"])

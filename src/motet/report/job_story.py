@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from motet.domain.errors import BadInput, NotFound
 from motet.domain.units import microseconds, seconds
-from motet.insight.happening import Happening
+from motet.insight.happening import Happening, OtherJob
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules, sentence
 from motet.insight.story import Chapter, JobRecord, Story
-from motet.report.decision_file import OTHERS_OF, happenings_of, holdings_of
+from motet.report.decision_file import (
+    OTHERS_OF,
+    exchange_role,
+    happenings_of,
+    holdings_of,
+)
 from motet.report.simulation_files import DECISIONS, JOBS, SUMMARY, run_names, run_summary
 
 _COUNTED = {
@@ -160,20 +165,33 @@ def _rules(params: Mapping[str, Any]) -> Rules:
 
 def _details(because: Happening) -> dict[str, Any]:
     """What is known of it, by the names that it has in `decisions.jsonl`."""
-    role = OTHERS_OF.get(because.event)
-    others = [{"job": other.job, "gpus": other.gpus} for other in because.others]
+    team, before = because.team, because.team_before
     known: dict[str, Any] = {
         "reason": because.reason or None,
+        "least_gpus": because.least_gpus,
         "free_gpus": because.free_gpus,
+        "usable_gpus": because.usable_gpus,
         "place": because.place,
         "measure": because.measure,
         "bar": because.bar,
         "machines": dict(because.machines) or None,
+        "workers": team and team.workers,
+        "servers": team and team.servers,
+        "before": before and asdict(before),
         "priority_queue": because.queue,
+        **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
-    if role is not None and others:
-        known |= {role: others, f"{role}_total": because.others_total}
+    if team and before:
+        role = exchange_role(before.gpus, team.gpus)
+        known |= _others(role, because.exchange, because.exchange_total)
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _others(role: str | None, others: Sequence[OtherJob], total: int) -> dict[str, Any]:
+    if role is None or not others:
+        return {}
+    named = [{"job": other.job, "gpus": other.gpus} for other in others]
+    return {role: named, f"{role}_total": total}
 
 
 def _totals(story: Story) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from rich.text import Text
 from motet.domain.units import HOUR_US, exact_seconds
 from motet.insight.folding import Slices, folded
 from motet.insight.meanwhile import Meanwhile
-from motet.insight.sentences import REASONS, account, duration_words, job_name
+from motet.insight.sentences import REASONS, account
 from motet.insight.story import Chapter, Kind, Story
+from motet.insight.wording import duration_words, job_name
 from motet.report.job_story import ToldStory
 from motet.report.palette import QUIET_STYLE, job_colour
 from motet.report.quantities import count_text

@@ -1,0 +1,111 @@
+"""Words for what stories speak of: times, GPUs, machines, other jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isclose
+
+from motet.domain.units import SECOND_US
+from motet.insight.happening import Happening, OtherJob, Team
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_MOST_MACHINES = 6
+_ROUNDING = 1e-9
+
+
+def duration_words(duration_us: int) -> str:
+    """Its two largest units: "0.25 s", "42 s", "12 min 40 s", "3 h 5 min"."""
+    whole_s = round(duration_us / SECOND_US)
+    if whole_s < 10:
+        return f"{round(duration_us / SECOND_US, 3):g} s"
+    sizes = [size for _, size in _UNITS]
+    largest = next(place for place, size in enumerate(sizes) if whole_s >= size)
+    parts = []
+    for name, size in _UNITS[largest : largest + 2]:
+        count, whole_s = divmod(whole_s, size)
+        parts.append(f"{count} {name}" if count else "")
+    return " ".join(filter(None, parts))
+
+
+def job_name(job: str) -> str:
+    """An id that reads like a name: "job 17" for 17."""
+    return f"job {job}" if job.isdecimal() else job
+
+
+def counted(count: int, name: str) -> str:
+    """ "1 GPU", "2 GPUs"."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+def gpus(count: int) -> str:
+    """ "1 GPU", "2 GPUs"."""
+    return counted(count, "GPU")
+
+
+def asked(each: Happening) -> str:
+    """ "needs 4 GPUs"; elastic jobs may run with fewer."""
+    if each.least_gpus is None:
+        return f"needs {gpus(each.gpus)}"
+    return f"asks for {gpus(each.gpus)} and runs with {each.least_gpus:,} at least"
+
+
+def free(each: Happening) -> str:
+    """ "3 were free"."""
+    count = each.free_gpus or 0
+    return f"{count:,} {'was' if count == 1 else 'were'} free" if count else "none was free"
+
+
+def place_in_line(each: Happening) -> str:
+    """In brackets, after a space, if there is a line."""
+    return "" if each.place is None else f" (place {each.place:,} in line)"
+
+
+def where(machines: Mapping[str, int]) -> str:
+    """ "m0 (4 GPUs)", "m0 (4 GPUs) and m3 (2 GPUs)"."""
+    named = [f"{name} ({gpus(count)})" for name, count in machines.items()]
+    return listed(named[:_MOST_MACHINES], len(named))
+
+
+def team(with_: Team) -> str:
+    """ "2 workers and 1 server"."""
+    servers = f" and {counted(with_.servers, 'server')}" if with_.servers else ""
+    return f"{counted(with_.workers, 'worker')}{servers}"
+
+
+def change_of_team(before: Team, after: Team) -> str:
+    """ "4 workers and 4 servers to 5 and 3", "1 worker to 3"."""
+    if before.servers and after.servers:
+        return f"{team(before)} to {after.workers:,} and {after.servers:,}"
+    if before.servers or after.servers:
+        return f"{team(before)} to {team(after)}"
+    return f"{team(before)} to {after.workers:,}"
+
+
+def jobs(others: Sequence[OtherJob], total: int) -> str:
+    """With their GPUs: "job 3 (2 GPUs), job 5 (1 GPU) and 4 more"."""
+    return listed([f"{job_name(other.job)} ({gpus(other.gpus)})" for other in others], total)
+
+
+def listed(named: Sequence[str], total: int) -> str:
+    """ "a, b and 4 more"."""
+    if total > len(named):
+        return f"{', '.join(named)} and {total - len(named):,} more"
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+
+
+def is_as_much(one: float, other: float) -> bool:
+    """But for rounding."""
+    return isclose(one, other, rel_tol=_ROUNDING)
+
+
+def told_apart(
+    one: float, other: float, words: Callable[[float], str] = "{:.3g}".format, unit: str = ""
+) -> tuple[str, str]:
+    """Two numbers in words; if they would read the same, with `unit` and as many digits as it
+    takes."""
+    texts = words(one), words(other)
+    for digits in range(4, 18):
+        if texts[0] != texts[1]:
+            break
+        texts = f"{one:.{digits}g}{unit}", f"{other:.{digits}g}{unit}"
+    return texts
