@@ -344,7 +344,7 @@ def test_of_elastic_jobs_it_says_with_how_many_they_run(because: Happening, expe
             "fall_unknown",
             3.03e-05,
             0.5,
-            "no loss of it is known yet, so it is taken to fall as 1/(1 + k) with k steps: less "
+            "no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: less "
             f"per GPU than those of the jobs that run: 3.03e-05, theirs at least 0.5 {UNIT}",
         ),
     ],

@@ -13,7 +13,7 @@ from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
-from motet.engine.handover import Exchanges, Takers
+from motet.engine.handover import Handover
 from motet.engine.turn import Turn
 
 Ints = NDArray[np.int64]
@@ -104,20 +104,20 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """Preemptions come first."""
-        takers, exchanges = Takers(actions), Exchanges(actions, self._teams, self._gone)
+        handover = Handover(actions, self._teams, self._gone)
         for action in actions:
             if isinstance(action, Preempt):
-                self._note_preemption(now_us, action.job, takers)
+                self._note_preemption(now_us, action.job, handover)
             else:
-                self._note_begin(now_us, action, snapshot, decision, exchanges)
+                self._note_begin(now_us, action, snapshot, decision, handover)
         for action in actions:
             if not isinstance(action, Preempt):
                 self._teams[action.job] = _team_of(action)
 
-    def _note_preemption(self, now_us: int, job: int, takers: Takers) -> None:
+    def _note_preemption(self, now_us: int, job: int, handover: Handover) -> None:
         where = self._places.pop(job, NOWHERE)
         gpus, queue = sum(where.counts), self._queue(job)
-        others = takers.of(where)
+        others = handover.takers_of(where)
         self._tell(
             LogEntry(now_us, job, "preempt", gpus, placement=where, others=others, queue=queue)
         )
@@ -128,7 +128,7 @@ class DecisionLog:
         action: Start | Migrate,
         snapshot: Snapshot,
         decision: Decision,
-        exchanges: Exchanges,
+        handover: Handover,
     ) -> None:
         job, where = action.job, action.placement
         self._places[job] = where
@@ -146,7 +146,7 @@ class DecisionLog:
         if _is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=_team_of(action))
         if event == "resize":
-            before, exchange = self._teams[job], exchanges.of(action)
+            before, exchange = self._teams[job], handover.exchanged_with(job)
             entry = entry._replace(team_before=before, exchange=exchange)
         self._tell(entry)
 

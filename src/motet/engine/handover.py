@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.actions import Action, Preempt, Start
 from motet.domain.log_entry import NOBODY, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.turn import first_of
 
 
-class Exchanges:
-    """Who gave up GPUs and who got some at one moment, as far as jobs that are resized care."""
+class Handover:
+    """Who gave up GPUs and who got some at one moment."""
 
     def __init__(
         self,
@@ -23,10 +23,18 @@ class Exchanges:
         """`before`: what jobs ran with; `gone`: jobs that finished just now, with their GPUs."""
         self._actions, self._before, self._gone = actions, before, gone
 
-    def of(self, action: Migrate | Start) -> OtherJobs:
+    def takers_of(self, where: Placement) -> OtherJobs:
+        """Those who got some on these machines, or moved there; if nobody did, all who did so
+        anywhere. Of those that had some before: how many more, if they have more now."""
+        here = (self._takers_on.get(machine, []) for machine in where.machines)
+        indices = sorted({index for on_one in here for index in on_one})
+        takers = [self._takers[index] for index in indices] or self._takers
+        return first_of([(job, gpus) for job, gpus, _ in takers])
+
+    def exchanged_with(self, job: int) -> OtherJobs:
         """Who got GPUs if this job has fewer now, who gave some up if it has more; in the order of
         the actions."""
-        more = self._gains[action.job]
+        more = self._gains[job]
         if more < 0:
             return first_of([(job, gain) for job, gain in self._gains.items() if gain > 0])
         if more == 0:
@@ -46,26 +54,18 @@ class Exchanges:
             gains[action.job] = has - had
         return gains
 
+    @cached_property
+    def _takers(self) -> list[tuple[int, int, Placement]]:
+        return [
+            (each.job, self._gains[each.job] or sum(each.placement.counts), each.placement)
+            for each in self._actions
+            if not isinstance(each, Preempt) and self._gains[each.job] >= 0
+        ]
 
-class Takers:
-    """Who got GPUs at one moment."""
-
-    def __init__(self, actions: Sequence[Action]) -> None:
-        self._all = [action for action in actions if not isinstance(action, Preempt)]
-        self._on: dict[int, list[int]] | None = None
-
-    def of(self, where: Placement) -> OtherJobs:
-        """Those who got some on these machines; if nobody did, all who got any."""
-        if self._on is None:
-            self._on = self._by_machine()
-        here = (self._on.get(machine, []) for machine in where.machines)
-        indices = sorted({index for on_one in here for index in on_one})
-        takers = [self._all[index] for index in indices] or self._all
-        return first_of([(taker.job, sum(taker.placement.counts)) for taker in takers])
-
-    def _by_machine(self) -> dict[int, list[int]]:
+    @cached_property
+    def _takers_on(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for index, action in enumerate(self._all):
-            for machine in action.placement.machines:
+        for index, (_, _, place) in enumerate(self._takers):
+            for machine in place.machines:
                 found.setdefault(machine, []).append(index)
         return found

@@ -88,7 +88,7 @@ def _less_progress(each: Happening) -> str:
 
 def _fall_unknown(each: Happening) -> str:
     return (
-        f"no loss of it is known yet, so it is taken to fall as 1/(1 + k) with k steps: "
+        "no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: "
         f"{_less(each)}; {_asks(each)}"
     )
 

@@ -1,0 +1,71 @@
+"""The policies that the documentation shows do what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from elastic_workloads import Row, elastic_workload, rows_on
+from motet.domain.cluster import Cluster
+from motet.domain.errors import MotetError
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import NEVER_US, SECOND_US
+from motet.engine.catalogue import find_policies
+from motet.engine.decision_log import DecisionLog
+from motet.sim.experiment import Experiment
+from policy_snapshots import snapshot
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SOONEST_END = EXAMPLES / "soonest_end.py"
+CLUSTER = Cluster.of([4, 4])
+NAN = float("nan")
+
+
+def soonest_end(**parameters: float) -> Any:
+    return find_policies(str(SOONEST_END))["soonest-end"](**parameters)
+
+
+@pytest.mark.parametrize("name", ["longest_waiting.py", "soonest_end.py"])
+@settings(deadline=None, max_examples=20)
+@given(rows=rows_on(CLUSTER.gpu_count))
+def test_elastic_and_rigid_jobs_all_finish(name: str, rows: list[Row]) -> None:
+    log = DecisionLog()
+    outcome = Experiment(str(EXAMPLES / name)).run(elastic_workload(rows), CLUSTER, journal=log)
+    assert outcome.is_finished.all()
+    assert len(log) >= 2 * len(rows)
+
+
+def test_whose_end_is_soonest_runs_and_the_unknown_go_last() -> None:
+    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [NAN, 20, 10, 5]})
+    assert soonest_end().decide(seen).gpus.tolist() == [0, 0, 1, 1]
+
+
+def test_a_job_that_hardly_gains_by_workers_runs_with_the_fewest() -> None:
+    """Of four workers of the first job each does a quarter of what one alone does."""
+    flat = (0.0, 0.0, 1.0, 0.0, 0.0, 1.0)
+    seen = snapshot(Cluster.of([8]), 2, gpus=4, workers=4, max_workers=4, known={})
+    assert seen.estimates is not None
+    speed = np.array([flat, seen.estimates.speed[1]])
+    seen = replace(seen, estimates=replace(seen.estimates, speed=speed))
+    assert soonest_end().decide(seen).workers.tolist() == [1, 4]
+    assert soonest_end(efficiency=0.2).decide(seen).workers.tolist() == [4, 4]
+
+
+def test_it_looks_again_while_there_are_elastic_jobs_only() -> None:
+    def asks_at(seen: Snapshot) -> int:
+        at_us: int = soonest_end(interval_s=7).decide(seen).recheck_at_us
+        return at_us
+
+    assert asks_at(snapshot(CLUSTER, 1, max_workers=4, now_s=3)) == 10 * SECOND_US
+    assert asks_at(snapshot(CLUSTER, 1)) == NEVER_US
+
+
+def test_without_estimates_it_says_what_is_missing() -> None:
+    seen = replace(snapshot(CLUSTER, 1), estimates=None)
+    with pytest.raises(MotetError, match="says wants_estimates: ClassVar"):
+        soonest_end().decide(seen)
