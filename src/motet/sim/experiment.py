@@ -250,8 +250,8 @@ class Experiment:
         except BadInput:
             cost_us = -1
         if cost_us < 0:
-            others = ", profile or preemption" if name == "rescale_cost" else " or profile"
-            raise BadInput(f"{name}={text}: give seconds, 0 to {LONGEST_S}{others}")
+            words = "profile, preemption" if name == "rescale_cost" else "profile"
+            raise BadInput(f"{name}={text}: give {words} or seconds from 0 to {LONGEST_S}")
         return cost_us
 
 

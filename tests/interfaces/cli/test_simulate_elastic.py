@@ -100,7 +100,7 @@ def test_a_rescale_cost_that_cannot_be_is_one_line(trace: Path) -> None:
         *("--set", "rescale_cost=-1"),
     )
     assert ended.code == 2
-    assert "rescale_cost=-1: give seconds, not below 0, or 'profile'" in ended.err
+    assert "rescale_cost=-1: give profile, preemption or seconds from 0 to" in ended.err
 
 
 def test_a_trace_of_rigid_jobs_has_neither_quality_nor_training(tmp_path: Path) -> None:
