@@ -3,12 +3,12 @@
 motet simulate --trace optimus-50 --cluster 4x8 --policy optimus,./examples/soonest_end.py
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from motet.allocation.fill import fill
+from motet.allocation.deal import deal
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
 from motet.domain.units import NEVER_US, microseconds
@@ -17,43 +17,47 @@ from motet.estimate.speed_function import SpeedFunctions
 
 @dataclass(frozen=True)
 class SoonestEnd:
-    """`efficiency`: an elastic job runs with the workers that it asks for if each of them then does
-    this part of what one does with the fewest; else with the fewest. `interval_s`: how often to
-    look again, as predictions change.
+    """GPUs are dealt out evenly, but nobody gets workers that hardly make it faster; with too few
+    GPUs for all, those whose ends are predicted soonest get theirs.
+
+    `efficiency`: a job gets workers as long as each does this part of what one does with the
+    fewest. `interval_s`: how often to look again, as predictions change.
     """
 
-    efficiency: float = 0.5
+    efficiency: float = 0.3
     interval_s: float = 60.0
 
     memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
 
     def decide(self, snapshot):
-        """Those of which nothing is known go last, the first submitted first."""
+        """Jobs of which nothing is known go first, so that something is measured of them."""
         jobs, known = snapshot.jobs, snapshot.wanted_estimates
         speeds = SpeedFunctions(known.speed_mode, known.speed)
-        workers = self._workers(jobs, speeds)
-        seconds_left = known.steps_left / speeds.steps_per_s(workers, jobs.servers)
-        order = order_by(np.nan_to_num(seconds_left, nan=np.inf), jobs.submit_us, jobs.number)
-        wanted = workers * jobs.worker_gpus + jobs.servers * jobs.server_gpus
-        gpus = np.where(jobs.is_elastic, wanted, jobs.gpus)
-        filled = fill(order, gpus, snapshot.gpu_count, may_overtake=True)
+        seconds_left = known.steps_left / speeds.steps_per_s(jobs.workers, jobs.servers)
+        order = order_by(np.nan_to_num(seconds_left, nan=0.0), jobs.number)
+        most_workers = self._most_workers(jobs, speeds)
+        dealt = deal(order, replace(jobs, max_workers=most_workers), snapshot.gpu_count)
         again_us = snapshot.now_us + microseconds(self.interval_s)
         return Decision(
-            filled.gpus,
-            filled.reasons,
-            workers=workers,
-            servers=jobs.servers,
+            dealt.gpus,
+            dealt.reasons,
+            workers=dealt.workers,
+            servers=dealt.servers,
             recheck_at_us=again_us if jobs.is_elastic.any() else NEVER_US,
         )
 
-    def _workers(self, jobs, speeds):
-        """As many as asked for where nobody knows how fast the job is: a comparison with NaN is
-        false."""
-        all_of_them = speeds.steps_per_s(jobs.workers, jobs.servers) / jobs.workers
-        fewest = speeds.steps_per_s(jobs.min_workers, jobs.servers) / jobs.min_workers
-        is_wasteful = jobs.is_elastic & (all_of_them < self.efficiency * fewest)
-        return np.where(is_wasteful, jobs.min_workers, jobs.workers)
+    def _most_workers(self, jobs, speeds):
+        """Doubled as long as that pays. A comparison with NaN is false: nobody knows, so it may."""
+        most = jobs.min_workers
+        at_best = speeds.steps_per_s(most, jobs.servers) / most
+        while True:
+            more = np.minimum(2 * most, jobs.max_workers)
+            each_does = speeds.steps_per_s(more, jobs.servers) / more
+            more = np.where(each_does < self.efficiency * at_best, most, more)
+            if (more == most).all():
+                return most
+            most = more
 
 
 POLICIES = {"soonest-end": SoonestEnd}

@@ -40,20 +40,20 @@ def test_elastic_and_rigid_jobs_all_finish(name: str, rows: list[Row]) -> None:
     assert len(log) >= 2 * len(rows)
 
 
-def test_whose_end_is_soonest_runs_and_the_unknown_go_last() -> None:
-    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [NAN, 20, 10, 5]})
-    assert soonest_end().decide(seen).gpus.tolist() == [0, 0, 1, 1]
+def test_whose_end_is_soonest_runs_and_the_unknown_are_tried_first() -> None:
+    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [20, NAN, 10, 5]})
+    assert soonest_end().decide(seen).gpus.tolist() == [0, 1, 0, 1]
 
 
-def test_a_job_that_hardly_gains_by_workers_runs_with_the_fewest() -> None:
-    """Of four workers of the first job each does a quarter of what one alone does."""
-    flat = (0.0, 0.0, 1.0, 0.0, 0.0, 1.0)
-    seen = snapshot(Cluster.of([8]), 2, gpus=4, workers=4, max_workers=4, known={})
+def test_a_job_gets_no_workers_that_hardly_make_it_faster() -> None:
+    """Workers of the first job only share its work: of four each does a quarter."""
+    shared = (0.0, 0.0, 1.0, 0.0, 0.0, 1.0)
+    seen = snapshot(Cluster.of([8]), 2, gpus=4, workers=4, max_workers=4)
     assert seen.estimates is not None
-    speed = np.array([flat, seen.estimates.speed[1]])
+    speed = np.array([shared, seen.estimates.speed[1]])
     seen = replace(seen, estimates=replace(seen.estimates, speed=speed))
-    assert soonest_end().decide(seen).workers.tolist() == [1, 4]
-    assert soonest_end(efficiency=0.2).decide(seen).workers.tolist() == [4, 4]
+    for efficiency, workers in ((0.6, [1, 4]), (0.3, [2, 4]), (0.2, [4, 4])):
+        assert soonest_end(efficiency=efficiency).decide(seen).workers.tolist() == workers
 
 
 def test_it_looks_again_while_there_are_elastic_jobs_only() -> None:

@@ -31,6 +31,7 @@ from policy_snapshots import snapshot
 
 STARVE_S, EPOCH_S = 20, 2
 CLUSTER = Cluster.of([4, 2])
+NAN = float("nan")
 
 
 def run(rows: Any, policy: Slaq, journal: DecisionLog | None = None) -> Outcome:
@@ -64,9 +65,19 @@ def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
 
 
 def test_of_a_job_without_a_loss_the_log_does_not_say_that_anything_is_predicted() -> None:
-    known = {"steps_done": [300, 0, 100, 0], "loss": [0.5, 0.5, float("nan"), 0.5]}
+    known = {"steps_done": [300, 0, 100, 0], "loss": [0.5, 0.5, NAN, 0.5]}
     decision = Slaq().decide(snapshot(Cluster.of([2]), 4, known=known))
     assert decision.reasons.code.tolist() == [Wait.LESS_PROGRESS, 0, Wait.FALL_UNKNOWN, 0]
+
+
+def test_a_rigid_job_counts_as_new_for_ever_and_the_narrow_before_the_wide() -> None:
+    """It reports no steps; elastic jobs without a loss do."""
+    gpus = [2, 1, 1, 1]
+    known = {"steps_done": [NAN, NAN, 0, 30], "loss": NAN}
+    roles = {"workers": gpus, "min_workers": gpus, "max_workers": gpus}
+    for free, runs in ((2, [0, 1, 1, 0]), (4, [2, 1, 1, 0])):
+        seen = snapshot(Cluster.of([free]), 4, known=known, gpus=gpus, **roles)
+        assert Slaq().decide(seen).gpus.tolist() == runs
 
 
 def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> None:
