@@ -227,10 +227,7 @@ class _Turn:
         self._memory["lease_us"] = floor.lease_us
         self._memory["next_auction_us"][:] = self._due_us
         self._memory |= legacy.remembered(self._standings.of, gpus, floor.lease_us, self._due_us)
-        placed_work_us = np.where(
-            floor.stays, self._standings.memory["placed_work_us"], self._standings.left_us
-        )
-        memory = {**self._standings.memory, **self._memory, "placed_work_us": placed_work_us}
+        memory = {**self._standings.memory, **self._memory}
         recheck_us = NEVER_US
         if (gpus < self._standings.widths.most).any():
             ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]

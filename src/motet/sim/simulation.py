@@ -224,8 +224,8 @@ class Simulation:
         self._recorder.decided(self._state, decision, actions)
 
     def _measure(self) -> None:
-        """What an oracle knows of the jobs: the time that they still need."""
+        """What an oracle knows of the jobs: the time that they will still train as they do now."""
         table, now_us = self._state.table, self._state.now_us
         jobs = table.jobs
-        left_us = np.minimum(table.column("finish_us") - now_us, table.column("work_us"))
+        left_us = table.column("finish_us") - np.maximum(jobs.ready_us, now_us)
         jobs.remaining_us[:] = np.where(jobs.held_gpus > 0, left_us, table.column("work_us"))

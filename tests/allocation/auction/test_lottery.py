@@ -25,11 +25,10 @@ def lottery(
     """On eight GPUs; `places`: of those that keep them for a lease."""
     held = places or {}
     gpus = [sum(held[row].counts) if row in held else 0 for row in range(size)]
-    memory = {**MEMORY, "placed_work_us": [LEASE_US if row in held else -1 for row in range(size)]}
     seen = snapshot(
         Cluster.of([4, 4]),
         size,
-        memory=memory,
+        memory=MEMORY,
         places=held,
         experiment=columns.pop("experiment", UNKNOWN),
         held_gpus=gpus,

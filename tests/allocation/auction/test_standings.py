@@ -12,7 +12,7 @@ from motet.allocation.auction.standings import MEMORY, Standings
 from motet.allocation.fill import fill
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision
-from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import SpeedFunctions, SpeedMode
 from motet.placement.planners import CountPlanner
@@ -40,10 +40,7 @@ class Watching:
             columns = standings.elapsed_s(), standings.ideal_s(SHARE), rho
             self.noted.append((snapshot.now_us / SECOND_US, *(each.tolist() for each in columns)))
         filled = fill(np.argsort(jobs.number), jobs.gpus, snapshot.gpu_count, may_overtake=True)
-        starts = (filled.gpus > 0) & (jobs.held_gpus == 0)
-        placed = np.where(starts, standings.left_us, standings.memory["placed_work_us"])
-        memory = {**standings.memory, "placed_work_us": placed}
-        return Decision(filled.gpus, filled.reasons, memory=memory)
+        return Decision(filled.gpus, filled.reasons, memory=standings.memory)
 
 
 def test_a_search_counts_from_its_first_submission_with_the_work_of_jobs_that_ended() -> None:
@@ -77,7 +74,7 @@ def elastic(size: int, **memory: Any) -> Standings:
     seen = snapshot(
         Cluster.uniform(2, 4),
         size,
-        memory={**MEMORY, "placed_work_us": UNKNOWN, **memory},
+        memory={**MEMORY, **memory},
         experiment=0,
         gpus=2,
         workers=2,
@@ -108,7 +105,6 @@ def test_an_elastic_job_bids_for_no_more_than_its_request_or_share(
 @pytest.mark.parametrize("share_gpus", [0.5, 1.0, 3.0, 3.5, 50.0])
 def test_jobs_that_have_ended_were_like_those_that_are_left(share_gpus: float) -> None:
     whole = {"whole_gpu_us": 2400 * SECOND_US, "whole_gpus": 4, "longest_us": 600 * SECOND_US}
-    known = {"placed_work_us": 600 * SECOND_US, **whole}
     np.testing.assert_allclose(
-        elastic(2).ideal_s(share_gpus), elastic(1, **known).ideal_s(share_gpus)
+        elastic(2).ideal_s(share_gpus), elastic(1, **whole).ideal_s(share_gpus)
     )

@@ -25,15 +25,14 @@ from motet.estimate.widths import Widths, request_of, widths_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MEMORY = {
-    "placed_work_us": UNKNOWN,
     "begun_us": NEVER_US,
     "whole_gpu_us": 0,
     "whole_gpus": 0,
     "longest_us": 0,
 }
-"""`placed_work_us`: a job's time on its GPUs together, from when it was placed last or, while it
-waits, from now on. Of its experiment: first submission, all work, all GPUs that its jobs ask for,
-longest job. An elastic job's times are those on its full request.
+"""Of a job's experiment: first submission, all work, all GPUs that its jobs ask for, longest job.
+
+An elastic job's times are those on its full request.
 """
 _LEAST_US = 1000
 _FULL_RATE = 10_000
@@ -43,7 +42,7 @@ _FULL_RATE = 10_000
 class Standings:
     """`of: (jobs,)`: each job's experiment, numbered by their first jobs. `left_us: (jobs,)`: what
     it still needs on its full request together. `widths`: on how many GPUs it can run instead.
-    `memory`: as `MEMORY`, up to date if all jobs go on where they are.
+    `memory`: as `MEMORY`, up to date.
     """
 
     jobs: JobTable
@@ -59,9 +58,8 @@ class Standings:
         jobs, known = snapshot.jobs, snapshot.memory
         of = _experiments(jobs)
         left_us = _left_us(snapshot)
-        is_new = known["placed_work_us"] == UNKNOWN
+        is_new = known["whole_gpus"] == 0
         memory = {
-            "placed_work_us": np.where(jobs.held_gpus > 0, known["placed_work_us"], left_us),
             "begun_us": _lowest(np.minimum(known["begun_us"], jobs.submit_us), of),
             "whole_gpu_us": _with_new(known["whole_gpu_us"], left_us * jobs.gpus, is_new, of),
             "whole_gpus": _with_new(known["whole_gpus"], jobs.gpus, is_new, of),
@@ -158,16 +156,18 @@ def _widths(snapshot: Snapshot) -> Widths:
 
 
 def _left_us(snapshot: Snapshot) -> Ints:
-    """Of jobs that run, what they had to do when they were placed less what they did since."""
+    """The time that it still needs where it runs, by its speed there."""
     jobs = snapshot.jobs
     if len(jobs) and int(jobs.remaining_us.min()) == UNKNOWN:
         raise BadInput(
             "themis compares when experiments will end, and their jobs' remaining time is not "
             "known here; use a policy that needs no durations, such as tiresias-las"
         )
-    trained_us = np.maximum(snapshot.now_us - np.maximum(jobs.ready_us, jobs.last_start_us), 0)
-    since_us = snapshot.memory["placed_work_us"] - trained_us * jobs.rate // _FULL_RATE
-    return np.maximum(np.where(jobs.held_gpus > 0, since_us, jobs.remaining_us), _LEAST_US)
+    rate = np.where(jobs.held_gpus > 0, jobs.rate, _FULL_RATE)
+    # In two parts, or years would not fit 64 bits.
+    whole_us, rest_us = np.divmod(jobs.remaining_us, _FULL_RATE)
+    left_us: Ints = np.maximum(whole_us * rate + rest_us * rate // _FULL_RATE, _LEAST_US)
+    return left_us
 
 
 def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> Ints:
