@@ -42,8 +42,9 @@ class JobTable:
     UNKNOWN: nobody).
 
     What is estimated: `remaining_us` (time that it still trains on its GPUs, as fast as it does
-    now; while it waits, on its full request; UNKNOWN where nobody knows), `rate` (its speed now, 10,000 = as fast as alone and consolidated on its full request;
-    an elastic job may be faster), `alone_rate` (what that is there while nobody shares its GPUs).
+    now; while it waits, on its full request; UNKNOWN where nobody knows), `rate` (its speed now,
+    10,000 = as fast as alone and consolidated on its full request; an elastic job may be faster),
+    `alone_rate` (what that is there while nobody shares its GPUs).
     """
 
     number: Ints

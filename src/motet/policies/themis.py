@@ -113,11 +113,7 @@ class _Turn:
         jobs, now_us = snapshot.jobs, snapshot.now_us
         due_us = int(self._memory["next_auction_us"].max(initial=0))
         self._legacies = legacy.legacies(
-            self._standings.of,
-            jobs.held_gpus,
-            self._memory["lease_us"],
-            self._memory,
-            due_us,
+            self._standings.of, self._memory["lease_us"], self._memory, due_us
         )
         runs, is_due = jobs.held_gpus > 0, now_us >= due_us
         wanted = int(np.maximum(self._standings.widths.most - jobs.held_gpus, 0).sum())

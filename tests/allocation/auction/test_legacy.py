@@ -30,7 +30,7 @@ def test_no_gpu_and_no_time_of_those_who_ended_is_lost(
     stays = np.array([job[3] for job in jobs])
     _, present = np.unique(of[stays], return_inverse=True)
     kept = {name: values[stays] for name, values in memory.items()}
-    found, until_us = legacies(present, gpus[stays], lease_us[stays], kept, DUE_US)
+    found, until_us = legacies(present, lease_us[stays], kept, DUE_US)
     for each, experiment in enumerate(np.unique(of[stays]).tolist()):
         ended = (of == experiment) & ~stays
         assert found[each] == gpus[ended].sum()
@@ -42,6 +42,21 @@ def test_no_gpu_and_no_time_of_those_who_ended_is_lost(
 def test_a_new_job_of_an_experiment_hides_nothing() -> None:
     memory = remembered(column([0, 0]), column([2, 4]), column([DUE_US, 300]), DUE_US)
     known = {name: column([values[0], MEMORY[name]]) for name, values in memory.items()}
-    gpus, until_us = legacies(column([0, 0]), column([2, 0]), column([DUE_US, 0]), known, DUE_US)
+    gpus, until_us = legacies(column([0, 0]), column([DUE_US, 0]), known, DUE_US)
+    assert gpus.tolist() == [4]
+    assert until_us.tolist() == [300]
+
+
+def test_who_was_refused_what_it_was_granted_leaves_nothing_behind() -> None:
+    """Of two that were granted two GPUs each one found no memory beside them and still waits."""
+    memory = remembered(column([0, 0]), column([2, 2]), column([DUE_US, DUE_US]), DUE_US)
+    gpus, _ = legacies(column([0, 0]), column([DUE_US, DUE_US]), memory, DUE_US)
+    assert gpus.tolist() == [0]
+
+
+def test_what_the_others_left_is_known_though_one_was_refused_its_own() -> None:
+    memory = remembered(column([0, 0, 0]), column([2, 4, 1]), column([DUE_US, 300, 200]), DUE_US)
+    known = {name: values[[0, 2]] for name, values in memory.items()}
+    gpus, until_us = legacies(column([0, 0]), column([DUE_US, 200]), known, DUE_US)
     assert gpus.tolist() == [4]
     assert until_us.tolist() == [300]
