@@ -49,7 +49,8 @@ class Watched:
         jobs, known = snapshot.jobs, snapshot.estimates
         assert known is not None
         request = request_of(jobs)
-        widths = widths_of(request, known.speed_mode, known.speed, snapshot.gpu_count)
+        together = int(snapshot.cluster.gpus.max())
+        widths = widths_of(request, known.speed_mode, known.speed, snapshot.gpu_count, together)
         free = snapshot.gpu_count - decision.used_gpus
         assert free >= 0
         assert (widths.least[decision.gpus == 0] > free).all(), "somebody waits for no reason"

@@ -148,11 +148,12 @@ def _experiments(jobs: JobTable) -> Ints:
 
 
 def _widths(snapshot: Snapshot) -> Widths:
-    """By speeds as fitted, where they are."""
+    """By speeds as fitted, where they are, and with servers on the fewest machines."""
     known, size = snapshot.estimates, len(snapshot.jobs)
     mode = np.zeros(size, dtype=np.int64) if known is None else known.speed_mode
     parameters = np.zeros((size, len(PARAMETERS))) if known is None else known.speed
-    return widths_of(request_of(snapshot.jobs), mode, parameters, snapshot.gpu_count)
+    request, together_gpus = request_of(snapshot.jobs), int(snapshot.cluster.gpus.max())
+    return widths_of(request, mode, parameters, snapshot.gpu_count, together_gpus)
 
 
 def _left_us(snapshot: Snapshot) -> Ints:
