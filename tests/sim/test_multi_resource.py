@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elastic_workloads import Row, elastic_workload, linear
+from elastic_workloads import Row, elastic_workload, linear, rows_on
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
@@ -201,6 +201,34 @@ def test_a_job_that_no_machines_can_hold_is_refused_before_anything_runs(
 def test_an_elastic_job_that_could_run_with_less_is_told_that_its_full_request_must_fit() -> None:
     with pytest.raises(BadInput, match=r"needs 4 GPUs, the cluster has 3; of an elastic job the"):
         Experiment("fair").run(elastic_workload([linear(0, 50, 4, 8)]), Cluster.of([3]))
+
+
+SHORT = {"too_few_cpus", "too_little_memory"}
+
+
+@pytest.mark.parametrize("policy", ["fair", "optimus", "slaq"])
+@settings(deadline=None, max_examples=30)
+@given(rows=rows_on(CLUSTER.gpu_count), data=st.data())
+def test_who_waits_could_not_have_run_with_what_was_free(
+    policy: str, rows: list[Row], data: st.DataObject
+) -> None:
+    each = st.integers(0, 4)
+    cpus, memory = (
+        [times * row.gpus for times, row in zip(data.draw(numbers), rows, strict=True)]
+        for numbers in (st.lists(each, min_size=len(rows), max_size=len(rows)),) * 2
+    )
+    workload = replace(elastic_workload(rows), cpus=np.array(cpus), memory_bytes=np.array(memory))
+    cluster, log = Cluster.of([6, 4], cpus=[8, 40], memory_bytes=[40, 10]), DecisionLog()
+    try:
+        Experiment(policy).run(workload, cluster, journal=log)
+    except BadInput:
+        return  # A job that fits on no machines.
+    waits = [entry for entry in log if not entry.placement.machines and entry.least_gpus > 0]
+    for entry in waits:
+        if entry.event == "too_few_gpus":
+            assert entry.free_gpus < entry.least_gpus
+        if entry.event in SHORT:
+            assert entry.usable_gpus < entry.least_gpus <= entry.free_gpus
 
 
 @dataclass(frozen=True)
