@@ -240,11 +240,18 @@ def test_who_waits_hears_what_won() -> None:
 def test_the_same_seed_draws_the_same_lots_and_another_one_others() -> None:
     jobs = drawn_trace("tiresias-480", 0).workload
     ends = [
-        Experiment("themis", {"seed": seed}).run(jobs, Cluster.uniform(15, 4)).columns["end_us"]
-        for seed in ("0", "0", "1")
+        Experiment("themis", own, seed).run(jobs, Cluster.uniform(15, 4)).columns["end_us"]
+        for own, seed in (({}, 0), ({"seed": "0"}, 1), ({}, 1), ({"seed": "1"}, 0))
     ]
     np.testing.assert_array_equal(ends[0], ends[1])
+    np.testing.assert_array_equal(ends[2], ends[3])
     assert (ends[0] != ends[2]).any()
+
+
+def test_runs_of_several_seeds_have_the_same_parameters() -> None:
+    one, other = (Experiment("themis", seed=seed).parameters() for seed in (0, 1))
+    assert one == other
+    assert Experiment("themis", {"seed": "3"}, 1).parameters()["seed"] == 3
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ def parameters_of(policy: type[Policy]) -> tuple[Field[Any], ...]:
     return fields(policy)  # type: ignore[arg-type]
 
 
+def has_seed(policy: type[Policy]) -> bool:
+    """Whether it draws lots: a whole number `seed` is a parameter of it."""
+    names = {field.name for field in parameters_of(policy)}
+    return "seed" in names and get_type_hints(policy)["seed"] is int
+
+
 _DESCRIBED = {int: "a whole number", float: "a number", bool: "true or false"}
 
 

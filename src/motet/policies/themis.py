@@ -62,7 +62,7 @@ class Themis:
     draw for what is left: everybody alike, or first those who did not bid (Themis). `leftovers`:
     near where it ran before, or on GPUs that are drawn, too (Themis). `rescale_s`: what it costs
     an elastic job to go on with other numbers of workers and servers; where that does not pay, it
-    takes no GPUs that are left. `seed`: of the lots.
+    takes no GPUs that are left. `seed`: of the lots; simulated, that of the run unless it is set.
     """
 
     fairness: float = 0.8

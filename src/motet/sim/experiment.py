@@ -15,7 +15,7 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import LONGEST_S, microseconds
-from motet.engine.catalogue import find_policies, make_policy, parameters_of
+from motet.engine.catalogue import find_policies, has_seed, make_policy, parameters_of
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
 from motet.placement.ilp import IlpPlanner
@@ -64,8 +64,8 @@ _ILP_IS_SLOW = (
 class Experiment:
     """`policy`: a name or `./file.py`; `settings`: its parameters and the common ones, as text.
 
-    `seed`: for placements that draw lots, and for slow machines. `swept`: the setting whose effect
-    is being explored.
+    `seed`: for placements that draw lots, for slow machines, and for a policy that has a whole
+    number `seed` and no setting for it. `swept`: the setting whose effect is being explored.
     """
 
     policy: str
@@ -115,7 +115,7 @@ class Experiment:
     def draws_lots(self) -> bool:
         """Whether the seed makes a difference."""
         is_random = self._common()["placement"] == "random"
-        return is_random or isinstance(self._spells(), DrawnSpells)
+        return is_random or self._seeds_policy or isinstance(self._spells(), DrawnSpells)
 
     def notices(self, workload: Workload, cluster: Cluster) -> tuple[str, ...]:
         """What people should know of this run before they wait for it."""
@@ -143,9 +143,11 @@ class Experiment:
         return by_speed and bool(has_cpus or has_memory)
 
     def parameters(self) -> dict[str, Any]:
-        """Everything that the run depends on beside its data, for the record."""
+        """Everything that the run depends on beside its data and seed, for the record."""
         policy = self._policy()
         own = {f.name: getattr(policy, f.name) for f in parameters_of(type(policy))}
+        if self._seeds_policy:
+            del own["seed"]
         common = self._common()
         for name in _SAID_IF_SET:
             if common[name] == COMMON_SETTINGS[name]:
@@ -164,7 +166,14 @@ class Experiment:
         known = {field.name for field in parameters_of(policy)} | set(COMMON_SETTINGS)
         for key in own.keys() - known:
             raise UnknownName(f"parameter of {name}", key, known)
+        if self._seeds_policy:
+            own["seed"] = str(self.seed)
         return make_policy(name, policy, self._without_conflict(own, known))
+
+    @property
+    def _seeds_policy(self) -> bool:
+        """Whether the policy draws lots by the seed of the run, not by one of its own."""
+        return "seed" not in self.settings and has_seed(self._policy_class()[1])
 
     def _without_conflict(self, own: Mapping[str, str], known: set[str]) -> Mapping[str, str]:
         """A policy that consolidates by itself does not where another placement is wanted."""

@@ -130,6 +130,10 @@ def test_seeds_that_can_make_no_difference_are_pointed_out(
     assert "all 2 seeds give the same" in capsys.readouterr().err
     run(flags(trace, seeds=2, settings=("placement=random",)))
     assert "give the same" not in capsys.readouterr().err
+    run(flags(trace, seeds=2, policies="themis"))
+    assert "give the same" not in capsys.readouterr().err
+    run(flags(trace, seeds=2, policies="themis", settings=("seed=3",)))
+    assert "all 2 seeds give the same" in capsys.readouterr().err
 
 
 def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     default="0",
     show_default=True,
     metavar="K[,K...]",
-    help="For workloads and placements that are drawn by lot; several seeds give confidence "
-    "intervals.",
+    help="For workloads, placements, slow machines and policies that draw lots; several seeds give "
+    "confidence intervals.",
 )
 @policy_option("--seeds", type=click.IntRange(1), metavar="N", help="N seeds, from --seed on.")
 @policy_option(
