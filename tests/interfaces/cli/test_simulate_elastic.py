@@ -81,7 +81,11 @@ def test_a_job_that_was_resized_says_so(out: Path) -> None:
     resized = [each for each in document["chapters"] if each["event"] == "resize"]
     assert document["totals"]["resizes"] == len(resized) > 0
     assert resized[0]["sentence"].startswith("ran ")
-    assert "resized to" in resized[0]["sentence"]
+    first = resized[0]
+    change = f"resized from {first['before']['workers']} workers to {first['workers']}, on m0"
+    assert change in first["sentence"]
+    assert first["before"]["workers"] != first["workers"]
+    assert first["taken_by"][0]["job"] == "1"
 
 
 def test_another_division_among_servers_is_one_line(trace: Path) -> None:
