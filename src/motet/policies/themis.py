@@ -50,6 +50,8 @@ _OWN_MEMORY = {
     **legacy.MEMORY,
 }
 _SHORTEST_LEASE_US = SECOND_US
+_RESTORES_IN_A_LEASE = 4
+"""At least: a winner may keep as little as 1 / e of a lease, and must train in it, too."""
 _MOST_RHO = 1e12
 _GAVE_BACK = -1
 
@@ -57,7 +59,8 @@ _GAVE_BACK = -1
 @dataclass(frozen=True)
 class Themis:
     """`fairness`: f, 0 (all bid) to 1 (only the experiment that is worst off). `lease_s`: how long
-    winners hold GPUs before payments. `waiting`: what losing is worth to a bidder: its share a
+    winners hold GPUs before payments; longer where stopped jobs need so long to go on that little
+    would be left to train in. `waiting`: what losing is worth to a bidder: its share a
     lease later, or nothing (Themis; payments are larger, and truth is always best). `lots`: who may
     draw for what is left: everybody alike, or first those who did not bid (Themis). `leftovers`:
     near where it ran before, or on GPUs that are drawn, too (Themis). `rescale_s`: what it costs
@@ -111,6 +114,7 @@ class _Turn:
         self._standings = Standings.of_snapshot(snapshot)
         self._memory = {name: snapshot.memory[name].copy() for name in _OWN_MEMORY}
         jobs, now_us = snapshot.jobs, snapshot.now_us
+        self._lease_us = max(policy.lease_us, _RESTORES_IN_A_LEASE * _longest_restore_us(snapshot))
         due_us = int(self._memory["next_auction_us"].max(initial=0))
         self._legacies = legacy.legacies(
             self._standings.of, self._memory["lease_us"], self._memory, due_us
@@ -119,7 +123,7 @@ class _Turn:
         wanted = int(np.maximum(self._standings.widths.most - jobs.held_gpus, 0).sum())
         self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
         if is_due:
-            due_us = now_us + policy.lease_us
+            due_us = now_us + self._lease_us
             if not self.is_auction:  # Nobody could use more: all go on for another lease.
                 self._memory["lease_us"][runs] = due_us
         self._due_us = due_us
@@ -135,7 +139,7 @@ class _Turn:
     def hold_auction(self) -> None:
         """The worst off win GPUs; everybody else learns what it would have taken."""
         share_gpus = self._snapshot.gpu_count / self._standings.count
-        rho = self._standings.rho_by_share(share_gpus, self._policy.lease_s)
+        rho = self._standings.rho_by_share(share_gpus, self._lease_us / SECOND_US)
         bidders = participants(rho, self._policy.fairness)
         rows = [self._standings.rows_of(each).tolist() for each in bidders.tolist()]
         agents = self._agents(bidders, rows, share_gpus)
@@ -173,7 +177,7 @@ class _Turn:
         waiting_rho = math.inf
         if self._policy.waiting == "share":
             speed = agent.speed_on_share(share_gpus)
-            waiting_rho = agent.rho(speed, wait_s=self._policy.lease_s)
+            waiting_rho = agent.rho(speed, wait_s=self._lease_us / SECOND_US)
         return bid_of(agent, line, slowdowns, waiting_rho)
 
     def _grant(
@@ -185,7 +189,7 @@ class _Turn:
         slowdowns: Floats,
     ) -> None:
         """To the jobs of a winner, for the part of the lease that it keeps."""
-        lease_us = kept_us(award, self._policy.lease_us)
+        lease_us = kept_us(award, self._lease_us)
         if lease_us < _SHORTEST_LEASE_US:
             return
         pieces = divide(work, line, slowdowns, award.start, award.gpus)
@@ -264,6 +268,13 @@ class _Turn:
         code[runs] = Wait.RUNS
         free = np.full_like(position, int(self._floor.free.sum()))
         return Reasons(code, free, position, memory["lost_rho"] / 1000, won / 1000)
+
+
+def _longest_restore_us(snapshot: Snapshot) -> int:
+    """That any of the jobs needed when it was started last."""
+    jobs = snapshot.jobs
+    restores_us = (jobs.ready_us - jobs.last_start_us)[jobs.last_start_us > jobs.first_start_us]
+    return int(restores_us.max(initial=0))
 
 
 def _milli(rho: Floats) -> Ints:

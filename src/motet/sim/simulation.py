@@ -147,7 +147,7 @@ class Simulation:
             f"{FUTILE_DECISIONS:,} decisions, the last {seconds(now_us):g} s after the first "
             "submission, in which no job trained, came or went: jobs lose their GPUs before they "
             "are restored; lower preemption_cost, or let the policy preempt less often (a larger "
-            "promote_knob or quantum_s)"
+            "promote_knob, quantum_s or lease_s)"
         )
 
     # -- one instant -------------------------------------------------------------------------------
