@@ -12,6 +12,7 @@ NEVER_US = 2**62
 """Later than every event; still far from the limit of 64 bits when a duration is added."""
 
 LONGEST_S = NEVER_US // SECOND_US // 1000
+SHORTEST_S = 1 / SECOND_US
 
 
 def microseconds(seconds: float | int | str) -> int:
@@ -27,6 +28,15 @@ def microseconds(seconds: float | int | str) -> int:
     if not in_range:
         raise BadInput(f"{seconds!r} is not a number of seconds within {LONGEST_S} of 0")
     return int((value * SECOND_US).to_integral_value(ROUND_HALF_EVEN))
+
+
+def check_seconds(name: str, value_s: float, least_s: float = 0.0) -> None:
+    """Raises BadInput for a parameter that is no time from `least_s` on, or too long to count."""
+    if value_s > LONGEST_S:
+        raise BadInput(f"{name}={value_s}: give seconds, at most {LONGEST_S}")
+    if not value_s >= least_s:
+        least = f"at least {exact_seconds(microseconds(least_s))}" if least_s else "not below 0"
+        raise BadInput(f"{name}={value_s}: give seconds, {least}")
 
 
 def seconds(time_us: float) -> float:

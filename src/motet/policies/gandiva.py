@@ -21,9 +21,8 @@ from motet.allocation.fill import Filled, fill
 from motet.allocation.hold import next_multiple
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision, Wait
-from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
-from motet.domain.units import NEVER_US, microseconds
+from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.placement.machines import fewest_machines
 from motet.placement.racks import consolidated_in_racks
 from motet.placement.room import Demand, Room
@@ -42,8 +41,7 @@ class Gandiva:
     memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN, "shuns_company": 0}
 
     def __post_init__(self) -> None:
-        if not 1e-6 <= self.quantum_s < float("inf"):
-            raise BadInput(f"quantum_s={self.quantum_s}: give seconds, at least 0.000001")
+        check_seconds("quantum_s", self.quantum_s, SHORTEST_S)
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """At the end of a slice those who waited longest go first; in between, who runs goes on."""

@@ -31,7 +31,7 @@ from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import Placement, Snapshot
-from motet.domain.units import LONGEST_S, NEVER_US, microseconds
+from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.stragglers import stragglers
 from motet.placement.avoiding import place_avoiding
 from motet.placement.even import Gangs
@@ -62,17 +62,12 @@ class Optimus:
     wants_machine_speeds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 1e-6 <= self.interval_s < float("inf"):
-            raise BadInput(f"interval_s={self.interval_s}: give seconds, at least 0.000001")
-        if not 0 <= self.rescale_s < float("inf"):
-            raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
+        check_seconds("interval_s", self.interval_s, SHORTEST_S)
+        check_seconds("rescale_s", self.rescale_s)
+        check_seconds("straggler_memory_s", self.straggler_memory_s)
         if not self.straggler_ratio > 1:
             raise BadInput(
                 f"straggler_ratio={self.straggler_ratio}: give more than 1, inf for never"
-            )
-        if not 0 <= self.straggler_memory_s <= LONGEST_S:
-            raise BadInput(
-                f"straggler_memory_s={self.straggler_memory_s}: give seconds, not below 0"
             )
 
     def decide(self, snapshot: Snapshot) -> Decision:

@@ -24,9 +24,8 @@ from motet.allocation.marginal_gain import allot
 from motet.allocation.order import order_by
 from motet.allocation.worth import Speeds, Worth, fastest, worth_with
 from motet.domain.decision import Decision, Reasons, Wait
-from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
-from motet.domain.units import NEVER_US, microseconds
+from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.loss_fall import normalised_falls
 
 Ints = NDArray[np.int64]
@@ -54,11 +53,9 @@ class Slaq:
     wants_estimates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("epoch_s", "starve_s"):
-            if not 1e-6 <= getattr(self, name) < float("inf"):
-                raise BadInput(f"{name}={getattr(self, name)}: give seconds, at least 0.000001")
-        if not 0 <= self.rescale_s < float("inf"):
-            raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
+        check_seconds("epoch_s", self.epoch_s, SHORTEST_S)
+        check_seconds("starve_s", self.starve_s, SHORTEST_S)
+        check_seconds("rescale_s", self.rescale_s)
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """From an empty cluster, each time anew; who would hardly change stays as it is."""

@@ -36,7 +36,7 @@ from motet.allocation.auction.standings import MEMORY, Standings
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Snapshot
-from motet.domain.units import NEVER_US, SECOND_US, microseconds
+from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
 from motet.estimate.finish_time import JobWork
 
 Ints = NDArray[np.int64]
@@ -83,10 +83,8 @@ class Themis:
     def __post_init__(self) -> None:
         if not 0 <= self.fairness <= 1:
             raise BadInput(f"fairness={self.fairness}: give 0 (all bid) to 1 (only the worst)")
-        if not 1 <= self.lease_s < math.inf:
-            raise BadInput(f"lease_s={self.lease_s}: give seconds, at least 1")
-        if not 0 <= self.rescale_s < math.inf:
-            raise BadInput(f"rescale_s={self.rescale_s}: give seconds, not below 0")
+        check_seconds("lease_s", self.lease_s, 1)
+        check_seconds("rescale_s", self.rescale_s)
         if self.seed < 0:
             raise BadInput(f"seed={self.seed}: give a whole number, at least 0")
 

@@ -24,7 +24,7 @@ from motet.allocation.order import order_by, running_first_within
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Snapshot
-from motet.domain.units import NEVER_US, SECOND_US, microseconds
+from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.gittins import ServiceDistribution
 
 Ints = NDArray[np.int64]
@@ -61,10 +61,8 @@ class TiresiasLas:
             raise BadInput(f"thresholds={limits}: give ascending GPU-seconds above 0")
         if not self.promote_knob > 0:
             raise BadInput(f"promote_knob={self.promote_knob}: give a number above 0, or inf")
-        if not 0 <= self.quantum_s < float("inf"):
-            raise BadInput(f"quantum_s={self.quantum_s}: give seconds, not below 0")
-        if not 1e-6 <= self.clock_s < float("inf"):
-            raise BadInput(f"clock_s={self.clock_s}: give seconds, at least 0.000001")
+        check_seconds("quantum_s", self.quantum_s)
+        check_seconds("clock_s", self.clock_s, SHORTEST_S)
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Everybody who fits, queue by queue."""

@@ -19,7 +19,7 @@ from motet.allocation.order import order_by, places_in
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
-from motet.domain.units import NEVER_US, microseconds
+from motet.domain.units import NEVER_US, check_seconds, microseconds
 from motet.placement.machines import fewest_machines, in_order
 from motet.placement.room import Demand, Room, gpus_of_empty
 
@@ -42,8 +42,8 @@ class YarnCs:
     memory_columns: ClassVar[dict[str, int]] = {"headed_us": NEVER_US}
 
     def __post_init__(self) -> None:
-        if not self.locality_wait_s >= 0:
-            raise BadInput(f"locality_wait_s={self.locality_wait_s}: give seconds, not below 0")
+        if self.locality_wait_s != float("inf"):
+            check_seconds("locality_wait_s", self.locality_wait_s)
         _ = self._quota_of
 
     def decide(self, snapshot: Snapshot) -> Decision:
