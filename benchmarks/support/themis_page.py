@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +18,9 @@ SCENES = (Scene("themis-100", "16x4", COST), Scene("tiresias-480", "15x4", COST)
 RIVALS = ("tiresias-las", "gandiva", "optimus", "slaq", "srtf")
 FILTERS = ("0", "0.2", "0.4", "0.6", "0.8", "0.9", "1")
 LEASES_S = ("120", "300", "600", "1200", "2400")
+CHOICES = (("waiting", "nothing"), ("lots", "outsiders"), ("leftovers", "anywhere"))
+"""As in the paper, where the defaults are ours."""
+
 RHO = "finish_time_fairness"
 ELASTIC = (Scene("slaq-160", "20x32", COST), Scene("optimus-50", "13x8", COST))
 BESIDE = (
@@ -38,9 +41,13 @@ def contests(seeds: Sequence[int]) -> list[Contest]:
     """All policies and both sweeps on searches and on single jobs; elastic jobs."""
     themis = Contender.plain("themis")
     others = [Contender.plain(name) for name in RIVALS]
-    sweeps = [*swept("fairness", FILTERS), *swept("lease_s", LEASES_S)]
+    sweeps = [*swept("fairness", FILTERS), *swept("lease_s", LEASES_S), *_choices()]
     rigid = [Contest(scene, [themis, *others, *sweeps], seeds) for scene in SCENES]
     return rigid + [Contest(scene, BESIDE, seeds) for scene in ELASTIC]
+
+
+def _choices() -> list[Contender]:
+    return [one for name, value in CHOICES for one in swept(name, [value])]
 
 
 def write(found: Sequence[Results], script: str, heading: str) -> None:
@@ -55,6 +62,7 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
     _draw_sweeps(found)
     parts.append("![Largest rho by lease](../_static/themis-lease.png)")
     parts.append("![Largest rho by who may bid](../_static/themis-filter.png)")
+    parts += ["### What is the paper's, and what is ours", _of_choices(found)]
     parts += ["### Elastic jobs beside other policies", _beside(elastic)]
     put_into(PAGE, "\n\n".join(parts), script, heading)
     print(f"written: {PAGE}")
@@ -101,6 +109,40 @@ def _sweeps(found: Sequence[Results]) -> str:
     return table(head, rows)
 
 
+Column = tuple[tuple[str, ...], int]
+
+
+def _by_scene(
+    found: Sequence[Results], labels: Mapping[str, str], columns: Mapping[str, Column]
+) -> str:
+    """`labels`: what stands in the table, and whose runs."""
+    head = ["", *(f"{it.scene.trace}: {name}" for it in found for name in columns)]
+    rows = [
+        [
+            shown,
+            *(
+                plus_minus(it.mean(label, *keys), digits)
+                for it in found
+                for keys, digits in columns.values()
+            ),
+        ]
+        for shown, label in labels.items()
+    ]
+    return table(head, rows)
+
+
+def _of_choices(found: Sequence[Results]) -> str:
+    columns = {
+        "max rho": ((RHO, "max"), 2),
+        "Jain": ((RHO, "jain"), 2),
+        "jobs, s": (("jct_s", "mean"), 0),
+        "placement": (("placement_score",), 2),
+        "preemptions": (("preemptions",), 0),
+    }
+    labels = ["themis", *(one.label for one in _choices())]
+    return _by_scene(found, {f"`{label}`": label for label in labels}, columns)
+
+
 def _beside(found: Sequence[Results]) -> str:
     columns = {
         "max rho": ((RHO, "max"), 2),
@@ -108,19 +150,7 @@ def _beside(found: Sequence[Results]) -> str:
         "JCT, s": (("jct_s", "mean"), 0),
         "rescales": (("quality", "rescales"), 0),
     }
-    head = ["", *(f"{it.scene.trace}: {name}" for it in found for name in columns)]
-    rows = [
-        [
-            one.label,
-            *(
-                plus_minus(it.mean(one.label, *keys), digits)
-                for it in found
-                for keys, digits in columns.values()
-            ),
-        ]
-        for one in BESIDE
-    ]
-    return table(head, rows)
+    return _by_scene(found, {one.label: one.label for one in BESIDE}, columns)
 
 
 def _draw_policies(results: Results) -> None:
