@@ -119,11 +119,21 @@ class Restless(TrainObserver):
             self.job.reconfigure(self._plans)
 
 
+RESTLESS_EPOCHS = 120
+"""An epoch takes milliseconds, a plan tens of them: many on a busy machine, too."""
+
+
 def train_restlessly(
     seed: int, app: ToyRegression | None = None, plans: int = 20, **changes: Any
 ) -> TrainResult:
     app = app or ToyRegression()
-    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": 24, **changes}
+    fields = {
+        "machines": MACHINES,
+        "workers": 2,
+        "servers": 2,
+        "epochs": RESTLESS_EPOCHS,
+        **changes,
+    }
     restless = Restless(seed, plans)
     rows = app.prepare(None, seed=1)
     job = Job(app, rows, TrainOptions(**fields), InProcessCluster(MACHINES), restless)
@@ -138,7 +148,7 @@ def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
 ) -> None:
     result = train_restlessly(seed, ToyRegression(**parameters))
     assert len(result.reconfigurations) >= 10
-    assert_same(result, 24, **parameters)
+    assert_same(result, RESTLESS_EPOCHS, **parameters)
 
 
 @pytest.mark.parametrize("consistency", ["ssp", "async"])
@@ -148,7 +158,7 @@ def test_under_looser_consistency_every_instance_is_still_computed_once(
 ) -> None:
     result = train_restlessly(seed, consistency=consistency, staleness=2)
     assert result.losses[-1] < 0.1 * result.losses[0]
-    assert result.app.visits_.tolist() == [24.0] * 203
+    assert result.app.visits_.tolist() == [float(RESTLESS_EPOCHS)] * 203
     assert [report.error for report in result.reconfigurations if report.error] == []
 
 
