@@ -22,6 +22,7 @@ from motet.testbed.state import State, locked, read_state, write_state
 
 RAY_START_TIMEOUT_S = 180.0
 _SHOWN_LOG_LINES = 3
+_REMOVALS = 3
 
 
 def _nowhere(text: str) -> None:
@@ -66,19 +67,32 @@ class Testbed:
 
     def down(self) -> Removal:
         """Remove all of it: processes, network, control groups, files. There may be nothing."""
+        labels: set[str] = set()
+        killed = 0
         with locked(self.layout):
-            ours = self.layout.ours(machine.namespaces())
-            groups = self.layout.ours(group_labels(self.groups))
-            files = [file for label in groups for file in self.groups.members_files(label)]
-            killed = machine.kill(files, ours)
-            for command in network.removal_commands(ours):
-                machine.run(command)
-            machine.remove_groups(it for label in groups for it in self.groups.folders(label))
+            # A command that a killed `up` had begun may end, and add something, only meanwhile.
+            for _ in range(_REMOVALS):
+                found, count = self._remove()
+                labels |= found
+                killed += count
+                if not found:
+                    break
             shutil.rmtree(self.layout.folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # other testbeds have files there
             self.layout.home.rmdir()
-        hosts = {*ours, *groups} - {self.layout.switch, self.layout.label_of(FRONT_HOST)}
+        hosts = labels - {self.layout.switch, self.layout.label_of(FRONT_HOST)}
         return Removal(len(hosts), killed)
+
+    def _remove(self) -> tuple[set[str], int]:
+        """What there is now, but for files: labels, and how many processes were killed."""
+        ours = self.layout.ours(machine.namespaces())
+        groups = self.layout.ours(group_labels(self.groups))
+        files = [file for label in groups for file in self.groups.members_files(label)]
+        killed = machine.kill(files, ours)
+        for command in network.removal_commands(ours):
+            machine.run(command)
+        machine.remove_groups(it for label in groups for it in self.groups.folders(label))
+        return {*ours, *groups}, killed
 
     # -- changes ----------------------------------------------------------------------------------
 
