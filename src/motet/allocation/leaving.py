@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from motet.allocation.worth import Speeds
 from motet.domain.decision import Straggler
 from motet.domain.snapshot import JobTable, Placement, Snapshot
-from motet.estimate.speed_function import SpeedMode, speed
+from motet.estimate.speed_function import speed
+from motet.estimate.stragglers import speed_at_paces
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -88,9 +90,12 @@ def _burdens(
         if machines.isdisjoint(place.machines):
             continue
         here, times = slow[list(place.machines)], measured.times_as_long[list(place.machines)]
-        waits = int(snapshot.wanted_estimates.speed_mode[row]) != SpeedMode.ASYNC
-        now = _steps_per_s(speeds, jobs, row, place, times, waits=waits)
-        then = _steps_per_s(speeds, jobs, row, place, np.where(here, 1.0, times), waits=waits)
+        known_mode = int(snapshot.wanted_estimates.speed_mode[row])
+        speed_at = partial(_steps_per_s, speeds, jobs, row)
+        now, then = (
+            speed_at_paces(known_mode, place.counts, each.tolist(), speed_at)
+            for each in (times, np.where(here, 1.0, times))
+        )
         slow_gpus[row] = np.array(place.counts)[here].sum()
         lost_s = 1 / now - 1 / then  # Of a step.
         gain_s[row] = steps_left[row] * lost_s if lost_s > 0 else 0.0
@@ -98,16 +103,7 @@ def _burdens(
     return slow_gpus, gain_s, slowest
 
 
-def _steps_per_s(
-    speeds: Speeds, jobs: JobTable, row: int, place: Placement, times: Floats, *, waits: bool
-) -> float:
-    """Where computing takes so many times as long on each of its machines.
-
-    Workers that do not wait for each other are taken to be spread as the job's GPUs are.
-    """
-    mode, parameters = int(speeds.mode[row]), speeds.parameters[row].tolist()
+def _steps_per_s(speeds: Speeds, jobs: JobTable, row: int, times_as_long: float) -> float:
+    """If computing took all of its workers so many times as long."""
     roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
-    if waits:
-        return speed(mode, parameters, *roles, float(times.max()))
-    parts = [speed(mode, parameters, *roles, each) for each in times.tolist()]
-    return float(np.average(parts, weights=place.counts))
+    return speed(int(speeds.mode[row]), speeds.parameters[row].tolist(), *roles, times_as_long)

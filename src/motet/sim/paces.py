@@ -8,7 +8,7 @@ from motet.domain.snapshot import Placement
 from motet.domain.units import NEVER_US
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.state import ClusterState
-from motet.estimate.speed_function import SpeedMode
+from motet.estimate.stragglers import speed_at_paces
 from motet.sim.slow_machines import PaceChange
 from motet.sim.speed_model import Slowdown
 from motet.sim.step_progress import StepProgress
@@ -76,21 +76,14 @@ class MachinePaces:
         slowdown: Slowdown,
         place: Placement,
     ) -> float:
-        """Of a job with a work model. Where its workers do not wait for each other, it makes what
-        they make at their own paces; they are taken to be spread over machines as its GPUs are.
-        """
+        """Of a job with a work model."""
 
         def speed(times_as_long: float) -> float:
             computing = slowdown.computing * times_as_long
             return progress.speed(job, *roles, *slowdown._replace(computing=computing))
 
-        if progress.mode(job) != SpeedMode.ASYNC:
-            return speed(self.slowest(place))
-        total = sum(place.counts)
-        return sum(
-            count / total * speed(self._slow.get(machine, 1.0))
-            for machine, count in zip(*place, strict=True)
-        )
+        times = [self._slow.get(machine, 1.0) for machine in place.machines]
+        return speed_at_paces(progress.mode(job), place.counts, times, speed)
 
     def measure(self, state: ClusterState, monitor: MachineMonitor) -> None:
         """What workers that train tell of their machines."""
