@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from motet.cruise.problem import Problem, Roles
-from motet.cruise.solver import best_configuration
+from motet.cruise.search.problem import Problem, Roles
+from motet.cruise.search.solver import best_configuration
 from motet.estimate.epoch_cost import Fleet, Profile
 from support.figures import Figure, parser, report
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.job import Job
-from motet.runtime.options import TrainOptions
-from motet.runtime.rows import Rows
+from motet.runtime.controller.job import Job
+from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.rows import Rows
 from support.figures import Figure, parser, report
 from support.process_cluster import ProcessCluster
 

@@ -13,13 +13,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Application, Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.job import Job
-from motet.runtime.layout import Layout, TableName
-from motet.runtime.options import EpochReport, ReconfigurationReport, TrainObserver, TrainOptions
-from motet.runtime.ray_cluster import RayCluster
-from motet.runtime.reconfiguration import Move, Plan
-from motet.runtime.rows import Rows
+from motet.runtime.controller.job import Job
+from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.options import (
+    EpochReport,
+    ReconfigurationReport,
+    TrainObserver,
+    TrainOptions,
+)
+from motet.runtime.core.rows import Rows
+from motet.runtime.elastic.layout import Layout, TableName
+from motet.runtime.elastic.plan import Move, Plan
+from motet.runtime.ray_backend.cluster import RayCluster
 from support.figures import Figure, parser, report
 
 Array = NDArray[Any]

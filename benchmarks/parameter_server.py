@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Application, ModelTable, Step
-from motet.runtime.assignment import Assignment
-from motet.runtime.messages import ANY_CLOCK, Kind
-from motet.runtime.ownership import Ownership
-from motet.runtime.peers import ExecutorPeers
-from motet.runtime.schedule import Schedule
-from motet.runtime.shard import Synchronisation
-from motet.runtime.table import MODEL_TABLE, TableSpec
-from motet.runtime.table_client import TableClient
+from motet.runtime.client.table_client import TableClient
+from motet.runtime.core.application import Application, ModelTable, Step
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
+from motet.runtime.server.shard import Synchronisation
+from motet.runtime.wire.assignment import Assignment
+from motet.runtime.wire.messages import ANY_CLOCK, Kind
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Arena, use_short_switch_interval
 from support.figures import Figure, parser, report
 from support.process_cluster import ProcessExecutor

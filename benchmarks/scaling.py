@@ -17,10 +17,10 @@ import psutil
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
-from motet.runtime.application import Application
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.controller.job import Job
+from motet.runtime.core.application import Application
+from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.ray_backend.cluster import RayCluster
 from support.figures import RESULTS, Figure, parser, report
 
 Case = tuple[str, dict[str, Any]]

@@ -14,9 +14,9 @@ import numpy as np
 from motet.domain.cluster import Cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate import Recipe, generate, parse_arrivals, parse_durations, parse_mix
-from motet.sim.outcome import Outcome
+from motet.sim.replay.outcome import Outcome
 from motet.sim.traces import read_trace
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 from support.figures import Figure, parser, report
 from support.side_by_side import real_or_generated
 

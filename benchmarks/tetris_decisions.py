@@ -18,7 +18,7 @@ from motet.engine.state import ClusterState
 from motet.policies.drf import Drf
 from motet.policies.tetris import Tetris
 from motet.sim.experiment import Experiment
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 from support.figures import Figure, parser, report
 from support.side_by_side import cpu_s
 

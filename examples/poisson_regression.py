@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from motet.apps.coordinates import feature_columns, features_of
 from motet.apps.estimator import Estimator
+from motet.apps.inputs.coordinates import feature_columns, features_of
 from motet.domain.errors import BadInput
-from motet.runtime.application import Evaluation, ModelTable, Update
-from motet.runtime.rows import Rows
+from motet.runtime.core.application import Evaluation, ModelTable, Update
+from motet.runtime.core.rows import Rows
 
 
 class PoissonRegression(Estimator):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from motet.allocation.deal import deal
+from motet.allocation.max_min_share import deal
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
 from motet.domain.units import NEVER_US, microseconds

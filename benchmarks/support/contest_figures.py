@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.report.confidence import confidence_half_width
-from motet.report.figure_parts import QUIET, draw_shares, finish, line_style, new_figure, save
-from motet.report.palette import REFERENCE
+from motet.report.rendering.confidence import confidence_half_width
+from motet.report.rendering.figure_parts import (
+    QUIET,
+    draw_shares,
+    finish,
+    line_style,
+    new_figure,
+    save,
+)
+from motet.report.rendering.palette import REFERENCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,15 +13,15 @@ import numpy as np
 
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Run, Scenario, run_all
-from motet.report.contest import Estimate
-from motet.report.json_text import to_json
+from motet.report.rendering.json_text import to_json
+from motet.report.simulation.seed_groups import Estimate
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
-from motet.sim.finish_time import FinishTimes
 from motet.sim.generate.named import drawn_trace
-from motet.sim.outcome import Outcome
-from motet.sim.quality import average_normalised_loss, time_to_reduction_s
-from motet.sim.results import SimulationResult
+from motet.sim.metrics.finish_time import FinishTimes
+from motet.sim.metrics.quality import average_normalised_loss, time_to_reduction_s
+from motet.sim.metrics.results import SimulationResult
+from motet.sim.replay.outcome import Outcome
 
 MOMENTS = 200
 REDUCTIONS = tuple(round(0.5 + 0.01 * step, 2) for step in range(50))

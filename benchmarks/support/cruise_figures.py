@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from motet.report.palette import INK, JOB_COLOURS, QUIET_INK
+from motet.report.rendering.palette import INK, JOB_COLOURS, QUIET_INK
 from support.auto_run import AutoRun
 from support.evidence import Grid, Model, Shape
 
@@ -97,7 +97,7 @@ def _draw_path(axes: Axes, run: AutoRun, colour: str, label: str) -> None:
 def _panels(count: int, columns: int, height_in: float) -> tuple[Figure, list[Any]]:
     from matplotlib.figure import Figure
 
-    from motet.report.figure_parts import quieten
+    from motet.report.rendering.figure_parts import quieten
 
     lines = -(-count // columns)
     figure = Figure(figsize=(7.6, height_in * lines), facecolor="white", layout="constrained")

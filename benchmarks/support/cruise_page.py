@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from motet.report.quantities import bytes_text
+from motet.report.rendering.quantities import bytes_text
 from support.auto_run import RECOVERY, AutoRun
 from support.evidence import ErrorStatistics, Grid, Shape, predictions
 from support.link_evidence import LinkEvidence

@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from motet.apps.lasso import Lasso
 from motet.apps.mlr import MLR
 from motet.datasets.kinds import LabelledMatrix
-from motet.runtime.application import Step
-from motet.runtime.local import LocalTraining
-from motet.runtime.rows import Rows
+from motet.runtime.core.application import Step
+from motet.runtime.core.rows import Rows
+from motet.runtime.worker.local_training import LocalTraining
 from support.figures import Figure
 from support.side_by_side import cpu_s, interleaved_medians, real_or_generated
 

@@ -19,11 +19,11 @@ from typing import Any
 from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
-from motet.runtime.flight import Turn
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, TrainOptions
-from motet.runtime.pilot import Pilot
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.autotune.autotuner import Pilot
+from motet.runtime.autotune.history import Turn
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainOptions
+from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 from support.walk import TRAINING, say
 

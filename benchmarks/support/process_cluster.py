@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
-from motet.runtime.application import Application
-from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, never
-from motet.runtime.executor import Executor
+from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, never
+from motet.runtime.core.application import Application
+from motet.runtime.executor.executor import Executor
+from motet.runtime.wire.assignment import Assignment, Outcome
 from motet.transport import Endpoint
 
 _FORK = multiprocessing.get_context("fork")

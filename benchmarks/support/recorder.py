@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
 
 
 class Recorder(TrainObserver):

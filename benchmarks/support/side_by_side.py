@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 from motet.apps.estimator import Estimator
-from motet.runtime.application import Batch, Step, Update
-from motet.runtime.local import LocalTraining
-from motet.runtime.options import EpochReport
+from motet.runtime.core.application import Batch, Step, Update
+from motet.runtime.core.options import EpochReport
+from motet.runtime.worker.local_training import LocalTraining
 
 Sample = Callable[[], float]
 """Runs its action once more and returns the CPU-seconds that it took."""

@@ -18,11 +18,11 @@ from typing import Any
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
-from motet.runtime.balancer import Balancer
-from motet.runtime.batch_costs import BatchCost
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, TrainObserver, TrainOptions
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.autotune.load_balancer import Balancer
+from motet.runtime.controller.job import Job
+from motet.runtime.core.batch_costs import BatchCost
+from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions
+from motet.runtime.ray_backend.cluster import RayCluster
 
 SLOW_EXECUTOR = 1
 ASK = "please: "

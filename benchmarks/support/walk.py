@@ -18,10 +18,10 @@ from typing import Any
 from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, ReconfigurationReport, TrainOptions
-from motet.runtime.ray_cluster import RayCluster
-from motet.runtime.reconfiguration import towards
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import EpochReport, ReconfigurationReport, TrainOptions
+from motet.runtime.elastic.plan import towards
+from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
 SETTLING_EPOCHS = 3

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from demands import linear_speeds
 from motet.allocation.damping import damped
-from motet.allocation.deal import Dealt, demand_of
 from motet.allocation.marginal_gain import allot
-from motet.allocation.worth import Worth
+from motet.allocation.marginal_utility import Worth
+from motet.allocation.max_min_share import Dealt, demand_of
 from motet.domain.cluster import Cluster
 from motet.domain.snapshot import JobTable
 from policy_snapshots import snapshot

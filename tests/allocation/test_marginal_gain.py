@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from demands import column, demand, linear_speeds, speeds
-from motet.allocation.deal import Dealt, Demand
 from motet.allocation.marginal_gain import allot
-from motet.allocation.worth import Speeds, Worth, speed_of, worth_with
+from motet.allocation.marginal_utility import Speeds, Worth, speed_of, worth_with
+from motet.allocation.max_min_share import Dealt, Demand
 from motet.estimate.speed_function import SpeedMode, speed
 
 MOST_WORKERS = 6

@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from motet.apps import APPLICATIONS, load_application, load_model
-from motet.apps.arrays import labelled_of
 from motet.apps.estimator import Estimator, read_model, seed_of
+from motet.apps.inputs.arrays import labelled_of
 from motet.apps.lda import LDA
 from motet.apps.linear_regression import LinearRegression
 from motet.apps.mlr import MLR
@@ -171,7 +171,7 @@ def test_a_data_set_of_another_kind_is_refused() -> None:
 
 
 def _dataset() -> Any:
-    from motet.apps.arrays import ratings_of
+    from motet.apps.inputs.arrays import ratings_of
 
     return ratings_of(RATINGS)
 

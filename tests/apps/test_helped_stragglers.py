@@ -16,9 +16,9 @@ from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.datasets.builtin.toys import load_diabetes, load_digits
 from motet.datasets.kinds import LabelledMatrix
-from motet.runtime.application import Application
-from motet.runtime.job import Job
-from motet.runtime.options import TrainOptions, TrainResult
+from motet.runtime.controller.job import Job
+from motet.runtime.core.application import Application
+from motet.runtime.core.options import TrainOptions, TrainResult
 from small_data import corpus, ratings
 
 MACHINES, LATE = 4, 1

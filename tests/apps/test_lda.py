@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from motet.apps.kernels.topics import resample
 from motet.apps.lda import LDA
-from motet.apps.topic_kernels import resample
 from motet.datasets import open_dataset
 from motet.datasets.kinds import Corpus
 from motet.domain.errors import BadInput

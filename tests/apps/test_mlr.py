@@ -18,7 +18,7 @@ from motet.apps.mlr import MLR, tame
 from motet.datasets.builtin.toys import load_digits, load_wine
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
-from motet.runtime.application import Step
+from motet.runtime.core.application import Step
 from placement import train_placed
 from real_data import a9a, mnist
 

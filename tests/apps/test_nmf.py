@@ -17,7 +17,7 @@ from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_digits_ratings
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
-from motet.runtime.application import Step
+from motet.runtime.core.application import Step
 from placement import assert_placement_independent, train_placed
 
 Floats = NDArray[np.float64]

@@ -15,10 +15,10 @@ from motet.apps.lda import LDA
 from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.datasets.builtin.toys import load_diabetes, load_digits
-from motet.runtime.application import Application
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.plan_queue import Reconfiguration
+from motet.runtime.controller.job import Job
+from motet.runtime.core.application import Application
+from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.elastic.plan_queue import Reconfiguration
 from random_plans import RandomPlans
 from small_data import corpus, ratings
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.cruise.averages import Calibrated, MovingAverages, calibrated
-from motet.cruise.solver import best_configuration
+from motet.cruise.search.solver import best_configuration
 from motet.cruise.trigger import Change, Reason, required_gain, review
 from motet.estimate.epoch_cost import (
     Configuration,

@@ -14,7 +14,7 @@ from sklearn.linear_model import PoissonRegressor
 
 from marked_process import run_motet
 from motet.apps import load_application
-from motet.apps.arrays import labelled_of
+from motet.apps.inputs.arrays import labelled_of
 from motet.domain.errors import BadInput
 from placement import assert_placement_independent
 

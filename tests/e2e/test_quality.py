@@ -11,9 +11,9 @@ import pytest
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
-from motet.runtime.job import Job
-from motet.runtime.options import TrainOptions, TrainResult
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.ray_backend.cluster import RayCluster
 from real_data import a9a, communities, mnist
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]

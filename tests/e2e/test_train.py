@@ -12,8 +12,8 @@ import pytest
 from marked_process import run_motet
 from motet.apps import load_application, load_model
 from motet.datasets import open_dataset
-from motet.runtime.job import Job
-from motet.runtime.options import TrainOptions, TrainResult
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import TrainOptions, TrainResult
 
 pytestmark = pytest.mark.cluster
 
@@ -84,7 +84,7 @@ def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    from motet.runtime.ray_cluster import RayCluster
+    from motet.runtime.ray_backend.cluster import RayCluster
 
     with RayCluster.embedded(machines=MACHINES) as cluster:
         yield cluster

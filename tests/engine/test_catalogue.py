@@ -11,7 +11,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.engine.catalogue import built_in_policies, find_policies, make_policy
 from motet.policies.tiresias import TiresiasGittins, TiresiasLas
 from motet.sim.experiment import Experiment
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "longest_waiting.py"
 

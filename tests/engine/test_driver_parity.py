@@ -16,9 +16,9 @@ from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.gandiva import Gandiva
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 CLUSTER = Cluster.of([4, 2])
 BLIND = {

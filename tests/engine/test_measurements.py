@@ -18,8 +18,8 @@ from motet.engine.measurements import MOST_POINTS, Measurements
 from motet.engine.table import JOB_COLUMNS
 from motet.estimate.speed_fit import NonNegativeFitter
 from motet.placement.planners import ConsolidatingPlanner
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
 from simple_fitters import Hyperbolas, ThreePointFitter
 
 

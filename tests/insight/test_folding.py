@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from motet.domain.units import SECOND_US
 from motet.insight.folding import Slices, folded
-from motet.insight.happening import Happening
 from motet.insight.story import Chapter, Kind
+from motet.insight.story_event import Happening
 
 
 def chapter(kind: Kind, event: str, from_s: int, to_s: int, machine: str = "m0") -> Chapter:

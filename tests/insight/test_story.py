@@ -17,14 +17,14 @@ from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
-from motet.insight.happening import Happening, OtherJob, Team
 from motet.insight.sentences import REASONS, Rules, account, sentence
 from motet.insight.story import Chapter, JobRecord, Story
+from motet.insight.story_event import Happening, OtherJob, Team
 from motet.insight.waits import WAITS
-from motet.report.decision_file import DecisionWriter, happenings_of
+from motet.report.cluster_run.decision_file import DecisionWriter, happenings_of
 from motet.sim.experiment import Experiment
-from motet.sim.outcome import Outcome
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.workload import Workload
 
 CLUSTER = Cluster.of([4, 2], names=("big", "small"))
 VARIANTS: list[tuple[str, dict[str, str]]] = [

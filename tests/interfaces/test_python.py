@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from motet import BadInput, load_trace, simulate
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 from small_traces import QUEUE_OF_THREE, workload_of, write_trace
 
 

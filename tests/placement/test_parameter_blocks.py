@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from motet.placement.parameter_blocks import Division, balanced_blocks, hashed_blocks
-from motet.sim.model_tensors import tensor_sizes
+from motet.sim.speeds.model_tensors import tensor_sizes
 
 Divide = Callable[[Sequence[int], int], Division]
 blocks = st.lists(st.integers(1, 5_000_000), min_size=1, max_size=60)

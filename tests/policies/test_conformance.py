@@ -18,10 +18,10 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 CLUSTER = Cluster.of([4, 4, 2])
 MODELS = ["VGG19", "ResNet50", ""]

@@ -20,11 +20,11 @@ from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.drf import Drf
 from motet.policies.fair import Fair
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.work_model import WorkModels
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.workload import Workload
 
 
 def run(workload: Workload, cluster: Cluster, policy: Any) -> tuple[Outcome, DecisionLog]:

@@ -19,10 +19,10 @@ from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 CLUSTER = Cluster.of([4, 4, 2])
 workloads = rows_on(CLUSTER.gpu_count)

@@ -13,11 +13,11 @@ from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.gandiva import Gandiva
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere, SpeedModel
-from motet.sim.speeds import ProfiledSpeeds
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.profiled import ProfiledSpeeds
+from motet.sim.speeds.speed_model import SameEverywhere, SpeedModel
+from motet.sim.workload.workload import Workload
 
 
 def run(

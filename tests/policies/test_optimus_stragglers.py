@@ -22,12 +22,12 @@ from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.optimus import Optimus
 from motet.sim.experiment import Experiment
-from motet.sim.outcome import Outcome
-from motet.sim.paces import MachinePaces
-from motet.sim.simulation import Simulation
-from motet.sim.slow_machines import PaceChange
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.machine_speeds import MachinePaces
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.replay.slow_machines import PaceChange
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 from policy_snapshots import measured, snapshot
 
 THREE = Cluster.of([4, 4, 4])

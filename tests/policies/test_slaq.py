@@ -23,10 +23,10 @@ from motet.policies.slaq import Slaq
 from motet.sim.experiment import Experiment
 from motet.sim.generate.arrivals import Poisson
 from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, slaq_jobs
-from motet.sim.outcome import Outcome
-from motet.sim.quality import QualitySummary
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
+from motet.sim.metrics.quality import QualitySummary
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
 from policy_snapshots import snapshot
 
 STARVE_S, EPOCH_S = 20, 2

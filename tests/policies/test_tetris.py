@@ -17,10 +17,10 @@ from motet.domain.units import SECOND_US
 from motet.engine.catalogue import make_policy
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.tetris import Tetris
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 from policy_snapshots import snapshot
 from tetris_oracle import packed
 

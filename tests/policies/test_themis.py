@@ -20,13 +20,13 @@ from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
 from motet.sim.experiment import Experiment
-from motet.sim.finish_time import FinishTimes
 from motet.sim.generate.named import drawn_trace
 from motet.sim.generate.searches import SearchRecipe, generate_searches
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.metrics.finish_time import FinishTimes
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 CLUSTER = Cluster.of([4, 4, 2])
 Rows = list[tuple[int, int, int, int]]

@@ -19,10 +19,10 @@ from motet.estimate.widths import request_of, widths_of
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
 from motet.sim.experiment import Experiment
-from motet.sim.finish_time import FinishTimes
 from motet.sim.generate.named import drawn_trace
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
+from motet.sim.metrics.finish_time import FinishTimes
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
 
 CLUSTER = Cluster.of([4, 4, 2])
 policies = st.builds(

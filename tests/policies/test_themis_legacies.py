@@ -16,9 +16,9 @@ from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 Rows = list[tuple[int, int, int, int, int]]
 """(submit_s, duration_s, GPUs, memory of each, experiment)"""

@@ -14,10 +14,10 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 LEASE_S = 10.0
 

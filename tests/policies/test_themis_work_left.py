@@ -19,10 +19,10 @@ from motet.domain.units import SECOND_US
 from motet.engine.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
-from motet.sim.paces import MachinePaces
-from motet.sim.simulation import Simulation
-from motet.sim.slow_machines import PaceChange
-from motet.sim.speed_model import SameEverywhere
+from motet.sim.replay.machine_speeds import MachinePaces
+from motet.sim.replay.simulation import Simulation
+from motet.sim.replay.slow_machines import PaceChange
+from motet.sim.speeds.speed_model import SameEverywhere
 
 MACHINES = 2
 

@@ -12,10 +12,10 @@ from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.yarn_cs import YarnCs
-from motet.sim.outcome import Outcome
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 
 
 def run(

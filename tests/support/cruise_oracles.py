@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from motet.cruise.problem import Problem, server_counts
-from motet.cruise.whole_blocks import blocks_by, earliest_s, exchange_seconds
+from motet.cruise.search.problem import Problem, server_counts
+from motet.cruise.search.whole_blocks import blocks_by, earliest_s, exchange_seconds
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
 
 Floats = NDArray[np.float64]

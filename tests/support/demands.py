@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.allocation.deal import Demand
-from motet.allocation.worth import Speeds
+from motet.allocation.marginal_utility import Speeds
+from motet.allocation.max_min_share import Demand
 from motet.estimate.speed_function import SpeedMode
 
 Ints = NDArray[np.int64]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import SpeedMode
 from motet.sim.curves import bundled_curve
-from motet.sim.work_model import WorkModels
-from motet.sim.workload import Workload
+from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.workload import Workload
 
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 """A worker makes a step per second, n workers n times as many."""

@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from in_process_cluster import InProcessCluster
-from motet.runtime.application import Application, Batch, Step, Update
-from motet.runtime.messages import Kind
+from motet.runtime.core.application import Application, Batch, Step, Update
+from motet.runtime.wire.messages import Kind
 
 _WHOLE_SHARE = 0.9
 

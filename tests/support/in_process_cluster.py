@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from motet.runtime.application import Application
-from motet.runtime.assignment import Assignment, Outcome
-from motet.runtime.cluster import ExecutorHandle, ExecutorLost, MachineGone, never
-from motet.runtime.executor import Executor
-from motet.runtime.machine import Machine
+from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, MachineGone, never
+from motet.runtime.core.application import Application
+from motet.runtime.core.machine import Machine
+from motet.runtime.executor.executor import Executor
+from motet.runtime.wire.assignment import Assignment, Outcome
 from motet.transport import Endpoint, Request
 
 OnRequest = Callable[[int, int], None]

@@ -8,11 +8,11 @@ import threading
 from pathlib import Path
 
 from in_process_cluster import InProcessCluster
-from motet.runtime.job import Job
-from motet.runtime.messages import Kind
-from motet.runtime.options import TrainOptions, TrainResult
-from motet.runtime.plan_queue import Timed
-from motet.runtime.reconfiguration import Add, Delete, Move, Plan
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.elastic.plan import Add, Delete, Move, Plan
+from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.wire.messages import Kind
 from toy_app import ToyRegression
 
 EPOCHS, PLAN_EPOCH = 50, 4

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Application, Batch, Evaluation, Step, Update
-from motet.runtime.local import DATA_BLOCKS, deal_blocks
-from motet.runtime.partition import Partition
-from motet.runtime.rows import Rows
-from motet.runtime.schedule import Schedule
-from motet.runtime.worker import Share
+from motet.runtime.core.application import Application, Batch, Evaluation, Step, Update
+from motet.runtime.core.partition import Partition
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.worker.local_training import DATA_BLOCKS, deal_blocks
+from motet.runtime.worker.worker import Share
 
 Array = NDArray[Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from motet.domain.errors import BadInput
-from motet.runtime.layout import Layout
-from motet.runtime.reconfiguration import Add, Delete, Move, Operation, Plan, Switch, applied
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch, applied
 
 
 class RandomPlans:

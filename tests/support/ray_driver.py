@@ -7,9 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
-from motet.runtime.job import Job
-from motet.runtime.options import EpochReport, TrainObserver, TrainOptions, TrainResult
-from motet.runtime.ray_cluster import RayCluster
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.ray_backend.cluster import RayCluster
 from toy_app import ToyRegression
 
 

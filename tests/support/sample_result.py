@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from motet.apps.lasso import Lasso
 from motet.datasets import open_dataset
-from motet.runtime.local import LocalTraining
-from motet.runtime.options import Recovery, TrainResult
+from motet.runtime.core.options import Recovery, TrainResult
+from motet.runtime.worker.local_training import LocalTraining
 
 EPOCHS = 3
 

@@ -10,7 +10,7 @@ import numpy as np
 from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
 from motet.cruise.machine_types import Machine
 from motet.cruise.plan import Add, BlockBytes, Holding, Move, Plan
-from motet.cruise.solver import best_configuration
+from motet.cruise.search.solver import best_configuration
 from motet.estimate.epoch_cost import (
     Configuration,
     Fleet,

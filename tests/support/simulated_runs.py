@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from motet.report.quality_over_time import QualityOverTime
-from motet.report.simulated_jobs import SimulatedJobs
+from motet.report.cluster_run.jobs import SimulatedJobs
+from motet.report.cluster_run.quality import QualityOverTime
 
 RUN = SimulatedJobs(
     label="fifo",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import Batch, Step, Update
+from motet.runtime.core.application import Batch, Step, Update
 from toy_app import ToyRegression
 
 

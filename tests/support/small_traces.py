@@ -10,10 +10,10 @@ from elastic_workloads import elastic_workload, linear
 from motet.domain.cluster import Cluster
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
-from motet.report.simulation_folder import FinishedRun
+from motet.report.simulation.folder import FinishedRun
 from motet.sim.experiment import Experiment
-from motet.sim.results import SimulationResult
-from motet.sim.workload import Workload
+from motet.sim.metrics.results import SimulationResult
+from motet.sim.workload.workload import Workload
 
 Rows = list[tuple[int, int, int]]
 """(submit, duration, GPUs) in seconds."""

@@ -7,16 +7,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from motet.runtime.application import ModelTable, Step
-from motet.runtime.assignment import Assignment
-from motet.runtime.executor import Executor
-from motet.runtime.messages import Kind, Status, encode_json, encode_owners
-from motet.runtime.ownership import Ownership
-from motet.runtime.peers import ExecutorPeers
-from motet.runtime.schedule import Schedule
-from motet.runtime.shard import Synchronisation
-from motet.runtime.table import MODEL_TABLE, TableSpec
-from motet.runtime.table_client import TableClient
+from motet.runtime.client.table_client import TableClient
+from motet.runtime.core.application import ModelTable, Step
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
+from motet.runtime.executor.executor import Executor
+from motet.runtime.server.shard import Synchronisation
+from motet.runtime.wire.assignment import Assignment
+from motet.runtime.wire.messages import Kind, Status, encode_json, encode_owners
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Arena
 from toy_app import ToyRegression
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.runtime.application import (
+from motet.runtime.core.application import (
     Application,
     Batch,
     Evaluation,
@@ -21,7 +21,7 @@ from motet.runtime.application import (
     Step,
     Update,
 )
-from motet.runtime.rows import Rows
+from motet.runtime.core.rows import Rows
 
 Array = NDArray[Any]
 

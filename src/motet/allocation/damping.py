@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.allocation.deal import Dealt, Demand, demand_of
 from motet.allocation.marginal_gain import allot
-from motet.allocation.worth import Worth, worth_with
+from motet.allocation.marginal_utility import Worth, worth_with
+from motet.allocation.max_min_share import Dealt, Demand, demand_of
 from motet.domain.snapshot import JobTable
 
 Ints = NDArray[np.int64]

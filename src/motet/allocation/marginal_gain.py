@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from motet.allocation.deal import Dealt, Demand, first_round
-from motet.allocation.worth import Worth, speed_of, worth_at
+from motet.allocation.marginal_utility import Worth, speed_of, worth_at
+from motet.allocation.max_min_share import Dealt, Demand, first_round
 from motet.domain.decision import Reasons
 
 Ints = NDArray[np.int64]

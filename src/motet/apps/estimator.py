@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps.arrays import as_dataset
+from motet.apps.inputs.arrays import as_dataset
 from motet.domain.errors import BadInput
-from motet.runtime.application import Application
-from motet.runtime.local import LocalTraining
-from motet.runtime.options import StopRule
+from motet.runtime.core.application import Application
+from motet.runtime.core.options import StopRule
+from motet.runtime.worker.local_training import LocalTraining
 
 Array = NDArray[Any]
 EstimatorType = Literal["classifier", "regressor", "clusterer"]

@@ -18,22 +18,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps import gram_descent, proximal
-from motet.apps.centred import Centred, trained_features
-from motet.apps.coordinates import Coordinates, feature_columns, features_of, gram_norm
 from motet.apps.estimator import Estimator, EstimatorType
-from motet.apps.matrix_input import (
+from motet.apps.inputs.centred import Centred, trained_features
+from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of, gram_norm
+from motet.apps.inputs.matrix import (
     features_for,
     finite_features,
     training_bytes,
     varying_target,
 )
-from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.whole_batch import require_whole_batch
+from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.optimisers import gram_descent, proximal
+from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
-from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.rows import Rows
+from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.rows import Rows
 
 Array = NDArray[Any]
 Solver = Literal["auto", "gram", "fista"]

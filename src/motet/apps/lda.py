@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps.arrays import as_dataset
 from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
-from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.topic_kernels import (
+from motet.apps.inputs.arrays import as_dataset
+from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.kernels.topics import (
     count_topics,
     document_log_likelihood,
     first_topics,
@@ -35,8 +35,8 @@ from motet.apps.topic_kernels import (
 )
 from motet.datasets.kinds import Corpus
 from motet.domain.errors import BadInput
-from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.rows import Ragged, Rows
+from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.rows import Ragged, Rows
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -15,22 +15,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps import newton, proximal
-from motet.apps.coordinates import (
+from motet.apps.estimator import Estimator
+from motet.apps.inputs.coordinates import (
     Coordinates,
     feature_columns,
     features_of,
     gram_norm,
     standardise,
 )
-from motet.apps.estimator import Estimator
-from motet.apps.matrix_input import features_for, finite_features, training_bytes
-from motet.apps.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.whole_batch import require_whole_batch
+from motet.apps.inputs.matrix import features_for, finite_features, training_bytes
+from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.optimisers import newton, proximal
+from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
-from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.rows import Rows
+from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.rows import Rows
 
 Array = NDArray[Any]
 Solver = Literal["auto", "newton", "gradient"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps.estimator import EstimatorType
+from motet.apps.inputs.matrix import varying_target
 from motet.apps.linear_model import LinearModel, Solver
-from motet.apps.matrix_input import varying_target
 from motet.datasets.kinds import LabelledMatrix
 
 Array = NDArray[Any]

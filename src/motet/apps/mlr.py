@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps.class_labels import class_numbers, learn_classes
-from motet.apps.coordinates import (
+from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.coordinates import (
     Coordinates,
     Features,
     feature_columns,
@@ -32,18 +33,17 @@ from motet.apps.coordinates import (
     mean_squares,
     standardise,
 )
-from motet.apps.estimator import Estimator, EstimatorType
-from motet.apps.matrix_input import features_for, finite_features, training_bytes
-from motet.apps.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.softmax_kernels import (
+from motet.apps.inputs.matrix import features_for, finite_features, training_bytes
+from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
+from motet.apps.kernels.softmax import (
     loss_and_hits,
     renew_residuals,
     sparse_gradient,
     variance_reduced_step,
 )
 from motet.datasets.kinds import LabelledMatrix
-from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.rows import Rows
+from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.rows import Rows
 
 Array = NDArray[Any]
 

@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.apps.arrays import as_dataset
 from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
-from motet.apps.keyed_random import uniform_rows
-from motet.apps.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.rating_input import by_user, check_ratings, find, id_pairs, look_up
-from motet.apps.rating_kernels import descend, fold_in, squared_error
+from motet.apps.inputs.arrays import as_dataset
+from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
+from motet.apps.inputs.ratings import by_user, check_ratings, find, id_pairs, look_up
+from motet.apps.kernels.keyed_random import uniform_rows
+from motet.apps.kernels.ratings import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
-from motet.runtime.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.rows import Ragged, Rows
+from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.rows import Ragged, Rows
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from motet.cruise.averages import Average, Calibrated, MovingAverages
 from motet.cruise.fleet_view import FleetView, Memory
 from motet.cruise.machine_types import Machine
 from motet.cruise.plan import BlockBytes, Holding, Plan, make_plan
-from motet.cruise.problem import Roles
-from motet.cruise.solver import Choice
+from motet.cruise.search.problem import Roles
+from motet.cruise.search.solver import Choice
 from motet.cruise.trigger import (
     LEAST_GAIN,
     Change,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from motet.cruise.averages import Calibrated
-from motet.cruise.problem import Roles
-from motet.cruise.solver import Choice, best_configuration
+from motet.cruise.search.problem import Roles
+from motet.cruise.search.solver import Choice, best_configuration
 from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
 
 LEAST_GAIN = 0.05

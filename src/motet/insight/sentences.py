@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from motet.insight.happening import Happening
 from motet.insight.story import Chapter
+from motet.insight.story_event import Happening
 from motet.insight.waits import WAITS
 from motet.insight.wording import change_of_team, duration_words, job_name, jobs, team, where
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from motet.domain.errors import BadInput
-from motet.insight.happening import Happening
+from motet.insight.story_event import Happening
 
 Kind = Literal["wait", "run", "moment"]
 _WAITS = ("wait", "preempt")

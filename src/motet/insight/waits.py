@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from motet.domain.units import SECOND_US
-from motet.insight.happening import Happening
+from motet.insight.story_event import Happening
 from motet.insight.wording import (
     asked,
     duration_words,

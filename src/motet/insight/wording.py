@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 
 from motet.domain.units import SECOND_US
-from motet.insight.happening import Happening, OtherJob, Team
+from motet.insight.story_event import Happening, OtherJob, Team
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _MOST_MACHINES = 6

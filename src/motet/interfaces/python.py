@@ -11,10 +11,10 @@ from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import drawn_trace, is_drawn
-from motet.sim.results import SimulationResult
+from motet.sim.metrics.results import SimulationResult
 from motet.sim.traces import Trace, read_trace
 from motet.sim.traces.writing import motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 
 def load_trace(

@@ -24,11 +24,11 @@ from motet.domain.errors import JobFailed, MotetError
 from motet.engine.catalogue import find_policies
 from motet.engine.decision_log import DecisionLog
 from motet.engine.ports import Journal
-from motet.report.decision_file import DecisionWriter
-from motet.report.sweep import Sweep
+from motet.report.cluster_run.decision_file import DecisionWriter
+from motet.report.cluster_run.sweep import Sweep
 from motet.sim.experiment import Experiment
-from motet.sim.results import SimulationResult
-from motet.sim.workload import Workload
+from motet.sim.metrics.results import SimulationResult
+from motet.sim.workload.workload import Workload
 
 RunProgress: TypeAlias = Callable[[int, int], None]
 """Told the number of a run and how many of its jobs have finished."""

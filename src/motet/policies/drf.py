@@ -206,7 +206,7 @@ class _Filling:
 def _one_more(jobs: JobTable, row: int, roles: _Roles) -> _Roles | None:
     """A worker, or a server where there were fewer per worker than the job asks for; None: neither.
 
-    The same order as in `motet.allocation.deal`.
+    The same order as in `motet.allocation.max_min_share`.
     """
     workers, servers = roles
     can_work, can_serve = workers < jobs.max_workers[row], servers < jobs.max_servers[row]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from motet.allocation.deal import deal
+from motet.allocation.max_min_share import deal
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.fill import Filled, fill
-from motet.allocation.hold import next_multiple
+from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.damping import damped
-from motet.allocation.deal import Dealt, demand_of
-from motet.allocation.hold import next_multiple
-from motet.allocation.leaving import Exodus, exodus_from
+from motet.allocation.keep_current import next_multiple
+from motet.allocation.leave_slow_machines import Exodus, exodus_from
 from motet.allocation.marginal_gain import allot
+from motet.allocation.marginal_utility import Speeds, Worth, speeds_with
+from motet.allocation.max_min_share import Dealt, demand_of
 from motet.allocation.order import order_by
-from motet.allocation.worth import Speeds, Worth, speeds_with
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates

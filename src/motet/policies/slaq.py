@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.damping import damped
-from motet.allocation.deal import Dealt, Demand, demand_of
-from motet.allocation.hold import next_multiple
+from motet.allocation.keep_current import next_multiple
 from motet.allocation.marginal_gain import allot
+from motet.allocation.marginal_utility import Speeds, Worth, fastest, worth_with
+from motet.allocation.max_min_share import Dealt, Demand, demand_of
 from motet.allocation.order import order_by
-from motet.allocation.worth import Speeds, Worth, fastest, worth_with
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds

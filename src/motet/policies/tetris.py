@@ -22,9 +22,9 @@ from motet.allocation.order import places_in
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
-from motet.placement.alignment import GPUS, Space
-from motet.placement.lines import Waiting
-from motet.placement.packing import Holdings, Packed, pack
+from motet.placement.packing.alignment import GPUS, Space
+from motet.placement.packing.best_first import Holdings, Packed, pack
+from motet.placement.packing.lines import Waiting
 from motet.placement.room import Room
 
 Ints = NDArray[np.int64]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.fill import fill
-from motet.allocation.hold import hold, next_multiple
+from motet.allocation.keep_current import hold, next_multiple
 from motet.allocation.order import order_by, running_first_within
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput

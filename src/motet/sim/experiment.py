@@ -30,16 +30,22 @@ from motet.placement.planners import (
     SkewPlanner,
 )
 from motet.placement.racks import RackPlanner
-from motet.sim.outcome import Outcome
-from motet.sim.paces import MachinePaces
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
-from motet.sim.server_balance import division_named, imbalance_of
-from motet.sim.simulation import Progress, Simulation
-from motet.sim.sizes import check_sizes
-from motet.sim.slow_machines import NO_MACHINES, DrawnSpells, Spells, pace_changes, parse_spells
-from motet.sim.speed_model import SameEverywhere, SpeedModel
-from motet.sim.speeds import ProfiledRestarts, ProfiledSpeeds
-from motet.sim.workload import Workload
+from motet.sim.replay.machine_speeds import MachinePaces
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Progress, Simulation
+from motet.sim.replay.slow_machines import (
+    NO_MACHINES,
+    DrawnSpells,
+    Spells,
+    pace_changes,
+    parse_spells,
+)
+from motet.sim.speeds.profiled import ProfiledRestarts, ProfiledSpeeds
+from motet.sim.speeds.server_balance import division_named, imbalance_of
+from motet.sim.speeds.speed_model import SameEverywhere, SpeedModel
+from motet.sim.workload.checks import check_sizes
+from motet.sim.workload.workload import Workload
 
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {

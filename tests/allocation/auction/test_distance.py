@@ -14,7 +14,7 @@ from motet.allocation.auction.line import Line
 from motet.domain.cluster import Cluster
 from motet.domain.model_profile import PROFILES
 from motet.estimate.exchange import Gang
-from motet.sim.speeds import ProfiledSpeeds
+from motet.sim.speeds.profiled import ProfiledSpeeds
 from policy_snapshots import snapshot
 
 machines = st.lists(

@@ -16,9 +16,9 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import SpeedFunctions, SpeedMode
 from motet.placement.planners import CountPlanner
-from motet.sim.simulation import Simulation
-from motet.sim.speed_model import SameEverywhere
-from motet.sim.workload import Workload
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
 from policy_snapshots import snapshot
 
 SHARE = 2.0

@@ -13,7 +13,7 @@ from motet.sim.curves import bundled_curve, bundled_names
 from motet.sim.generate import draw, parse_recipe
 from motet.sim.generate.elastic import SLAQ_CURVES
 from motet.sim.traces.writing import motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 
 def drawn(mix: str, seed: int = 0, jobs: int | None = None) -> Workload:

@@ -19,7 +19,7 @@ from motet.sim.generate import (
 from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.mix import shares_of
 from motet.sim.traces.writing import motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 
 def drawn(seed: int = 0, **recipe: object) -> Workload:

@@ -11,7 +11,7 @@ from motet.domain.errors import BadInput
 from motet.sim.generate import draw, parse_recipe
 from motet.sim.generate.searches import SearchRecipe, generate_searches, rung_parts
 from motet.sim.traces.writing import motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 
 def drawn(seed: int = 0, searches: int | None = None) -> Workload:

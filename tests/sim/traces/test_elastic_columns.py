@@ -12,7 +12,7 @@ from motet.sim.generate.elastic import ELASTIC_RECIPES, generate_elastic
 from motet.sim.traces import read_trace
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS
 from motet.sim.traces.writing import COLUMNS, motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 HEADER = (
     "job_id,submit_time,num_gpus,duration,steps,max_workers,servers,speed,speed_t0,curve,"

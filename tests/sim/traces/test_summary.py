@@ -6,7 +6,7 @@ import pytest
 
 from motet.sim.traces import Trace
 from motet.sim.traces.summary import SizeClass, demand, summarise
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 HOUR_US = 3_600_000_000
 JOBS = Workload.of(

@@ -13,7 +13,7 @@ from motet.domain.errors import BadInput
 from motet.sim.traces import read_trace
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.traces.writing import motet_csv, write_text
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8).map(str.strip)
 TIMES_US = st.integers(0, 10**14)

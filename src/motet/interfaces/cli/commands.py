@@ -8,20 +8,20 @@ from typing import Any
 import click
 
 import motet as package
-from motet.interfaces.cli.group import HelpfulGroup
+from motet.interfaces.cli.shell.group import HelpfulGroup
 
 COMMANDS = {
-    "demo": "motet.interfaces.cli.demo:demo",
-    "train": "motet.interfaces.cli.train:train",
-    "plan": "motet.interfaces.cli.plan:plan",
-    "app": "motet.interfaces.cli.apps:app",
-    "simulate": "motet.interfaces.cli.simulate:simulate",
-    "explain": "motet.interfaces.cli.explain:explain",
-    "compare": "motet.interfaces.cli.compare:compare",
-    "policy": "motet.interfaces.cli.policies:policy",
-    "trace": "motet.interfaces.cli.trace:trace",
-    "testbed": "motet.interfaces.cli.testbed:testbed",
-    "completion": "motet.interfaces.cli.completion:completion",
+    "demo": "motet.interfaces.cli.demo.command:demo",
+    "train": "motet.interfaces.cli.train.command:train",
+    "plan": "motet.interfaces.cli.plan.command:plan",
+    "app": "motet.interfaces.cli.apps.command:app",
+    "simulate": "motet.interfaces.cli.simulate.command:simulate",
+    "explain": "motet.interfaces.cli.simulate.explain_command:explain",
+    "compare": "motet.interfaces.cli.simulate.compare_command:compare",
+    "policy": "motet.interfaces.cli.simulate.policy_command:policy",
+    "trace": "motet.interfaces.cli.trace.command:trace",
+    "testbed": "motet.interfaces.cli.testbed.command:testbed",
+    "completion": "motet.interfaces.cli.shell.completion:completion",
 }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from motet.interfaces.cli.supervisor import leave_on_signals
+from motet.interfaces.cli.shell.supervisor import leave_on_signals
 
 
 def main() -> NoReturn:
     """Entry point of `motet`."""
     leave_on_signals()
-    from motet.interfaces.cli.exits import exit_code_of
+    from motet.interfaces.cli.shell.exits import exit_code_of
 
     sys.exit(exit_code_of(_run))
 

@@ -28,8 +28,8 @@ from motet.sim.curves import bundled_curve
 from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.mix import shares_of
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
-from motet.sim.work_model import WorkModels
-from motet.sim.workload import Workload
+from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ OPTIMUS_MODELS = (
     _Model("Seq2Seq", 9.1, 64 * 0.6, "charlm-shakespeare-per10steps"),
     _Model("DeepSpeech2", 38.0, 12 * 92.0, "gbt-cls-a9a8k"),
 )
-"""Operations per sample: of the layers of `motet.sim.model_tensors`. Sequences are 54 words
+"""Operations per sample: of the layers of `motet.sim.speeds.model_tensors`. Sequences are 54 words
 (CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts."""
 _WORKER_GFLOP_PER_S = 60.0
 """Of five cores at 2 GHz, which could do 160."""

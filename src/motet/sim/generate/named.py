@@ -20,7 +20,7 @@ from motet.sim.generate.searches import SEARCH_RECIPES, SearchRecipe, generate_s
 from motet.sim.generate.workload import Recipe, generate
 from motet.sim.traces.trace import Trace
 from motet.sim.traces.writing import motet_csv
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 AnyRecipe: TypeAlias = Recipe | ElasticRecipe | SearchRecipe
 RECIPES: Mapping[str, AnyRecipe] = {

@@ -26,7 +26,7 @@ from motet.domain.errors import BadInput
 from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.mix import TENSORFLOW_MODELS, shares_of
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

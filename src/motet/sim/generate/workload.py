@@ -13,7 +13,7 @@ from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.demands import Demands
 from motet.sim.generate.durations import Bins, Durations
 from motet.sim.generate.mix import TIRESIAS_480, Mix
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 MOST_JOBS = 10_000_000
 _MILLISECOND_US = 1_000

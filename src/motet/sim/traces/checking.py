@@ -17,7 +17,7 @@ from motet.sim.traces.problems import (
     Problems,
 )
 from motet.sim.traces.trace import Jobs
-from motet.sim.work_model import FULL_REQUEST_MUST_FIT
+from motet.sim.workload.elastic_work import FULL_REQUEST_MUST_FIT
 
 
 def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:

@@ -23,7 +23,7 @@ from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.trace import MORE_COLUMNS, Jobs, Trace
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 T = TypeVar("T")
 

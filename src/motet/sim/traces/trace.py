@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from motet.sim.work_model import WorkModels
-from motet.sim.workload import Workload
+from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.workload import Workload
 
 MORE_COLUMNS = (
     "num_cpus",

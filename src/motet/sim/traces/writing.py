@@ -13,7 +13,7 @@ from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import GIGA
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.trace import MORE_COLUMNS
-from motet.sim.workload import Workload
+from motet.sim.workload.workload import Workload
 
 COLUMNS = (
     "job_id",

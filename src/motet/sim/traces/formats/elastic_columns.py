@@ -17,7 +17,7 @@ from motet.sim.traces.cells import whole_number
 from motet.sim.traces.curve_files import CurveFiles
 from motet.sim.traces.problems import UNPARSABLE, WRONG_WORK, Problems, shown
 from motet.sim.traces.table import Table
-from motet.sim.work_model import WorkModels
+from motet.sim.workload.elastic_work import WorkModels
 
 T = TypeVar("T")
 _COUNTS = (

@@ -13,7 +13,7 @@ from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table, stripped
 from motet.sim.traces.trace import MORE_COLUMNS, Jobs
-from motet.sim.work_model import WorkModels
+from motet.sim.workload.elastic_work import WorkModels
 
 NEEDED = ("job_id", "submit_time", "num_gpus", "duration")
 _MATTERING = (

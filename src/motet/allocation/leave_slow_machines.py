@@ -1,0 +1,109 @@
+"""Who leaves slow machines, and how many GPUs there are without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.allocation.marginal_utility import Speeds
+from motet.domain.decision import Straggler
+from motet.domain.snapshot import JobTable, Placement, Snapshot
+from motet.estimate.speed_function import speed
+from motet.estimate.stragglers import speed_at_paces
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Exodus(NamedTuple):
+    """`slow: (machines,)` that are to be left. Of jobs, `(jobs,)`: `slow_gpus` that they hold
+    there; `gain_s`: how many seconds sooner they would end if those were as fast as others;
+    `leaves`: whether that is worth a move. `slowest`: by row, which machine it is.
+
+    `gpus`: how many to hand out. `has_room`: whether those are enough for everybody's least without
+    those that would be left.
+    """
+
+    slow: Bools
+    slow_gpus: Ints
+    gain_s: Floats
+    leaves: Bools
+    slowest: Mapping[int, Straggler]
+    gpus: int
+    has_room: bool
+
+    def movers(self, stays: Bools, number: Ints, room: int) -> Bools:
+        """Of those that would stay as they are, who goes elsewhere: those that gain most, as far as
+        other machines have room for `room` GPUs more. `(jobs,)` each."""
+        rows = np.flatnonzero(stays & self.leaves)
+        moves = np.zeros(len(stays), dtype=np.bool_)
+        for row in rows[np.lexsort((number[rows], -self.gain_s[rows]))].tolist():
+            moves[row] = self.slow_gpus[row] <= room
+            room -= int(self.slow_gpus[row]) if moves[row] else 0
+        return moves
+
+    def left_by(self, places: Mapping[int, Placement]) -> dict[int, Straggler]:
+        """By row, of those with new places that leave the machine that slows them most: that one.
+
+        Who has to come back to it, as there is no other room, does not leave it.
+        """
+        return {
+            row: self.slowest[row]
+            for row, place in places.items()
+            if self.leaves[row] and self.slowest[row].machine not in place.machines
+        }
+
+
+def exodus_from(
+    slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats, least_gain_s: float
+) -> Exodus:
+    """From these machines, `(machines,)`. To end sooner by `least_gain_s` is not worth a move.
+
+    All GPUs of other machines are handed out, those on slow ones that are kept, and more only where
+    the least of all jobs together needs them: a job is slower there, but it runs.
+    """
+    slow_gpus, gain_s, slowest = _burdens(slow, snapshot, speeds, steps_left)
+    leaves, sizes = gain_s > least_gain_s, snapshot.cluster.gpus
+    good = int(sizes[~slow].sum()) + int(slow_gpus[~leaves].sum())
+    jobs = snapshot.jobs
+    least = int((jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus).sum())
+    gpus = min(max(good, least), snapshot.gpu_count)
+    return Exodus(slow, slow_gpus, gain_s, leaves, slowest, gpus, good >= least)
+
+
+def _burdens(
+    slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats
+) -> tuple[Ints, Floats, dict[int, Straggler]]:
+    """`slow_gpus`, `gain_s` and `slowest` of `Exodus`."""
+    jobs, measured = snapshot.jobs, snapshot.machine_speeds
+    assert measured is not None
+    slow_gpus, gain_s = np.zeros(len(jobs), np.int64), np.zeros(len(jobs))
+    slowest: dict[int, Straggler] = {}
+    machines = set(np.flatnonzero(slow).tolist())
+    for row in np.flatnonzero(jobs.held_gpus > 0).tolist():
+        place = snapshot.placements[int(jobs.number[row])]
+        if machines.isdisjoint(place.machines):
+            continue
+        here, times = slow[list(place.machines)], measured.times_as_long[list(place.machines)]
+        known_mode = int(snapshot.wanted_estimates.speed_mode[row])
+        speed_at = partial(_steps_per_s, speeds, jobs, row)
+        now, then = (
+            speed_at_paces(known_mode, place.counts, each.tolist(), speed_at)
+            for each in (times, np.where(here, 1.0, times))
+        )
+        slow_gpus[row] = np.array(place.counts)[here].sum()
+        lost_s = 1 / now - 1 / then  # Of a step.
+        gain_s[row] = steps_left[row] * lost_s if lost_s > 0 else 0.0
+        slowest[row] = Straggler(place.machines[times.argmax()], float(times.max()))
+    return slow_gpus, gain_s, slowest
+
+
+def _steps_per_s(speeds: Speeds, jobs: JobTable, row: int, times_as_long: float) -> float:
+    """If computing took all of its workers so many times as long."""
+    roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
+    return speed(int(speeds.mode[row]), speeds.parameters[row].tolist(), *roles, times_as_long)

@@ -1,0 +1,103 @@
+"""Features as a linear model with an intercept trains on them: columns without their means.
+
+An intercept that is not penalised takes up the means of columns and target, so the other
+coefficients are those of the centred data. Dense features are centred in a copy. Sparse ones stay
+sparse: with M = X - 1 m', M w = X w - m . w and M' r = X' r - sum(r) m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.inputs.coordinates import Coordinates, Features, divide_columns, mean_squares
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """`matrix` less `centre: (columns,)` in every row, never formed; knows shape, @ and .T."""
+
+    matrix: Features
+    centre: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        rows, columns = self.matrix.shape
+        return int(rows), int(columns)
+
+    def __matmul__(self, weights: Array) -> Array:
+        return np.asarray(self.matrix @ weights - self.centre @ weights)
+
+    @property
+    def T(self) -> Transposed:  # noqa: N802 - as NumPy and SciPy call it
+        """The transpose, for products with one number per row."""
+        return Transposed(self)
+
+    def gram(self) -> Array:
+        """The products of all pairs of columns, `(columns, columns)`, symmetric."""
+        products = self.matrix.T @ self.matrix
+        gram: Array = products if isinstance(products, np.ndarray) else products.toarray()
+        if self.centre.any():
+            sums = _column_sums(self.matrix)
+            excess = np.outer(sums - self.shape[0] / 2 * self.centre, self.centre)
+            gram -= excess + excess.T
+        return gram
+
+
+@dataclass(frozen=True, eq=False)
+class Transposed:
+    """The transpose of centred features."""
+
+    original: Centred
+
+    def __matmul__(self, residuals: Array) -> Array:
+        centred = self.original
+        return np.asarray(centred.matrix.T @ residuals - residuals.sum() * centred.centre)
+
+
+def trained_features(
+    features: Features, centring: bool, scaling: bool
+) -> tuple[Centred, Coordinates]:
+    """Features in trained coordinates, and the way back.
+
+    `centring`: subtract the columns' means. `scaling`: divide by their root mean squares, which
+    after centring are standard deviations. A column that is the same in all rows becomes 0, and so
+    does its original weight.
+    """
+    columns = features.shape[1]
+    nowhere = np.zeros(columns)
+    if not (centring or scaling):
+        return Centred(features, nowhere), Coordinates(nowhere, np.ones(columns))
+    shift = _column_sums(features) / features.shape[0] if centring else nowhere
+    if isinstance(features, np.ndarray):
+        centred = features - shift
+        scale = _divisors(mean_squares(centred), shift, len(features), scaling)
+        centred /= scale
+        return Centred(centred, nowhere), Coordinates(shift, scale)
+    scale = _divisors(_mean_squares_about(shift, features), shift, features.shape[0], scaling)
+    return Centred(divide_columns(features, scale), shift / scale), Coordinates(shift, scale)
+
+
+def _divisors(squares: Array, shift: Array, row_count: int, scaling: bool) -> Array:
+    """1 or root mean squares; infinity for a column that is 0, or off 0 by its mean's rounding."""
+    rounding = row_count * np.finfo(np.float64).eps * shift
+    return np.where(squares > rounding**2, np.sqrt(squares) if scaling else 1.0, np.inf)
+
+
+def _column_sums(features: Features) -> Array:
+    return np.asarray(features.sum(axis=0)).ravel()
+
+
+def _mean_squares_about(centre: Array, features: Features) -> Array:
+    """Mean squared distance of a CSR matrix's columns from `centre`; a sum of squares only."""
+    row_count, columns = features.shape
+    distances = (features.data - centre[features.indices]) ** 2
+    stored = np.bincount(features.indices, minlength=columns)
+    sums = np.bincount(features.indices, distances, minlength=columns)
+    return np.asarray((sums + (row_count - stored) * centre**2) / row_count)

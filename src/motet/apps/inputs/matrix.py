@@ -1,0 +1,75 @@
+"""What applications on matrices ask of their data, before training and before predicting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.apps.estimator import Estimator, check_columns
+from motet.apps.inputs.arrays import as_dataset
+from motet.apps.inputs.memory import FEATURE_COPIES
+from motet.datasets.kinds import LabelledMatrix
+from motet.domain.errors import BadInput
+
+Array = NDArray[Any]
+
+
+def finite_features(dataset: LabelledMatrix) -> Any:
+    """The features, dense or CSR; raises BadInput for none, NaN or infinity."""
+    features: Any = dataset.features
+    if 0 in features.shape:
+        raise BadInput(
+            f"{dataset.source}: {features.shape[0]} rows and {features.shape[1]} feature columns; "
+            "training needs at least one of each"
+        )
+    values = features if isinstance(features, np.ndarray) else features.data
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+        raise BadInput(
+            f"{dataset.source}: holds NaN or infinite values{_place(features)}; "
+            "remove or fill them (CSV: --drop missing leaves out columns with missing values)"
+        )
+    return features
+
+
+def training_bytes(dataset: LabelledMatrix) -> int:
+    """What training takes beside the data set: copies of its features in trained coordinates."""
+    features: Any = dataset.features
+    if isinstance(features, np.ndarray):
+        return FEATURE_COPIES * features.nbytes
+    return FEATURE_COPIES * int(features.data.nbytes + features.indices.nbytes)
+
+
+def varying_target(dataset: LabelledMatrix) -> Array:
+    """The target of a regression; raises BadInput where it holds words, NaN or one value only."""
+    target = dataset.require_target()
+    if dataset.class_names is not None:
+        raise BadInput(
+            f"{dataset.source}: the target holds words ({', '.join(dataset.class_names[:3])}); "
+            "a regression needs numbers: use mlr, or name another column with --target"
+        )
+    if not np.isfinite(target).all():
+        row = int(np.flatnonzero(~np.isfinite(target))[0])
+        raise BadInput(f"{dataset.source}: the target of row {row} is {target[row]}; remove it")
+    if target.min() == target.max():
+        raise BadInput(
+            f"{dataset.source}: the target is {target[0]:g} in all {len(target)} rows, so there is "
+            "nothing to learn; name another column with --target"
+        )
+    return target
+
+
+def features_for(model: Estimator, X: Any) -> Any:
+    """What `model` shall predict on; raises BadInput unless it is as wide as its training data."""
+    model.check_fitted()
+    features = as_dataset("unlabelled", X).features
+    check_columns(features.shape[1], vars(model)["n_features_in_"])
+    return features
+
+
+def _place(features: Any) -> str:
+    if not isinstance(features, np.ndarray):
+        return ""
+    row, column = np.argwhere(~np.isfinite(features))[0]
+    return f" (row {row}, feature {column})"

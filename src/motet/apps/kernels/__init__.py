@@ -1,0 +1,1 @@
+"""Inner loops of applications, compiled, and their random numbers."""

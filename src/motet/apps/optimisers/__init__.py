@@ -1,0 +1,1 @@
+"""Optimisation methods that applications share."""

@@ -1,0 +1,90 @@
+"""Coordinate descent for the Lasso on the all-reduced Gram matrix: for as long as columns^2 fits.
+
+A key is a coefficient j, its row [w_j, c_j, G_j] with c = X'y / n and G = X'X / n. The first
+epoch sums up c and G from the workers' instances. From then on the data are not needed any more:
+all workers run the same sweeps over the coefficients from the same table, and each pushes its
+result weighted by its number of instances, so that the owners' weighted mean is that result
+wherever it was computed. (Coordinate descent on parts of the data, averaged or summed, stalls or
+diverges.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.apps.inputs.centred import Centred
+from motet.runtime.core.application import Step
+
+Array = NDArray[Any]
+
+SWEEPS_PER_EPOCH = 20
+_W, _C, _GRAM = 0, 1, 2
+
+
+def row_width(column_count: int) -> int:
+    """Numbers per key."""
+    return column_count + _GRAM
+
+
+def initial_rows(column_count: int) -> Array:
+    """Zero coefficients; c and G not yet summed up."""
+    return np.zeros((column_count, row_width(column_count)))
+
+
+def coefficients(rows: Array) -> Array:
+    """The present coefficients w, `(keys,)`."""
+    return rows[:, _W]
+
+
+def compute(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
+    """A delta: in the first epoch the instances' part of c and G, then coefficients, weighted."""
+    delta = np.zeros(model.shape)
+    if step.epoch == 0:
+        delta[:, _GRAM:] = features.gram()
+        delta[:, _C] = features.T @ target
+    else:
+        delta[:, _W] = len(target) * descend(model, l1, SWEEPS_PER_EPOCH)
+    return delta
+
+
+def apply(rows: Array, delta: Array, step: Step) -> None:
+    """Sum up c and G, or take over the mean of the workers' coefficients."""
+    if step.epoch == 0:
+        rows[:, _C:] += delta[:, _C:] / step.instance_count
+    else:
+        rows[:, _W] = delta[:, _W] / step.instances
+
+
+@njit(cache=True, nogil=True)
+def descend(model: Array, l1: float, sweeps: int) -> Array:
+    """Coefficients after at most `sweeps` sweeps of cyclic coordinate descent, `(keys,)`.
+
+    A coefficient that stays 0 costs one comparison: the product G w is kept up to date and only a
+    change touches a row of G (which is symmetric).
+    """
+    count = len(model)
+    weights = model[:, _W].copy()
+    product = np.zeros(count)
+    for j in range(count):
+        if weights[j] != 0.0:
+            product += weights[j] * model[j, _GRAM:]
+    for _ in range(sweeps):
+        largest_change = 0.0
+        for j in range(count):
+            curvature = model[j, _GRAM + j]
+            if curvature <= 0.0:
+                continue
+            pull = model[j, _C] - product[j] + curvature * weights[j]
+            new = np.sign(pull) * max(abs(pull) - l1, 0.0) / curvature
+            change = new - weights[j]
+            if change != 0.0:
+                weights[j] = new
+                product += change * model[j, _GRAM:]
+                largest_change = max(largest_change, abs(change) * np.sqrt(curvature))
+        if largest_change < 1e-15:
+            break
+    return weights

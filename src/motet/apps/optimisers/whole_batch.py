@@ -1,0 +1,15 @@
+"""For applications whose every step needs the whole data set."""
+
+from __future__ import annotations
+
+from motet.domain.errors import BadInput
+from motet.runtime.core.application import Step
+
+
+def require_whole_batch(step: Step, name: str) -> None:
+    """Raise BadInput when an epoch is cut into mini-batches."""
+    if step.batch_count != 1:
+        raise BadInput(
+            f"{name}: every step needs the whole data set, but an epoch has {step.batch_count} "
+            "mini-batches; leave worker_batch_size out"
+        )

@@ -1,0 +1,45 @@
+"""Equal machines: the paper's O(N) form (Cruise, section III-C), in whole blocks.
+
+    C(w) = K(w) (M / b) max(1, w / (N - w)) + C_proc D / w
+
+with K(w) = ceil(D / (w B)) mini-batches where B is each worker's, and ceil(D / B) where it is all
+workers'. With both roles on each of n machines the exchange takes (M / b) (n - 1) / n.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.cruise.search.problem import Roles
+from motet.estimate.epoch_cost import Fleet, Profile
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def homogeneous_epochs(profile: Profile, fleet: Fleet, roles: Roles) -> tuple[Ints, Floats]:
+    """Workers w = 1, 2, ... and the epoch with each, seconds; all other machines serve."""
+    machines = fleet.size if roles is Roles.BOTH else fleet.size - 1
+    workers = np.arange(1, min(machines, profile.data_blocks) + 1)
+    full_block_s = profile.block_bytes / fleet.bandwidth_bytes_per_s[0][0]
+    servers = workers if roles is Roles.BOTH else fleet.size - workers
+    blocks = -(-profile.data_blocks // workers)
+    most, mean = _parts(profile, workers, blocks)
+    block_s = full_block_s * most
+    # All workers' bytes on a server's link, as multiples of those of who has most data.
+    sharers = (workers - 1 if roles is Roles.BOTH else workers) * (mean / most)
+    own_blocks = profile.model_blocks // servers if roles is Roles.BOTH else 0
+    fullest = -(-profile.model_blocks // servers)
+    exchange_s = block_s * np.maximum(fullest * sharers, profile.model_blocks - own_blocks)
+    instances = blocks.astype(np.float64) * profile.block_instances
+    comp_s = fleet.types[0].comp_s_per_instance * instances
+    return workers, comp_s + profile.batches(instances) * exchange_s
+
+
+def _parts(profile: Profile, workers: Ints, most_blocks: Ints) -> tuple[Floats, Floats]:
+    """The part of the exchange of who has most data, and its mean over all workers."""
+    most = profile.exchanged_part(most_blocks.astype(np.float64))
+    least = profile.exchanged_part((profile.data_blocks // workers).astype(np.float64))
+    full = profile.data_blocks % workers
+    return most, np.where(full > 0, (full * most + (workers - full) * least) / workers, most)

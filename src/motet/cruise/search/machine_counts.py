@@ -1,0 +1,243 @@
+"""Which machines work: how many of each type.
+
+Few ways: all of them, in the order of their relaxed epochs, until these are certainly longer than
+the best epoch found. Many: a coarse grid, descents from its best points
+with ever smaller steps, first on relaxed epochs and then on those in whole blocks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from motet.cruise.search.problem import Problem
+from motet.cruise.search.relaxation import relaxed_epoch
+from motet.cruise.search.whole_blocks import rounded_epoch, whole_epoch
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEW_WAYS = 4_096
+_GRID_POINTS = 600
+_STARTS = 4
+_CERTAIN = 1.05
+"""A way whose relaxed epoch is this much too long is out; a split may miss its best corner."""
+_LARGEST_WHOLE_STEP = 8
+_MOST_WHOLE = 400
+
+
+class Found(NamedTuple):
+    """`workers`, `model_blocks`: per type. `tried: (n, T)` ways with their relaxed epochs."""
+
+    workers: Ints
+    model_blocks: Ints
+    epoch_s: float
+    tried: Ints
+    relaxed_s: Floats
+
+
+def search(problem: Problem, few_ways: int = FEW_WAYS) -> Found:
+    """The best way; every way is considered where there are at most `few_ways`."""
+    ways = float(np.prod(problem.counts + 1.0))
+    if ways <= few_ways:
+        tried = _all_ways(problem.counts)
+        tried = tried[tried.sum(axis=1) <= problem.data_blocks]
+        relaxed_s = relaxed_epochs(problem, tried)
+        best = best_in_order(problem, tried, relaxed_s, len(tried))
+    else:
+        grid = _grid(problem)
+        tried, relaxed_s = _descended(problem, grid)
+        best = best_in_order(problem, tried, relaxed_s, _STARTS)
+        starts = tried[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
+        best = _whole_descent(problem, np.vstack([starts, _whole_starts(problem, grid)]), *best)
+    workers, blocks, epoch_s = best
+    return Found(workers, blocks, epoch_s, tried, relaxed_s)
+
+
+@njit(cache=True)
+def relaxed_epochs(problem: Problem, tried: Ints) -> Floats:
+    """The relaxed epoch of every way, seconds, `(n,)`."""
+    epochs_s = np.empty(len(tried))
+    for row in range(len(tried)):
+        epochs_s[row], _ = relaxed_epoch(problem, tried[row])
+    return epochs_s
+
+
+@njit(cache=True)
+def best_in_order(
+    problem: Problem, tried: Ints, relaxed_s: Floats, most: int
+) -> tuple[Ints, Ints, float]:
+    """The best of the `most` ways with the least relaxed epochs, as workers, model blocks, T."""
+    best_s, best_row = np.inf, 0
+    best_blocks = np.zeros(tried.shape[1], np.int64)
+    for row in np.argsort(relaxed_s)[:most]:
+        if relaxed_s[row] >= best_s * _CERTAIN:
+            break
+        _, shares = relaxed_epoch(problem, tried[row])
+        time_s, blocks = whole_epoch(problem, tried[row], shares, best_s)
+        if time_s < best_s:
+            best_s, best_row, best_blocks = time_s, row, blocks
+    return tried[best_row].copy(), best_blocks, best_s
+
+
+def best_with(problem: Problem, near: Ints, total: int) -> tuple[Ints, float]:
+    """The best way found with so many workers, starting near another one, and its epoch."""
+    start = near.copy()
+    while start.sum() != total:
+        # Evenly over the types' room, so that the mix stays much as it is.
+        room = problem.counts - start if start.sum() < total else -start
+        missing = total - int(start.sum())
+        change = np.trunc(room * (missing / room.sum())).astype(np.int64)
+        if not change.any():
+            change[np.argmax(np.abs(room))] = np.sign(missing)
+        start = start + change
+    tried, relaxed_s = relaxed_descent(problem, start, True)
+    workers, _, epoch_s = best_in_order(problem, tried, relaxed_s, _STARTS)
+    return workers, float(epoch_s)
+
+
+def _all_ways(counts: Ints) -> Ints:
+    grids = np.meshgrid(*(np.arange(count + 1) for count in counts), indexing="ij")
+    return np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)
+
+
+def _grid(problem: Problem) -> Ints:
+    """About as many points as are affordable, evenly over every type, ends included."""
+    levels = max(3, int(_GRID_POINTS ** (1 / len(problem.counts))))
+    axes = [np.unique(np.linspace(0, count, levels).round()) for count in problem.counts]
+    grids = np.meshgrid(*axes, indexing="ij")
+    points = np.stack([grid.ravel() for grid in grids], axis=1)
+    # More workers than blocks are of no use: the direction stays, the length shrinks.
+    excess = np.maximum(points.sum(axis=1) / problem.data_blocks, 1.0)
+    return np.unique(np.floor(points / excess[:, None]).astype(np.int64), axis=0)
+
+
+def _whole_starts(problem: Problem, grid: Ints) -> Ints:
+    """The best of the grid in whole blocks: where those are coarse, relaxed epochs mislead."""
+    epochs_s = _whole_epochs(problem, grid)
+    return grid[np.argsort(epochs_s, kind="stable")[:_STARTS]]
+
+
+@njit(cache=True)
+def _whole_epochs(problem: Problem, ways: Ints) -> Floats:
+    epochs_s = np.full(len(ways), np.inf)
+    for row in range(len(ways)):
+        bound_s, shares = relaxed_epoch(problem, ways[row])
+        if np.isfinite(bound_s):
+            epochs_s[row] = rounded_epoch(problem, ways[row], shares)
+    return epochs_s
+
+
+def _descended(problem: Problem, points: Ints) -> tuple[Ints, Floats]:
+    """The points and all that descents from the best of them met."""
+    relaxed_s = relaxed_epochs(problem, points)
+    starts = points[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
+    met = [relaxed_descent(problem, start) for start in starts]
+    tried = np.vstack([points, *(ways for ways, _ in met)])
+    epochs_s = np.concatenate([relaxed_s, *(times for _, times in met)])
+    tried, first = np.unique(tried, axis=0, return_index=True)
+    return tried, epochs_s[first]
+
+
+@njit(cache=True)
+def relaxed_descent(
+    problem: Problem, start: Ints, is_total_fixed: bool = False
+) -> tuple[Ints, Floats]:
+    """All ways that a descent from `start` tries, and their relaxed epochs.
+
+    `is_total_fixed`: only those with as many workers.
+    """
+    size = len(start)
+    tried = [start.copy()]
+    here = start.copy()
+    here_s, _ = relaxed_epoch(problem, here)
+    epochs_s = [here_s]
+    step = max(problem.counts.max() // 8, 1)
+    while step >= 1:
+        best, best_s = here, here_s
+        for move in range(_move_count(size)):
+            there = here + step * _move(move, size)
+            if is_total_fixed and there.sum() != here.sum():
+                continue
+            if not _is_possible(problem, there):
+                continue
+            there_s, _ = relaxed_epoch(problem, there)
+            tried.append(there)
+            epochs_s.append(there_s)
+            if there_s < best_s * (1 - 1e-9):
+                best, best_s = there, there_s
+        if best_s < here_s:
+            here, here_s = best, best_s
+        else:
+            step = step // 2
+    ways = np.empty((len(tried), size), np.int64)
+    for row in range(len(tried)):
+        ways[row] = tried[row]
+    return ways, np.array(epochs_s)
+
+
+@njit(cache=True)
+def _whole_descent(
+    problem: Problem, starts: Ints, workers: Ints, blocks: Ints, epoch_s: float
+) -> tuple[Ints, Ints, float]:
+    """Improve on the best way, in whole blocks, from several starts."""
+    size = len(workers)
+    for start in starts:
+        here = start.copy()
+        here_s = np.inf
+        step = min(_LARGEST_WHOLE_STEP, max(problem.counts.max() // 8, 1))
+        left = _MOST_WHOLE
+        while step >= 1 and left > 0:
+            is_better = False
+            for move in range(_move_count(size)):
+                there = here + step * _move(move, size)
+                if not _is_possible(problem, there):
+                    continue
+                left -= 1
+                bound_s, shares = relaxed_epoch(problem, there)
+                if bound_s >= here_s * _CERTAIN:
+                    continue
+                there_s, there_blocks = whole_epoch(problem, there, shares, here_s)
+                if there_s < here_s:
+                    here, here_s, is_better = there, there_s, True
+                    if here_s < epoch_s:
+                        workers, blocks, epoch_s = here.copy(), there_blocks, here_s
+            if not is_better:
+                step //= 2
+    return workers, blocks, epoch_s
+
+
+@njit(cache=True)
+def _move_count(size: int) -> int:
+    return 2 * size + 2 * size * (size - 1)
+
+
+@njit(cache=True)
+def _move(number: int, size: int) -> Ints:
+    """One type up or down; then two types, in opposite directions or in the same one."""
+    change = np.zeros(size, np.int64)
+    if number < 2 * size:
+        change[number // 2] = 1 if number % 2 == 0 else -1
+        return change
+    number -= 2 * size
+    first, rest = number // (2 * (size - 1)), number % (2 * (size - 1))
+    second, sign = rest // 2, rest % 2
+    if second >= first:
+        second += 1
+    if sign == 0:
+        change[first], change[second] = 1, -1
+    else:
+        change[first] = change[second] = 1 if first < second else -1
+    return change
+
+
+@njit(cache=True)
+def _is_possible(problem: Problem, workers: Ints) -> bool:
+    for t in range(len(workers)):
+        if not 0 <= workers[t] <= problem.counts[t]:
+            return False
+    working = int(workers.sum())
+    return 0 < working <= problem.data_blocks

@@ -1,0 +1,1 @@
+"""`motet app`, and the parameters of applications as text."""

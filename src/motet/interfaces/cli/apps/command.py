@@ -1,0 +1,97 @@
+"""`motet app`: what can be trained, and with which parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from motet.interfaces.cli.shell.group import HelpfulGroup
+from motet.interfaces.cli.shell.option_groups import json_option
+
+if TYPE_CHECKING:
+    from motet.apps.estimator import Estimator
+
+
+def complete_app(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Application names for the shell."""
+    from motet.apps import APPLICATIONS
+
+    return [name for name in APPLICATIONS if name.startswith(incomplete)]
+
+
+@click.group("app", cls=HelpfulGroup, short_help="List the applications and their parameters.")
+def app() -> None:
+    """What can be trained, and with which parameters."""
+
+
+@app.command("list", short_help="List the applications.")
+@json_option()
+def list_apps(as_json: bool) -> None:
+    """List the applications that 'motet train' can train."""
+    from motet.apps import APPLICATIONS, load_application
+
+    found = {name: load_application(name) for name in APPLICATIONS}
+    if as_json:
+        _print_json([_entry(app_class) for app_class in found.values()])
+        return
+    width = max(map(len, found))
+    for name, app_class in found.items():
+        click.echo(f"{name:<{width}}  {_summary(app_class)}")
+
+
+@app.command("describe", short_help="Show an application's parameters.")
+@click.argument("app", metavar="APP", shell_complete=complete_app)
+@json_option()
+def describe_app(app: str, as_json: bool) -> None:
+    """Show what APP does, what data it reads and what --set can change."""
+    from motet.apps import load_application
+
+    app_class = load_application(app)
+    if as_json:
+        _print_json(_entry(app_class))
+        return
+    click.echo(f"{app_class.name}: {inspect.getdoc(app_class)}\n")
+    click.echo(f"Reads: {app_class.dataset_kind} data. Epochs: {app_class.default_epochs}.\n")
+    click.echo("Parameters (--set NAME=VALUE):")
+    for line in _parameter_lines(app_class):
+        click.echo(line)
+
+
+def _parameter_lines(app_class: type[Estimator]) -> list[str]:
+    from motet.interfaces.cli.apps.settings import settable_parameters
+
+    parameters = settable_parameters(app_class).values()
+    width = max(len(f"{entry.name}={entry.default_text}") for entry in parameters)
+    return [
+        f"  {f'{entry.name}={entry.default_text}':<{width}}  {entry.kind_text}"
+        for entry in parameters
+    ]
+
+
+def _entry(app_class: type[Estimator]) -> dict[str, Any]:
+    from motet.interfaces.cli.apps.settings import settable_parameters
+
+    return {
+        "name": app_class.name,
+        "summary": _summary(app_class),
+        "reads": app_class.dataset_kind,
+        "epochs": app_class.default_epochs,
+        "parameters": [
+            {"name": entry.name, "type": entry.kind_text, "default": entry.default}
+            for entry in settable_parameters(app_class).values()
+        ],
+    }
+
+
+def _summary(app_class: type[Estimator]) -> str:
+    """The first sentence of its docstring."""
+    first_line = (inspect.getdoc(app_class) or "").partition("\n")[0]
+    return first_line.partition(". ")[0].rstrip(".") + "."
+
+
+def _print_json(document: object) -> None:
+    from motet.report.rendering.json_text import to_json
+
+    click.echo(to_json(document), nl=False)

@@ -1,0 +1,1 @@
+"""`motet demo`: several real models at once."""

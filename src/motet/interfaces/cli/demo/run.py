@@ -1,0 +1,179 @@
+"""`motet demo`: four jobs on one embedded cluster, shown while they train, compared when done."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console, Group
+from rich.text import Text
+
+from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare
+from motet.interfaces.cli.demo.references import compare
+from motet.interfaces.cli.demo.screen import DemoScreen, JobView
+from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
+from motet.interfaces.cli.screens.run_log import RunLog, nowhere
+from motet.interfaces.cli.screens.train import LineProgress, is_live_terminal, live
+from motet.interfaces.cli.shell.called_as import called_as
+from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.train.cluster_start import start_cluster
+from motet.interfaces.cli.train.request import more_metrics
+from motet.report.rendering.json_text import to_json
+from motet.report.rendering.palette import QUIET_STYLE, job_colour
+from motet.report.training.document import TrainDocument
+from motet.report.training.folder import RunFolder
+from motet.report.training.loss_plot import LossCurve, save_loss_plot
+from motet.runtime.controller.job import Job
+from motet.runtime.controller.ports import Cluster, Roles
+from motet.runtime.core.options import TrainResult
+
+WIDTH = 100
+PROGRESS_LINES = 4
+NEXT_ARGUMENTS = ("train lda --data pydoc --workers 3 --servers 2", "app list")
+PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
+
+Finished = tuple[PreparedJob, TrainResult]
+
+
+def run(out: Path, as_json: bool, quiet: bool) -> None:
+    """Train the four jobs, write the pictures, print the results. Raises MotetError."""
+    began_s = time.perf_counter()
+    folder = RunFolder(out)
+    is_live = is_live_terminal(sys.stderr) and not quiet
+    screen = DemoScreen(_views(quiet or is_live), MACHINES)
+    with _shown(screen, is_live):
+        finished = _train_all(screen)
+        results = list(_compared(screen, finished))
+        screen.stage = "drawing"
+        _write(folder, screen, results)
+    document = _document(results, time.perf_counter() - began_s)
+    folder.write_json(RESULTS, document)
+    if as_json:
+        sys.stdout.write(to_json(document))
+    else:
+        shown = _last_screen(screen, results) if sys.stdout.isatty() else demo_summary(results)
+        print_result(Group(shown, _last_words(folder)))
+
+
+def _views(is_silent: bool) -> list[JobView]:
+    """The jobs as the screen shows them; without a screen they write a few lines each."""
+    return [
+        JobView(
+            job=job,
+            colour=job_colour(position),
+            progress=LineProgress(RunLog(None, _echo(job.app, is_silent)), PROGRESS_LINES),
+            roles=Roles.spread(MACHINES, job.workers, job.servers),
+        )
+        for position, job in enumerate(DEMO_JOBS)
+    ]
+
+
+@contextmanager
+def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
+    if not is_live:
+        yield
+        return
+    with live(screen, Console(stderr=True, highlight=False)):
+        yield
+
+
+def _train_all(screen: DemoScreen) -> list[Finished]:
+    """All jobs at the same time, each in a thread; they read their data while Ray starts."""
+    screen.stage = "starting Ray"
+    cluster_ready: Future[Cluster] = Future()
+    pool = ThreadPoolExecutor(len(screen.jobs))
+    running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]
+    try:
+        with start_cluster(MACHINES) as cluster:
+            cluster_ready.set_result(cluster)
+            screen.stage = ""
+            wait(running, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in running if future.done()]
+    finally:
+        # After a failure nobody waits for the other jobs: their processes end with this one.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _train(view: JobView, cluster_ready: Future[Cluster]) -> Finished:
+    view.progress.epochs = view.job.epochs
+    view.progress.preparing(f"reading {view.job.data}")
+    prepared = prepare(view.job)
+    view.progress.preparing("waiting for the cluster")
+    cluster = cluster_ready.result()
+    job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
+    result = job.run()
+    view.progress.finished()
+    return prepared, result
+
+
+def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[DemoResult]:
+    for view, (prepared, result) in zip(screen.jobs, finished, strict=True):
+        screen.stage = f"training {view.job.app} on a single machine, to compare"
+        document = TrainDocument.of(
+            result,
+            data=view.job.data,
+            workers=view.job.workers,
+            servers=view.job.servers,
+            more_metrics=more_metrics(prepared.app, prepared.dataset, prepared.test, result),
+        )
+        yield DemoResult(prepared, document, compare(prepared, document), view.colour)
+
+
+def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult]) -> None:
+    curves = [
+        LossCurve(
+            title=f"{result.document.app}: {result.prepared.job.title}",
+            subtitle=result.prepared.dataset.describe(),
+            losses=result.document.loss,
+            colour=result.colour,
+            reference=result.comparison.loss,
+            reference_name=result.comparison.reference_name,
+        )
+        for result in results
+    ]
+    heading = f"Four models, trained at the same time on {MACHINES} machines"
+    folder.write(PICTURE, lambda path: save_loss_plot(curves, path, heading))
+    recorder = Console(
+        record=True, file=io.StringIO(), width=WIDTH, force_terminal=True, color_system="truecolor"
+    )
+    recorder.print(_last_screen(screen, results))
+    folder.write_text(SCREEN, recorder.export_svg(title="motet demo"))
+
+
+def _last_screen(screen: DemoScreen, results: Sequence[DemoResult]) -> Group:
+    screen.stage = ""
+    return Group(screen, demo_summary(results))
+
+
+def _last_words(folder: RunFolder) -> Group:
+    """Where the picture is, and what to try next."""
+    lines = [Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE))]
+    program = called_as(sys.argv[0], shutil.which("motet"))
+    for label, arguments in zip((" next     ", " " * 10), NEXT_ARGUMENTS, strict=True):
+        lines.append(Text.assemble((label, QUIET_STYLE), f"{program} {arguments}"))
+    return Group(*lines)
+
+
+def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]:
+    return {
+        "machines": MACHINES,
+        "wall_s": wall_s,
+        "jobs": [
+            {**result.document.as_dict(), "comparison": asdict(result.comparison)}
+            for result in results
+        ],
+    }
+
+
+def _echo(app: str, is_silent: bool) -> Callable[[str], None]:
+    if is_silent:
+        return nowhere
+    return lambda text: click.echo(f"{app:<6}{text}", err=True)

@@ -1,0 +1,1 @@
+"""`motet plan`: what Cruise would choose for a described job."""

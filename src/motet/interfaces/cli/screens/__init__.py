@@ -1,0 +1,1 @@
+"""What is drawn on the terminal while jobs train: progress, losses, logs."""

@@ -1,0 +1,1 @@
+"""`motet simulate`, `compare`, `explain` and `policy`."""

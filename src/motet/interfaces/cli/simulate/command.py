@@ -1,0 +1,146 @@
+"""`motet simulate`: its flags. What it does is in `simulate_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motet.interfaces.cli.shell.option_groups import SectionedCommand, SectionOption, json_option
+from motet.interfaces.cli.shell.out_folder import OutFolder
+from motet.sim.known_names import FORMAT_NAMES, WORKLOAD_NAMES
+
+input_option = partial(click.option, cls=SectionOption, section="Input")
+policy_option = partial(click.option, cls=SectionOption, section="Policies")
+output_option = partial(click.option, cls=SectionOption, section="Output")
+
+
+def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Policy names for the shell, also behind a comma."""
+    from motet.engine.catalogue import built_in_policies
+
+    before, comma, part = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in built_in_policies() if name.startswith(part)]
+
+
+@click.command(cls=SectionedCommand, short_help="Replay a log of jobs under scheduling policies.")
+@input_option(
+    "--trace",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Log of jobs; or a workload that every seed draws anew: "
+    f"{', '.join(WORKLOAD_NAMES[:-1])} or {WORKLOAD_NAMES[-1]}.",
+)
+@input_option(
+    "--format",
+    "format_name",
+    metavar="F",
+    help=f"{', '.join(FORMAT_NAMES[:-1])} or {FORMAT_NAMES[-1]}; recognised from the content of "
+    "the trace if not given.",
+)
+@input_option(
+    "--throughputs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Gavel traces: the table of speeds that they were made with.",
+)
+@input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
+@input_option(
+    "--cluster",
+    required=True,
+    metavar="SPEC",
+    help="MACHINESxGPUS, for example 15x4, or a .csv or .yaml file that lists machines.",
+)
+@input_option(
+    "--profiles",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Speeds and sizes of your models (CSV), beside those that come with Motet.",
+)
+@policy_option(
+    "--policy",
+    "policies",
+    required=True,
+    metavar="P[,P...]",
+    shell_complete=complete_policies,
+    help="Names from 'motet policy list', or ./mine.py for your own.",
+)
+@policy_option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="[P.]K=V",
+    help="A parameter ('motet policy describe P' lists them), of policy P or of all that have it; "
+    "repeatable.",
+)
+@policy_option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="[P.]K=V:V...",
+    help="A run for every value of a parameter, and a figure of its effect.",
+)
+@policy_option(
+    "--seed",
+    "seed_text",
+    default="0",
+    show_default=True,
+    metavar="K[,K...]",
+    help="For workloads, placements, slow machines and policies that draw lots; several seeds give "
+    "confidence intervals.",
+)
+@policy_option("--seeds", type=click.IntRange(1), metavar="N", help="N seeds, from --seed on.")
+@policy_option(
+    "--jobs",
+    "processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Runs at once, each in a process.  [default: as many as there are CPUs]",
+)
+@output_option(
+    "--out",
+    type=OutFolder(),
+    metavar="DIR",
+    help="Write jobs.csv and timeline.csv of every run, summary.json and figures there.",
+)
+@output_option(
+    "--log-decisions",
+    is_flag=True,
+    help="Write decisions.jsonl of every run, too, for 'motet explain'.",
+)
+@output_option("--overwrite", is_flag=True, help="Replace the simulation that is in --out.")
+@json_option("Output")
+@output_option("-q", "--quiet", is_flag=True, help="No progress and no notices on stderr.")
+@click.pass_context
+def simulate(ctx: click.Context, /, **flags: Any) -> None:
+    """Replay a log of jobs on a simulated cluster, once for every policy, value and seed.
+
+    The same trace, cluster, settings and seed give the same result to the byte.
+
+    \b
+    Examples:
+      motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las
+      motet simulate --trace jobs.csv --cluster 15x4 --policy tiresias-las,./mine.py \\
+                     --set tiresias-las.thresholds=3200,7200 --out runs/first
+      motet simulate --trace tiresias-480 --cluster 15x4 --policy yarn-cs,tiresias-las \\
+                     --seeds 5 --json
+      motet simulate --trace jobs.csv --cluster 15x4 --policy fifo,tiresias-las \\
+                     --sweep thresholds=3600:3600,7200:3600,7200,14400 --out runs/k
+    """
+    from motet.interfaces.cli.shell.exits import exit_code_of
+    from motet.interfaces.cli.shell.supervisor import run_supervised
+
+    ctx.exit(run_supervised(lambda: exit_code_of(lambda: _simulate(flags))))
+
+
+def _simulate(flags: Mapping[str, Any]) -> None:
+    from motet.interfaces.cli.simulate.run import SimulateFlags, run
+
+    profiles = flags["profiles"]
+    own = () if profiles is None else (f"profiles={profiles}",)
+    others = {name: value for name, value in flags.items() if name != "profiles"}
+    run(SimulateFlags(**others | {"settings": (*flags["settings"], *own)}))

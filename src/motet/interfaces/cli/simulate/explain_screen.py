@@ -1,0 +1,159 @@
+"""The story of a job as a page for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from motet.domain.units import HOUR_US, exact_seconds
+from motet.insight.folding import Slices, folded
+from motet.insight.meanwhile import Meanwhile
+from motet.insight.sentences import REASONS, account
+from motet.insight.story import Chapter, Kind, Story
+from motet.insight.wording import duration_words, job_name
+from motet.report.rendering.palette import QUIET_STYLE, job_colour
+from motet.report.rendering.quantities import count_text
+from motet.report.simulation.job_story import ToldStory
+
+Entry: TypeAlias = Chapter | Slices
+STRIP_WIDTH = 72
+MOST_ROWS = 40
+_STYLES: dict[Kind, str] = {"run": job_colour(0), "wait": job_colour(1), "moment": QUIET_STYLE}
+_MARKS: dict[Kind, str] = {"run": "━", "wait": "╌", "moment": " "}
+_WORDS: dict[Kind, str] = {"run": "ran", "wait": "waited", "moment": ""}
+
+
+def story_page(told: ToldStory, *, is_whole: bool) -> RenderableType:
+    """`is_whole`: all rows, however many."""
+    story = told.story
+    parts: list[RenderableType] = [_heading(told), _facts(story)]
+    if story.jct_us:
+        parts += [Padding(_strip(story), (1, 0, 0, 0))]
+    parts += [Padding(_chapters(told, is_whole=is_whole), (1, 0)), _totals(told)]
+    return Group(*parts)
+
+
+def _heading(told: ToldStory) -> Text:
+    record, jct_us = told.story.record, told.story.jct_us
+    ended = "did not finish" if jct_us is None else f"finished after {duration_words(jct_us)}"
+    heading = Text(f"{job_name(record.job)} under {told.policy}", style="bold")
+    return heading.append(f": {count_text(record.gpus, 'GPU')}, {ended}", style="not bold")
+
+
+def _facts(story: Story) -> Text:
+    """On the trace's own clock."""
+    record = story.record
+    parts = [f"submitted at {exact_seconds(record.submit_us)} s"]
+    if record.end_us is not None:
+        parts.append(f"ended at {exact_seconds(record.end_us)} s")
+    parts += [f"user {record.user}"] if record.user else []
+    parts += [f"queue {record.queue}"] if record.queue else []
+    return Text(", ".join(parts), style=QUIET_STYLE)
+
+
+def _strip(story: Story) -> Text:
+    """All its time in one line; each cell shows what went on in its middle."""
+    record, jct_us = story.record, story.jct_us or 1
+    intervals = [chapter for chapter in story.chapters if chapter.kind != "moment"]
+    strip, place = Text(), 0
+    for cell in range(STRIP_WIDTH):
+        middle_us = record.submit_us + jct_us * (2 * cell + 1) // (2 * STRIP_WIDTH)
+        while (intervals[place].to_us or middle_us + 1) <= middle_us:
+            place += 1
+        kind = intervals[place].kind
+        strip.append(_MARKS[kind], style=_STYLES[kind])
+    return strip
+
+
+def _chapters(told: ToldStory, *, is_whole: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style=QUIET_STYLE, padding=(0, 2, 0, 0))
+    table.add_column("after", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("for", justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
+    entries = list(told.story.chapters) if is_whole else folded(told.story.chapters)
+    for entry in _shown(entries, is_whole=is_whole):
+        if entry is None:
+            left_out = len(entries) - MOST_ROWS
+            table.add_row("...", "", "", f"{left_out:,} more rows, see --all or --json")
+        elif isinstance(entry, Slices):
+            table.add_row(*_slices_row(told, entry))
+        else:
+            table.add_row(*_row(told, entry))
+    return table
+
+
+def _shown(entries: Sequence[Entry], *, is_whole: bool) -> list[Entry | None]:
+    """Begin and end of a long story, with None between them."""
+    if is_whole or len(entries) <= MOST_ROWS:
+        return list(entries)
+    half = MOST_ROWS // 2
+    return [*entries[:half], None, *entries[-half:]]
+
+
+def _slices_row(told: ToldStory, slices: Slices) -> tuple[str, Text, str, Text]:
+    since_us = slices.from_us - told.story.record.submit_us
+    lasted = duration_words(slices.duration_us)
+    return duration_words(since_us), Text("turns", _STYLES["run"]), lasted, Text(slices.sentence())
+
+
+def _row(told: ToldStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
+    since_us = chapter.from_us - told.story.record.submit_us
+    duration_us = chapter.duration_us
+    lasted = "?" if duration_us is None else duration_words(duration_us)
+    style = _STYLES[chapter.kind]
+    text = account(chapter.because, told.rules)
+    is_moment = chapter.kind == "moment"
+    return (
+        duration_words(since_us),
+        Text(_WORDS[chapter.kind], style=style),
+        "" if is_moment else lasted,
+        Text(text, style=style if is_moment else ""),
+    )
+
+
+def _totals(told: ToldStory) -> Table:
+    story = told.story
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style=QUIET_STYLE)
+    table.add_column(overflow="fold")
+    waits = story.waiting_us
+    causes = [f"{duration_words(time_us)} {REASONS[reason]}" for reason, time_us in waits.items()]
+    table.add_row("waited", _sum(sum(waits.values()), causes))
+    overhead = f"{duration_words(story.overhead_us)} of it checkpoints and restores"
+    table.add_row("ran", _sum(story.running_us, [overhead] if story.overhead_us else []))
+    if told.meanwhile.jobs:
+        table.add_row("meanwhile", _meanwhile(told.meanwhile))
+    if counts := _counts(story):
+        table.add_row("was", counts)
+    return table
+
+
+def _meanwhile(meanwhile: Meanwhile) -> str:
+    """Who had the GPUs while it waited."""
+    named = [f"{job_name(job)} ({gpu_us / HOUR_US:,.3g})" for job, gpu_us in meanwhile.most]
+    more = meanwhile.jobs - len(named)
+    rest = f" and {more:,} more" if more else ""
+    later = f"{meanwhile.later:,}" if meanwhile.later else "none"
+    return f"GPU-hours held by {', '.join(named)}{rest}; {later} of them submitted after it"
+
+
+def _sum(total_us: int, parts: Sequence[str]) -> str:
+    return duration_words(total_us) + (f": {', '.join(parts)}" if parts else "")
+
+
+def _counts(story: Story) -> str:
+    named = {
+        "preempt": "preempted",
+        "migrate": "moved",
+        "resize": "resized",
+        "demote": "demoted",
+        "promote": "promoted",
+    }
+    counts = {word: story.count(event) for event, word in named.items()}
+    return ", ".join(f"{word} {count_text(n, 'time')}" for word, n in counts.items() if n)

@@ -1,0 +1,1 @@
+"""`motet testbed`: many machines on this one."""

@@ -1,0 +1,74 @@
+"""A testbed on the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from motet.interfaces.cli.shell.results import print_result
+from motet.report.rendering.json_text import to_json
+from motet.report.rendering.quantities import bytes_text
+from motet.testbed.hosts import Blueprint
+from motet.testbed.quantities import bandwidth_text
+from motet.testbed.status import HostStatus, Status, status_of
+from motet.testbed.testbed import Testbed
+
+UNLIMITED = "-"
+HINTS = {
+    "incomplete": "'motet testbed up' was cut off; "
+    "remove it with 'motet testbed down --name {name}'",
+    "changing": "another command is changing it right now",
+}
+
+
+def show_status(testbed: Testbed, *, as_json: bool) -> None:
+    """Print how the testbed is now."""
+    status = status_of(testbed)
+    if as_json:
+        sys.stdout.write(to_json(status.as_dict()))
+    else:
+        print_result(status_page(status))
+
+
+def status_page(status: Status) -> RenderableType:
+    """The testbed's line, and a row per host."""
+    where = f", Ray at {status.head_address}" if status.head_address else ", without Ray"
+    lines = [f"testbed {status.name}: {status.condition}{where}"]
+    if status.condition in HINTS:
+        lines.append(HINTS[status.condition].format(name=status.name))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("host", "address", "condition"):
+        table.add_column(title)
+    for title in ("cpus", "bandwidth", "memory", "used", "processes"):
+        table.add_column(title, justify="right")
+    for host in status.hosts:
+        table.add_row(*_row(host))
+    return Group(*lines, "", table)
+
+
+def warn_of_scarce_cpus(blueprint: Blueprint, cpus: int) -> None:
+    """Say so when the hosts together may use more CPUs than there are."""
+    asked = sum(host.limits.cpus or 0.0 for host in blueprint.machines)
+    if asked > cpus:
+        click.echo(
+            f"motet: warning: the hosts may use {asked:g} CPUs together, this machine has {cpus}: "
+            "busy hosts will slow each other down; lower --cpus",
+            err=True,
+        )
+
+
+def _row(status: HostStatus) -> tuple[str, ...]:
+    limits = status.host.limits
+    return (
+        status.host.name,
+        status.address,
+        status.condition,
+        UNLIMITED if limits.cpus is None else f"{limits.cpus:g}",
+        UNLIMITED if limits.bandwidth_bps is None else bandwidth_text(limits.bandwidth_bps),
+        UNLIMITED if limits.memory_bytes is None else bytes_text(limits.memory_bytes),
+        bytes_text(status.memory_bytes),
+        str(status.processes),
+    )

@@ -1,0 +1,1 @@
+"""`motet trace`: describe, convert and generate job traces."""

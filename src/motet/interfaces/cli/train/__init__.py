@@ -1,0 +1,1 @@
+"""`motet train`: from flags to a job on a cluster."""

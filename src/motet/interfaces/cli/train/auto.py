@@ -1,0 +1,76 @@
+"""`motet train --auto`: what the job begins with, and what cannot be asked for beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.train.cluster_shape import ClusterShape
+
+if TYPE_CHECKING:
+    from motet.runtime.controller.ports import Cluster
+    from motet.runtime.core.options import TrainOptions
+
+LOGICAL_MACHINES = 4
+"""Where Ray is started here and nobody says how many."""
+_MOST_MACHINES = 10_000
+
+
+@dataclass(frozen=True)
+class AutoStart:
+    """What the flags say of a job that configures itself; `machines`: how many it may use."""
+
+    machines: int | None
+    workers: int | None
+    servers: int | None
+    is_embedded: bool
+
+    @property
+    def least_machines(self) -> int:
+        """Without which it does not begin."""
+        if self.workers is None and self.servers is None:
+            return 1
+        workers, servers = max(self.workers or 1, 1), max(self.servers or 1, 1)
+        # On a cluster that has fewer nodes some have both roles.
+        wanted = workers + servers if self.is_embedded else max(workers, servers)
+        return wanted if self.machines is None else min(wanted, self.machines)
+
+    @property
+    def most_machines(self) -> int:
+        """How many it may use at a time."""
+        if self.machines is None:
+            return self.shape.machines if self.is_embedded else _MOST_MACHINES
+        return self.machines
+
+    @property
+    def shape(self) -> ClusterShape:
+        """As far as it is known before a cluster is joined."""
+        needed = self.least_machines
+        present = max(LOGICAL_MACHINES, needed) if self.is_embedded else needed
+        return self._shape_on(present if self.machines is None else self.machines)
+
+    def on(self, cluster: Cluster, options: TrainOptions, most_workers: int) -> TrainOptions:
+        """The options with the machines that are there; more than `most_workers` have no data."""
+        present = sum(machine.condition == "up" for machine in cluster.machines())
+        shape = self._shape_on(present)
+        workers = min(shape.workers, most_workers)
+        return replace(options, machines=shape.machines, workers=workers, servers=shape.servers)
+
+    def _shape_on(self, present: int) -> ClusterShape:
+        return ClusterShape.to_begin_with(present, self.workers, self.servers)
+
+
+def require_drivable(reconfigure: Path | None, consistency: str) -> None:
+    """Raises BadInput for what --auto cannot be combined with."""
+    if reconfigure is not None:
+        raise BadInput(
+            f"--auto and --reconfigure {reconfigure}: only one can say what changes; "
+            "leave one of them out"
+        )
+    if consistency != "bsp":
+        raise BadInput(
+            f"--auto with consistency={consistency}: works under bsp only, whose mini-batches its "
+            "cost model describes; leave consistency or --auto out"
+        )

@@ -1,0 +1,224 @@
+"""From flags to a job that can start: everything that can be wrong with the input is found here."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from motet.apps import load_application
+from motet.apps.estimator import Estimator
+from motet.datasets import Corpus, Dataset, open_dataset
+from motet.datasets.builtin.catalogue import is_known
+from motet.datasets.formats.recognition import format_called
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.apps.settings import Settings, read_settings
+from motet.interfaces.cli.screens.train import LineProgress
+from motet.interfaces.cli.train.address import require_listener
+from motet.interfaces.cli.train.auto import AutoStart, require_drivable
+from motet.interfaces.cli.train.cluster_shape import ClusterShape
+from motet.interfaces.cli.train.memory_check import require_memory
+from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_changes, read_plan_file
+from motet.report.training.folder import RunFolder
+from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.fingerprint import fingerprint
+from motet.runtime.controller.job import plan_job
+from motet.runtime.core.options import StopRule, Stragglers, TrainOptions, TrainResult
+from motet.runtime.core.rows import Rows
+
+
+@dataclass(frozen=True)
+class TrainFlags:
+    """The flags of `motet train`, as click read them."""
+
+    app: str
+    data: str
+    format_name: str | None = None
+    test: str | None = None
+    exclude: str | None = None
+    target: str | None = None
+    drop: Sequence[str] = ()
+    na: str | None = None
+    labels: str | None = None
+    test_labels: str | None = None
+    machines: int | None = None
+    workers: int | None = None
+    servers: int | None = None
+    address: str | None = None
+    port: int = 0
+    epochs: int | None = None
+    until: str | None = None
+    settings: Sequence[str] = ()
+    seed: int = 0
+    checkpoint_every: int | None = None
+    reconfigure: Path | None = None
+    auto: bool = False
+    stragglers: Stragglers = "ignore"
+    resume: bool = False
+    overwrite: bool = False
+    out: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def balances(self) -> bool:
+        """Whether nobody else says who computes what."""
+        return self.stragglers == "help" and not self.auto and self.reconfigure is None
+
+    @property
+    def auto_start(self) -> AutoStart:
+        """What a job begins with that configures itself."""
+        return AutoStart(self.machines, self.workers, self.servers, self.address is None)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A checked request: the application with its parameters, its options, its data.
+
+    `resumed`: the checkpoint that training goes on from; `changes`: what is reconfigured when;
+    `most_workers`: more would have nothing to do.
+    """
+
+    app: Estimator
+    options: TrainOptions
+    dataset: Dataset
+    test: Dataset | None
+    rows: Rows
+    resumed: Checkpoint | None
+    changes: tuple[PlannedChange, ...] = ()
+    most_workers: int = 1
+
+
+def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
+    """Read and check everything; cheap checks come before the data is read. Raises BadInput."""
+    settings = read_settings(load_application(flags.app), flags.settings)
+    if flags.auto:
+        require_drivable(flags.reconfigure, settings.consistency)
+    options = _options(flags, settings, folder)
+    progress.epochs = options.epochs
+    changes = _planned_changes(flags, options)
+    _require_free_port(flags.port)
+    if flags.address is not None:
+        require_listener(flags.address)
+    _require_meaningful_format(flags)
+    progress.preparing(f"reading {flags.data}")
+    dataset, test = _datasets(flags, settings.app.dataset_kind)
+    for data in (dataset, *([] if test is None else [test])):
+        for note in data.notes:
+            progress.remark(f"{data.source}: {note}")
+    app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
+    rows = app.prepare(dataset, options.seed)
+    plan = plan_job(app, rows, options)
+    layouts = check_changes(changes, plan.first_layout, options.machines)
+    workers = max(len(layout.workers) for layout in layouts)
+    servers = min(len(layout.servers) for layout in layouts)
+    require_memory(app.model_table(), workers, flags.address is None, servers)
+    resumed = _resumed(fingerprint(plan, rows, options.seed), options) if flags.resume else None
+    if resumed is not None and resumed.epoch_count == options.epochs:
+        progress.remark(
+            f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
+            "raise --epochs to train on"
+        )
+    most_workers = plan.schedule.block_count
+    return Training(app, options, dataset, test, rows, resumed, changes, most_workers)
+
+
+def more_metrics(
+    app: Estimator, dataset: Dataset, test: Dataset | None, result: TrainResult
+) -> dict[str, float]:
+    """What the application's evaluation does not say: tokens per second, held-out metrics."""
+    metrics = {} if test is None else app.test_metrics(test)
+    if isinstance(dataset, Corpus):
+        seconds = sum(report.wall_s for report in result.epochs)
+        metrics["tokens_per_s"] = dataset.token_count * len(result.epochs) / seconds
+    return metrics
+
+
+def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) -> TrainOptions:
+    shape = (
+        flags.auto_start.shape
+        if flags.auto
+        else ClusterShape.of(flags.machines, flags.workers, flags.servers)
+    )
+    return TrainOptions(
+        machines=shape.machines,
+        workers=shape.workers,
+        servers=shape.servers,
+        epochs=settings.app.default_epochs if flags.epochs is None else flags.epochs,
+        seed=_seed(flags.seed),
+        consistency=settings.consistency,
+        staleness=settings.staleness,
+        worker_batch_size=settings.worker_batch_size,
+        until=None if flags.until is None else StopRule.parse(flags.until),
+        checkpoint_every=(
+            settings.checkpoint_every if flags.checkpoint_every is None else flags.checkpoint_every
+        ),
+        checkpoint_dir=None if folder is None else folder.checkpoint_folder,
+        resume=flags.resume,
+        port=flags.port,
+        stragglers=flags.stragglers,
+    )
+
+
+def _resumed(wanted: Mapping[str, Any], options: TrainOptions) -> Checkpoint | None:
+    """Raises BadInput when the checkpoint is of another job, damaged or further than asked for."""
+    assert options.checkpoint_dir is not None
+    return CheckpointFolder(options.checkpoint_dir, wanted).to_resume(options.epochs)
+
+
+def _planned_changes(flags: TrainFlags, options: TrainOptions) -> tuple[PlannedChange, ...]:
+    if flags.reconfigure is None:
+        return ()
+    return read_plan_file(flags.reconfigure, options.machines, options.epochs)
+
+
+def _seed(seed: int) -> int:
+    if seed < 0:
+        raise BadInput(f"--seed {seed}: must be 0 or more")
+    return seed
+
+
+def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
+    """Training and held-out data, the latter numbered like the former."""
+    read = partial(
+        open_dataset,
+        kind=kind,
+        format=flags.format_name,
+        target=flags.target,
+        drop=flags.drop,
+        na=flags.na,
+    )
+    dataset = read(flags.data, exclude=flags.exclude, labels=flags.labels)
+    if flags.test is None:
+        return dataset, None
+    test = read(flags.test, labels=flags.test_labels, role="test")
+    return dataset, test.reindexed_like(dataset)
+
+
+def _require_meaningful_format(flags: TrainFlags) -> None:
+    """Bundled data have no format: one that would be ignored is a mistake of the user's."""
+    if flags.format_name is None:
+        return
+    format_called(flags.format_name)
+    sources = [source for source in (flags.data, flags.test, flags.exclude) if source is not None]
+    if all(map(is_known, sources)):
+        raise BadInput(
+            f"{flags.data}: --format means nothing for {flags.data.partition(':')[0]} data; "
+            "leave it out"
+        )
+
+
+def _require_free_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise BadInput(
+                f"--port {port}: cannot listen there ({error.strerror}); "
+                "choose another port, or leave --port out for any free one"
+            ) from error

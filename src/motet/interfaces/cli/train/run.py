@@ -1,0 +1,196 @@
+"""`motet train`: check, start a cluster, train while showing progress, write the results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from motet.interfaces.cli.screens.run_log import RunLog, nowhere
+from motet.interfaces.cli.screens.train import (
+    PLAIN_LINES,
+    LineProgress,
+    LiveTrain,
+    is_live_terminal,
+    live,
+)
+from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.train.cluster_start import start_cluster
+from motet.interfaces.cli.train.request import TrainFlags, Training, check, more_metrics
+from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
+from motet.report.rendering.json_text import to_json
+from motet.report.rendering.palette import QUIET_STYLE, job_colour
+from motet.report.rendering.quantities import count_text
+from motet.report.training.auto_summary import configurations_table
+from motet.report.training.document import TrainDocument
+from motet.report.training.folder import RunFolder
+from motet.report.training.loss_plot import LossCurve
+from motet.report.training.record import RunRecord
+from motet.report.training.summary import train_summary
+from motet.runtime.autotune.history import Flight
+from motet.runtime.autotune.load_balancer import Balancer
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import ReconfigurationReport, TrainResult
+from motet.runtime.elastic.replacement import usable
+
+COLOUR = job_colour(0)
+
+
+def run(flags: TrainFlags, began_s: float) -> None:
+    """Train as the flags say and print the result. Raises MotetError.
+
+    `began_s`: when the command began, by `time.perf_counter`.
+    """
+    started_at = datetime.now(UTC)
+    folder = choose_folder(flags.out, flags.resume, flags.overwrite)
+    console = Console(stderr=True, highlight=False)
+    with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
+        training = check(flags, folder, progress)
+        _begin(flags, folder, log)
+        training, result, flight = _train(flags, training, progress, began_s)
+        progress.preparing("evaluating")
+        document = _document(flags, training, result, flight)
+        if folder is not None:
+            progress.preparing(f"writing {folder.path}")
+            _write(folder, training, result, document, started_at)
+            if flight is not None:
+                folder.write_flight(flight, _title(document), _subtitle(training))
+    if flags.as_json:
+        sys.stdout.write(to_json(document.as_dict()))
+    else:
+        print_result(train_summary(document, flags.out, COLOUR, progress.startup_s(began_s)))
+        if flight is not None:
+            print_result(configurations_table(flight))
+
+
+def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
+    """From here on the folder is this run's."""
+    if folder is not None and flags.overwrite:
+        folder.clear()
+    log.begin()
+    if starts_over(folder, flags.resume):
+        log.remark(f"no checkpoint in {flags.out} yet; training from the beginning")
+
+
+def _log(flags: TrainFlags, folder: RunFolder | None, console: Console) -> RunLog:
+    """Lines on stderr where no live screen shows progress, remarks in any case; nothing with -q."""
+    return RunLog(
+        None if folder is None else folder.log_file,
+        echo=nowhere if flags.quiet or _is_live(flags) else _to_stderr,
+        echo_remark=nowhere if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
+    )
+
+
+def _is_live(flags: TrainFlags) -> bool:
+    return is_live_terminal(sys.stderr) and not (flags.quiet or flags.verbose)
+
+
+@contextmanager
+def _progress(flags: TrainFlags, log: RunLog, console: Console) -> Iterator[LineProgress]:
+    """Progress on stderr: live on a terminal, lines elsewhere or with -v, nothing with -q."""
+    progress = LineProgress(log, sys.maxsize if flags.verbose else PLAIN_LINES)
+    if not _is_live(flags):
+        yield progress
+        return
+    title = f"{flags.app} on {Path(flags.data).name}"
+    with live(LiveTrain(progress, title, COLOUR), console):
+        yield progress
+
+
+def _to_stderr(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _train(
+    flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
+) -> tuple[Training, TrainResult, Flight | None]:
+    """The training as it began on the cluster, and what became of it."""
+    progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
+    before_s = 0.0 if training.resumed is None else training.resumed.spent_s
+    options = training.options
+    start = flags.auto_start
+    machines = start.most_machines if flags.auto else options.machines
+    at_least = start.least_machines if flags.auto else None
+    with start_cluster(machines, flags.address, at_least) as cluster:
+        if flags.auto:
+            options = start.on(cluster, options, training.most_workers)
+        options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
+        timetable = tuple(
+            change.timed(lambda: usable(cluster.machines())) for change in training.changes
+        )
+        job = Job(training.app, training.rows, options, cluster, progress, timetable)
+        if flags.balances:
+            job.listen(Balancer(job))
+        result, flight = _drive(job, progress) if flags.auto else (job.run(), None)
+    if job.missed_plans:
+        progress.remark(
+            f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
+            f"{flags.reconfigure} came about"
+        )
+    return replace(training, options=options), result, flight
+
+
+def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, Flight]:
+    """Let the job configure itself."""
+    from motet.runtime.autotune.autotuner import Pilot
+
+    with Pilot(job, progress.decided) as pilot:
+        result = job.run()
+    if pilot.failure:
+        progress.remark(f"the configuration was not changed any more: {pilot.failure}")
+    return result, pilot.flight
+
+
+def _document(
+    flags: TrainFlags, training: Training, result: TrainResult, flight: Flight | None
+) -> TrainDocument:
+    return TrainDocument.of(
+        result,
+        data=flags.data,
+        workers=training.options.workers,
+        servers=training.options.servers,
+        more_metrics=more_metrics(training.app, training.dataset, training.test, result),
+        flight=flight,
+    )
+
+
+def _write(
+    folder: RunFolder,
+    training: Training,
+    result: TrainResult,
+    document: TrainDocument,
+    started_at: datetime,
+) -> None:
+    dataset = training.dataset
+    record = RunRecord.of(
+        sys.argv, started_at, training.app, training.options, dataset, result.epochs
+    )
+    title, subtitle = _title(document), f"{_subtitle(training)}; {_roles(document)}"
+    folder.write_losses(result.epochs)
+    folder.write_model(training.app)
+    folder.write_json("run.json", record.joined_to(document))
+    marks = [_mark(report) for report in result.reconfigurations if not report.error]
+    folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR, marks=marks)])
+
+
+def _title(document: TrainDocument) -> str:
+    return f"{document.app} on {Path(document.data).name}"
+
+
+def _subtitle(training: Training) -> str:
+    return training.dataset.describe()
+
+
+def _mark(report: ReconfigurationReport) -> tuple[float, str]:
+    return float(report.at_epoch), f"{report.after.workers}w {report.after.servers}s"
+
+
+def _roles(document: TrainDocument) -> str:
+    return f"{count_text(document.workers, 'worker')}, {count_text(document.servers, 'server')}"

@@ -1,0 +1,1 @@
+"""Gangs packed one after the other by the alignment of their demands (Tetris). Compiled."""

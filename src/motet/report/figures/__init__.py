@@ -1,0 +1,1 @@
+"""Figures of cluster runs: Gantt charts, fairness, quality, comparisons."""

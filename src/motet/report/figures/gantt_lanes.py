@@ -1,0 +1,128 @@
+"""On which lanes of its machine's row each bar of a Gantt chart lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from motet.report.cluster_run.placements import NOBODY, Placements
+
+
+def lanes(placements: Placements) -> list[tuple[int, ...]]:
+    """For each row, which of its machine's GPUs to draw it on; the two that share get the same.
+
+    A job that goes on keeps as many of its lanes as it still has GPUs, and grows beside them;
+    others get the first that are free, side by side if they can. Which GPUs a job really held the
+    simulator does not know; it counts them.
+    """
+    found: list[tuple[int, ...]] = [()] * len(placements)
+    order = np.argsort(placements.machine, kind="stable")
+    cuts = np.flatnonzero(np.diff(placements.machine[order])) + 1
+    for rows in np.split(order, cuts) if len(order) else ():
+        size = int(placements.machine_gpus[placements.machine[rows[0]]])
+        for row, chosen in zip(rows.tolist(), _lanes_of(placements.of(rows), size), strict=True):
+            found[row] = chosen
+    return found
+
+
+class _Hold(NamedTuple):
+    """A row on one machine."""
+
+    row: int
+    job: int
+    partner: int
+    gpus: int
+    start_s: float
+    end_s: float
+
+
+class _Stay(NamedTuple):
+    """A job's time on some lanes."""
+
+    lanes: tuple[int, ...]
+    start_s: float
+    end_s: float
+
+
+_NOWHERE = _Stay((), float("-inf"), float("-inf"))
+
+
+def _lanes_of(rows: Placements, size: int) -> list[tuple[int, ...]]:
+    """On one machine of `size` GPUs."""
+    chosen: list[tuple[int, ...]] = [()] * len(rows)
+    machine = _Lanes(size)
+    columns = (rows.job, rows.partner, rows.gpus, rows.start_s, rows.end_s)
+    numbered = zip(range(len(rows)), *(column.tolist() for column in columns), strict=True)
+    holds = sorted((_Hold(*each) for each in numbered), key=lambda each: (each.start_s, each.row))
+    for _, together in groupby(holds, key=lambda hold: hold.start_s):
+        for hold, mine in machine.begin(list(together)):
+            chosen[hold.row] = mine
+    return chosen
+
+
+class _Lanes:
+    """Of a machine: until when each is taken, and where every job was last."""
+
+    def __init__(self, size: int) -> None:
+        self._until_s = [float("-inf")] * size
+        self._last: dict[int, _Stay] = {}
+
+    def begin(self, holds: Sequence[_Hold]) -> Iterator[tuple[_Hold, tuple[int, ...]]]:
+        """Lanes for holds that begin at one time: what a job keeps is not for those that come."""
+        in_order = sorted(holds, key=lambda hold: not self._goes_on(hold))
+        first = dict[frozenset[int], _Hold]()
+        for hold in in_order:
+            first.setdefault(_company(hold), hold)
+        kept = {hold.row: self._keep(hold) for hold in first.values()}
+        for hold in in_order:
+            company = self._last.get(hold.partner, _NOWHERE)
+            if company.start_s <= hold.start_s < company.end_s:
+                mine = company.lanes
+            else:
+                mine = _beside(kept.get(hold.row, ()), self._free(hold.start_s), hold.gpus)
+            self._take(mine, hold.end_s)
+            self._last[hold.job] = _Stay(mine, hold.start_s, hold.end_s)
+            yield hold, mine
+
+    def _goes_on(self, hold: _Hold) -> bool:
+        """Whether the same job was there until now."""
+        return self._last.get(hold.job, _NOWHERE).end_s == hold.start_s
+
+    def _keep(self, hold: _Hold) -> tuple[int, ...]:
+        if not self._goes_on(hold):
+            return ()
+        free = set(self._free(hold.start_s))
+        before = [lane for lane in self._last[hold.job].lanes if lane in free]
+        self._take(before[: hold.gpus], hold.end_s)
+        return tuple(before[: hold.gpus])
+
+    def _free(self, now_s: float) -> list[int]:
+        return [lane for lane, until_s in enumerate(self._until_s) if until_s <= now_s]
+
+    def _take(self, lanes: Sequence[int], until_s: float) -> None:
+        for lane in lanes:
+            self._until_s[lane] = max(self._until_s[lane], until_s)
+
+
+def _company(hold: _Hold) -> frozenset[int]:
+    """The job and who shares its GPUs."""
+    return frozenset({hold.job} if hold.partner == NOBODY else {hold.job, hold.partner})
+
+
+def _beside(kept: tuple[int, ...], free: Sequence[int], gpus: int) -> tuple[int, ...]:
+    """As many lanes: those that are kept and the nearest, or the first that lie side by side."""
+    more = gpus - len(kept)
+    if not kept:
+        return _first(free, more)
+    nearest = sorted(free, key=lambda lane: min(abs(lane - mine) for mine in kept))
+    return tuple(sorted((*kept, *nearest[:more])))
+
+
+def _first(lanes: Sequence[int], gpus: int) -> tuple[int, ...]:
+    """The first that lie side by side, or else the first."""
+    sides = zip(lanes, lanes[gpus - 1 :], strict=False)
+    first = next((n for n, (low, high) in enumerate(sides) if high - low == gpus - 1), 0)
+    return tuple(lanes[first : first + gpus])

@@ -1,0 +1,208 @@
+"""Pictures of simulations: one line, step or group of bars per policy, in its colour.
+
+Importing this costs nothing: matplotlib is loaded when something is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.report.cluster_run.jobs import BIN_NAMES, BINS
+from motet.report.figures.fairness import fairness
+from motet.report.figures.quality import average_loss, gpus_by_loss
+from motet.report.figures.run_lines import (
+    TIME_SLICES,
+    Runs,
+    by_label,
+    draw_over_time,
+    seeds_note,
+    span_of,
+    styled,
+    time_averages,
+)
+from motet.report.rendering.confidence import confidence_half_width
+from motet.report.rendering.figure_parts import (
+    LEGEND,
+    QUIET,
+    SHORTEST_S,
+    draw_shares,
+    finish,
+    logarithmic_durations,
+    make_room,
+    name_durations,
+    new_figure,
+    new_panels,
+    scale_time,
+    shortened,
+)
+from motet.report.rendering.palette import GRID, INK, JOB_COLOURS, QUIET_INK, job_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+_REPEATED = ("", "////", "....", "xxxx")
+CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
+
+
+def jct_cdf(runs: Runs) -> Figure:
+    """Share of jobs that completed within a time; logarithmic time."""
+    note = f"share of jobs done within a time{seeds_note(runs, 'a line per seed')}"
+    figure, axes = new_figure("Job completion time", note)
+    logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
+    for style, label, run in styled(runs):
+        draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    return finish(figure, axes)
+
+
+def utilisation(runs: Runs) -> Figure:
+    """Share of the GPUs that jobs hold, a panel per policy (its first seed)."""
+    firsts = [same[0] for same in by_label(runs).values()]
+    note = f"GPUs that jobs hold, over time{seeds_note(runs, 'the first is shown')}"
+    figure, panels = new_panels("GPU utilisation", note, len(firsts))
+    start_s, span_s = span_of(firsts)
+    for place, (axes, run) in enumerate(zip(panels, firsts, strict=True)):
+        if len(run.times_s) > 1:
+            edges, means = time_averages(run.times_s, run.used_gpus / run.gpu_count, TIME_SLICES)
+            axes.stairs(means, edges - start_s, color=job_colour(place), fill=True)
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(0, span_s)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        label: dict[str, Any] = {"fontsize": 9, "color": job_colour(place), "ha": "right"}
+        axes.text(1, 1.04, shortened(run.label), transform=axes.transAxes, **label)
+        axes.tick_params(labelbottom=place == len(firsts) - 1)
+        scale_time(axes.xaxis, span_s, is_named=place == len(firsts) - 1)
+    return figure
+
+
+def queue_length(runs: Runs) -> Figure:
+    """How many jobs have no GPUs."""
+    note = f"jobs without GPUs, over time{seeds_note(runs, 'a line per seed')}"
+    figure, axes = new_figure("Queue length", note)
+    draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
+    axes.set_ylim(bottom=0)
+    return finish(figure, axes)
+
+
+def jct_by_bin(runs: Runs) -> Figure:
+    """Average completion time of small and large, short and long jobs."""
+    figure, axes = new_figure(
+        "Average completion time by kind of job",
+        "logarithmic; small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs"
+        f"{seeds_note(runs, 'mean and 95 % interval')}",
+    )
+    groups = by_label(runs)
+    counts = np.bincount(runs[0].bins, minlength=len(BINS))
+    shown = np.flatnonzero(counts).tolist()
+    width = 0.8 / len(groups)
+    for place, (label, same) in enumerate(groups.items()):
+        heights = [_bin_mean_s(same, number) for number in shown]
+        middles = np.arange(len(shown)) + (place - (len(groups) - 1) / 2) * width
+        bars = axes.bar(middles, heights, 0.9 * width, color=job_colour(place), label=label)
+        _draw_intervals(axes, middles, heights, [_bin_half_width_s(same, it) for it in shown])
+        for bar in bars:
+            bar.set(hatch=_REPEATED[place // len(JOB_COLOURS) % len(_REPEATED)], edgecolor="white")
+            bar.set_linewidth(0)
+    names = [f"{BIN_NAMES[number]} ({counts[number]:,})" for number in shown]
+    axes.set_xticks(range(len(shown)), names)
+    means_s = [_bin_mean_s(same, number) for same in groups.values() for number in shown]
+    if any(means_s):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=min(filter(None, means_s)) / 2)
+        name_durations(axes.yaxis)
+    else:
+        axes.set_ylim(0, 1)
+        scale_time(axes.yaxis, 1.0)
+    return finish(figure, axes)
+
+
+def queueing_delay(runs: Runs) -> Figure:
+    """Average time without GPUs by cause, one bar per policy."""
+    figure, axes = new_figure("Queueing delay by cause", "average time of a job without GPUs")
+    groups = by_label(runs)
+    for place, same in enumerate(groups.values()):
+        left = 0.0
+        jobs = max(sum(len(run.ids) for run in same), 1)
+        for cause, hatch in CAUSE_HATCHES.items():
+            mean_s = sum(run.delay_causes_s.get(cause, 0.0) for run in same) / jobs
+            (bar,) = axes.barh(place, mean_s, 0.62, left=left, color=job_colour(place), linewidth=0)
+            bar.set(hatch=hatch, edgecolor="white")
+            left += mean_s
+    figure.set_figheight(1.4 + 0.4 * len(groups))
+    names = [shortened(label) for label in groups]
+    make_room(figure, names)
+    axes.set_yticks(range(len(groups)), names)
+    axes.invert_yaxis()
+    axes.grid(axis="x", color=GRID, linewidth=0.8)
+    axes.grid(axis="y", visible=False)
+    longest_s = float(axes.dataLim.x1)
+    if longest_s <= 0:
+        longest_s = 1.0
+        middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, "no job waited", **middle, **QUIET)
+    axes.set_xlim(0, 1.03 * longest_s)
+    scale_time(axes.xaxis, longest_s)
+    _cause_legend(figure, runs)
+    return figure
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def _bin_mean_s(runs: Runs, number: int) -> float:
+    times_s = np.concatenate([run.jct_s[run.bins == number] for run in runs])
+    return float(times_s.mean()) if len(times_s) else 0.0
+
+
+def _bin_half_width_s(runs: Runs, number: int) -> float:
+    """Over the seeds in which such jobs finished; 0 for a single one."""
+    means_s = [_bin_mean_s([run], number) for run in runs if (run.bins == number).any()]
+    return confidence_half_width(means_s) if len(means_s) > 1 else 0.0
+
+
+def _draw_intervals(
+    axes: Axes, places: NDArray[Any], means: Sequence[float], half_widths: Sequence[float]
+) -> None:
+    """On a logarithmic axis, which has no place for what reaches below 0."""
+    if any(half_widths):
+        below = [min(half, 0.9 * mean) for mean, half in zip(means, half_widths, strict=True)]
+        style: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1, "capsize": 2}
+        axes.errorbar(places, means, yerr=[below, list(half_widths)], **style)
+
+
+def _cause_legend(figure: Figure, runs: Runs) -> None:
+    """Of the causes that occur."""
+    from matplotlib.patches import Patch
+
+    patches = [
+        Patch(facecolor=QUIET_INK, edgecolor="white", hatch=hatch, label=cause.replace("_", " "))
+        for cause, hatch in CAUSE_HATCHES.items()
+        if any(run.delay_causes_s.get(cause) for run in runs)
+    ]
+    figure.legend(handles=patches, loc="outside right upper", **LEGEND)
+
+
+OF_QUALITY: dict[str, Callable[[Runs], Figure]] = {
+    "average_loss.png": average_loss,
+    "gpus_by_loss.png": gpus_by_loss,
+}
+"""Of which there is nothing to show without loss curves."""
+
+FIGURES: dict[str, Callable[[Runs], Figure]] = {
+    "jct_cdf.png": jct_cdf,
+    "utilisation.png": utilisation,
+    "queue_length.png": queue_length,
+    "jct_by_bin.png": jct_by_bin,
+    "queueing_delay.png": queueing_delay,
+    "fairness.png": fairness,
+    **OF_QUALITY,
+}
+"""What `--out` draws."""

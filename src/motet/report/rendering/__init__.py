@@ -1,0 +1,1 @@
+"""Parts that every report uses: folders, number formats, colours, tables, text plots."""

@@ -1,0 +1,66 @@
+"""Tables that leave out columns instead of cutting numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from motet.report.rendering.palette import QUIET_STYLE
+
+UNLIMITED = 10_000
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Of the same thing told in several widths, the first that fits."""
+
+    choices: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The last one where none fits."""
+        fitting = (each for each in self.choices if _width(console, each) <= options.max_width)
+        yield next(fitting, self.choices[-1])
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Complete where nothing limits it."""
+        return Measurement(_width(console, self.choices[-1]), _width(console, self.choices[0]))
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A table and what its columns mean; as wide as the table."""
+
+    table: Table
+    legend: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """A blank line between them."""
+        yield self.table
+        yield ""
+        yield self.legend
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """The legend is broken where the line ends."""
+        return Measurement.get(console, options, self.table)
+
+
+def _width(console: Console, shown: RenderableType) -> int:
+    return Measurement.get(console, console.options.update(max_width=UNLIMITED), shown).maximum
+
+
+def result_table() -> Table:
+    """A quiet table."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        show_edge=False,
+        pad_edge=False,
+        header_style=QUIET_STYLE,
+    )

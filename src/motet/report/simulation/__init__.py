@@ -1,0 +1,1 @@
+"""Tables, documents and folders of simulations and of their comparisons."""

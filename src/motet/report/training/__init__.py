@@ -1,0 +1,1 @@
+"""Tables, documents, plots and folders of training jobs and of their plans."""

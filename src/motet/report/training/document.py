@@ -1,0 +1,101 @@
+"""The JSON document of a training run: what `motet train --json` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from motet.report.rendering.json_text import plain
+from motet.report.training.auto_document import auto_document
+from motet.runtime.autotune.history import Flight
+from motet.runtime.core.options import ReconfigurationReport, Recovery, TrainResult
+
+
+@dataclass(frozen=True)
+class TrainDocument:
+    """The contract's fields, in its order; `comp_s` and `comm_s` are means over the workers."""
+
+    app: str
+    data: str
+    epochs: int
+    loss: list[float]
+    final_loss: float
+    metrics: dict[str, float]
+    workers: int
+    servers: int
+    wall_s: float
+    epoch_s: list[float]
+    comp_s: float
+    comm_s: float
+    bytes_pulled: int
+    bytes_pushed: int
+    reconfigurations: list[dict[str, Any]]
+    recoveries: list[Recovery]
+    model_sha256: str
+    auto: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        result: TrainResult,
+        data: str,
+        workers: int,
+        servers: int,
+        more_metrics: Mapping[str, float] = MappingProxyType({}),
+        flight: Flight | None = None,
+    ) -> TrainDocument:
+        """From a finished run; `more_metrics` stand behind the application's own.
+
+        `flight`: of a job that configured itself.
+        """
+        reports = result.epochs
+        return cls(
+            app=result.app.name,
+            data=data,
+            epochs=len(reports),
+            loss=result.losses,
+            final_loss=result.losses[-1] if reports else math.nan,
+            metrics={**(reports[-1].metrics if reports else {}), **more_metrics},
+            workers=workers,
+            servers=servers,
+            wall_s=result.wall_s,
+            epoch_s=[report.wall_s for report in reports],
+            comp_s=sum(report.comp_s for report in reports),
+            comm_s=sum(report.comm_s for report in reports),
+            bytes_pulled=sum(report.bytes_pulled for report in reports),
+            bytes_pushed=sum(report.bytes_pushed for report in reports),
+            reconfigurations=[
+                _reconfiguration(report) | _forecast(report, flight)
+                for report in result.reconfigurations
+            ],
+            recoveries=list(result.recoveries),
+            model_sha256=result.model_sha256,
+            auto=None if flight is None else auto_document(flight),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold: numbers that are not finite become None."""
+        document = plain(asdict(self))
+        assert isinstance(document, dict)
+        if self.auto is None:
+            del document["auto"]
+        return document
+
+
+def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:
+    fields = asdict(report)
+    before, after = fields.pop("before"), fields.pop("after")
+    return {"at_epoch": fields.pop("at_epoch"), "from": before, "to": after, **fields}
+
+
+def _forecast(report: ReconfigurationReport, flight: Flight | None) -> dict[str, Any]:
+    """The epoch as measured before a change of the job's own, and as predicted after it."""
+    for turn in [] if flight is None else flight.turns:
+        if turn.report is report:
+            decision = turn.decision
+            times_s = decision.measured_s, decision.predicted_s
+            return dict(zip(("measured_epoch_s", "predicted_epoch_s"), times_s, strict=True))
+    return {}

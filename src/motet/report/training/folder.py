@@ -1,0 +1,104 @@
+"""The folder of a training run: loss.csv, loss.png, model.npz, run.json, log.txt."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from motet.apps.estimator import Estimator
+from motet.report.rendering.folder import Folder
+from motet.report.training.auto_document import (
+    DECISION_COLUMNS,
+    EPOCH_COLUMNS,
+    decision_rows,
+    epoch_rows,
+)
+from motet.report.training.auto_figure import save_auto_figure
+from motet.report.training.loss_plot import LossCurve, save_loss_plot
+from motet.runtime.autotune.history import Flight
+from motet.runtime.core.options import EpochReport
+
+LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
+AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT = "auto-epochs.csv", "auto-decisions.csv", "auto.png"
+CHECKPOINTS = "checkpoints"
+LOSS_COLUMNS = (
+    "wall_s",
+    "comp_s",
+    "comm_s",
+    "wait_s",
+    "bytes_pulled",
+    "bytes_pushed",
+    "instances_per_s",
+)
+
+
+class RunFolder(Folder):
+    """`--out DIR` of a training run."""
+
+    @property
+    def log_file(self) -> Path:
+        """The run's log."""
+        return self.path / LOG
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """Where checkpoints are kept for `--resume`."""
+        return self.path / CHECKPOINTS
+
+    def clear(self) -> None:
+        """Remove what an earlier run left, and nothing else."""
+        for name in (LOSSES, PLOT, MODEL, RECORD, LOG, AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT):
+            (self.path / name).unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoint_folder, ignore_errors=True)
+
+    def write_losses(self, reports: Sequence[EpochReport]) -> None:
+        """`loss.csv`: a row per epoch (from 1) with its loss, metrics, times and bytes."""
+        metrics = sorted({name for report in reports for name in report.metrics})
+        with_header: list[list[object]] = [["epoch", "loss", *metrics, *LOSS_COLUMNS]]
+        with_header += [_loss_row(report, metrics) for report in reports]
+        self.write(LOSSES, lambda path: _write_csv(path, with_header))
+
+    def write_plot(self, curves: Sequence[LossCurve], name: str = PLOT) -> None:
+        """`loss.png`."""
+        self.write(name, lambda path: save_loss_plot(curves, path))
+
+    def write_flight(self, flight: Flight, title: str, subtitle: str) -> None:
+        """What a job that configured itself did: two CSV files and `auto.png`."""
+        epochs = [EPOCH_COLUMNS, *epoch_rows(flight)]
+        decisions = [DECISION_COLUMNS, *decision_rows(flight)]
+        self.write(AUTO_EPOCHS, lambda path: _write_csv(path, epochs))
+        self.write(AUTO_DECISIONS, lambda path: _write_csv(path, decisions))
+        self.write(AUTO_PLOT, lambda path: save_auto_figure(flight, title, subtitle, path))
+
+    def write_model(self, app: Estimator) -> None:
+        """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
+        self.write(MODEL, app.save)
+
+
+def kept_results(path: Path) -> list[str]:
+    """The results of a run in the folder at `path`, which need not exist."""
+    return [name for name in (RECORD, MODEL) if os.path.exists(path / name)]
+
+
+def kept_checkpoints(path: Path) -> list[str]:
+    """The checkpoints of a run in that folder, the oldest first."""
+    return sorted(str(found.relative_to(path)) for found in path.glob(f"{CHECKPOINTS}/epoch-*"))
+
+
+def has_begun(path: Path) -> bool:
+    """Whether a run was started in that folder, however far it came."""
+    return os.path.exists(path / LOG)
+
+
+def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:
+    values = [report.metrics.get(name, "") for name in metrics]
+    costs = [getattr(report, name) for name in LOSS_COLUMNS]
+    return [report.epoch + 1, report.loss, *values, *costs]
+
+
+def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)

@@ -1,0 +1,97 @@
+"""A job's best configuration: what its document, page and picture are made from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from motet.cruise.search.solver import Choice, CostCurve
+from motet.estimate.epoch_cost import Fleet, Profile
+
+
+@dataclass(frozen=True)
+class AsItRan:
+    """The configuration of the run that was profiled, on its own machines."""
+
+    machines: int
+    workers: int
+    servers: int
+    predicted_s: float
+    measured_s: float
+
+
+class TypePart(NamedTuple):
+    """What the machines of one type do. Blocks: fewest and most of one machine in that role."""
+
+    name: str
+    machines: int
+    workers: int
+    servers: int
+    data_blocks: tuple[int, int]
+    model_blocks: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """`roles`: separate or both."""
+
+    profile: Profile
+    fleet: Fleet
+    roles: str
+    best: Choice
+    curve: CostCurve
+    run: AsItRan | None
+
+    @property
+    def workers(self) -> int:
+        """|w| of the best configuration."""
+        return self.best.configuration.worker_count
+
+    @property
+    def servers(self) -> int:
+        """|s| of the best configuration."""
+        return self.best.configuration.server_count
+
+    def parts(self) -> list[TypePart]:
+        """Of every type."""
+        data = np.array(self.best.configuration.data_blocks)
+        model = np.array(self.best.configuration.model_blocks)
+        made = []
+        for number, kind in enumerate(self.fleet.types):
+            mine = self.fleet.type_of == number
+            working, serving = data[mine & (data > 0)], model[mine & (model > 0)]
+            made.append(
+                TypePart(
+                    *(kind.name, kind.count, len(working), len(serving)),
+                    *(_range(working.tolist()), _range(serving.tolist())),
+                )
+            )
+        return made
+
+    def document(self) -> dict[str, Any]:
+        """The fields of `motet plan --json`."""
+        return {
+            "machines": self.fleet.size,
+            "roles": self.roles,
+            "workers": self.workers,
+            "servers": self.servers,
+            "epoch_s": self.best.epoch_s,
+            "types": [
+                {**part._asdict(), "comp_s_per_instance": kind.comp_s_per_instance}
+                for part, kind in zip(self.parts(), self.fleet.types, strict=True)
+            ],
+            "bandwidth_bytes_per_s": [list(row) for row in self.fleet.bandwidth_bytes_per_s],
+            "configuration": asdict(self.best.configuration),
+            "curve": {
+                "workers": self.curve.workers.tolist(),
+                "epoch_s": self.curve.epoch_s.tolist(),
+            },
+            "profile": asdict(self.profile),
+            "run": None if self.run is None else asdict(self.run),
+        }
+
+
+def _range(blocks: list[int]) -> tuple[int, int]:
+    return (min(blocks), max(blocks)) if blocks else (0, 0)

@@ -1,0 +1,89 @@
+"""`run.json`: everything needed to repeat a training run, and what it gave."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from motet.datasets import Dataset
+from motet.report.training.document import TrainDocument
+from motet.runtime.core.application import Application
+from motet.runtime.core.options import EpochReport, TrainOptions
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
+
+PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run's document leaves open. `started_at`: UTC, ISO 8601.
+
+    `instances`, `mini_batches`: of one epoch; `model_blocks`: in which the model is placed.
+    """
+
+    command: Sequence[str]
+    started_at: str
+    parameters: Mapping[str, Any]
+    options: Mapping[str, Any]
+    seed: int
+    instances: int
+    mini_batches: int
+    model_blocks: int
+    dataset: Mapping[str, Any]
+    versions: Mapping[str, str]
+    platform: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        command: Sequence[str],
+        started_at: datetime,
+        app: Application,
+        options: TrainOptions,
+        dataset: Dataset,
+        epochs: Sequence[EpochReport],
+    ) -> RunRecord:
+        """Of a run that is about to be written."""
+        return cls(
+            command=list(command),
+            started_at=started_at.isoformat(timespec="seconds"),
+            parameters=app.get_params(),
+            options={k: v for k, v in vars(options).items() if k != "spent_s"},
+            seed=options.seed,
+            instances=epochs[-1].instances if epochs else 0,
+            mini_batches=len(epochs[-1].batch_s) if epochs else 0,
+            model_blocks=TableSpec.of(MODEL_TABLE, app.model_table()).block_count,
+            dataset={
+                "source": dataset.source,
+                "kind": dataset.kind,
+                "counts": dataset.describe(),
+                "sha256": dataset.sha256,
+                "notes": list(dataset.notes),
+            },
+            versions=installed_versions(),
+            platform=_platform(),
+        )
+
+    def joined_to(self, document: TrainDocument) -> dict[str, Any]:
+        """`run.json`: the document's fields first, then these."""
+        return {**document.as_dict(), **vars(self)}
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of the packages that decide a run's numbers."""
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _platform() -> dict[str, Any]:
+    return {"system": platform.platform(), "machine": platform.machine(), "cpus": os.cpu_count()}

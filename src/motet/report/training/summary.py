@@ -1,0 +1,74 @@
+"""A finished training run in a few lines for people."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from motet.report.rendering.palette import QUIET_STYLE
+from motet.report.rendering.quantities import bytes_text, count_text, duration_text, number_text
+from motet.report.rendering.text_plot import sparkline
+from motet.report.training.document import TrainDocument
+
+SPARK_WIDTH = 30
+
+
+def train_summary(
+    document: TrainDocument, out: Path | None, colour: str, startup_s: float
+) -> RenderableType:
+    """Loss, metrics, times, bytes and where the files are.
+
+    `startup_s`: from the command's start until training began; NaN: nothing was left to train.
+    """
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style=QUIET_STYLE)
+    table.add_column()
+    table.add_row("  loss", _loss(document, colour))
+    for name, value in document.metrics.items():
+        table.add_row(f"  {name}", number_text(value))
+    table.add_row("  time", _times(document, startup_s))
+    table.add_row("  moved", _bytes(document))
+    table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
+    if out is not None:
+        table.add_row("  files", str(out))
+    return Group(_heading(document, colour), table)
+
+
+def _heading(document: TrainDocument, colour: str) -> Text:
+    """`mlr on digits: 40 epochs in 4.2 s with 3 workers and 2 servers`."""
+    return Text.assemble(
+        ("● ", colour),
+        (f"{document.app} on {Path(document.data).name}", "bold"),
+        f": {count_text(document.epochs, 'epoch')} in {_training(document)} with "
+        f"{count_text(document.workers, 'worker')} and {count_text(document.servers, 'server')}",
+    )
+
+
+def _loss(document: TrainDocument, colour: str) -> Text:
+    first = number_text(document.loss[0]) if document.loss else ""
+    return Text.assemble(
+        f"{first} ",
+        (sparkline(document.loss, SPARK_WIDTH), colour),
+        (f" {number_text(document.final_loss)}", "bold"),
+    )
+
+
+def _times(document: TrainDocument, startup_s: float) -> str:
+    """Of all epochs; only the start-up is this command's."""
+    comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
+    trained = f"epochs {_training(document)}: comp {comp}, comm {comm} per worker"
+    startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"
+    return f"{trained}{startup}; in all {duration_text(document.wall_s)}"
+
+
+def _training(document: TrainDocument) -> str:
+    return duration_text(sum(document.epoch_s))
+
+
+def _bytes(document: TrainDocument) -> str:
+    pulled, pushed = bytes_text(document.bytes_pulled), bytes_text(document.bytes_pushed)
+    return f"{pulled} pulled, {pushed} pushed"

@@ -1,0 +1,80 @@
+"""Updates of several parts of a mini-batch, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.core.application import Update
+from motet.runtime.server.accumulator import added
+
+Array = NDArray[Any]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PartialUpdate:
+    """An update and the sorted keys that its rows stand for (None: all of them)."""
+
+    keys: Indices | None
+    update: Update
+
+
+class RunningSum:
+    """Adds updates whose keys are among `keys` (sorted, None: all)."""
+
+    def __init__(self, keys: Indices | None, key_count: int) -> None:
+        """`key_count`: of the whole model."""
+        self.keys = keys
+        self._length = key_count if keys is None else len(keys)
+        self._total: Array | None = None
+        self._statistics: tuple[float, ...] = ()
+
+    def add(self, part: PartialUpdate) -> None:
+        """One more."""
+        delta = part.update.delta
+        if self._total is None:
+            self._total = np.zeros((self._length, *delta.shape[1:]), delta.dtype)
+        if part.keys is None:
+            self._total += delta
+        else:
+            places = part.keys if self.keys is None else np.searchsorted(self.keys, part.keys)
+            self._total[places] += delta
+        self._statistics = added(self._statistics, part.update.statistics)
+
+    @property
+    def result(self) -> PartialUpdate | None:
+        """The sum so far; None: nothing was added."""
+        if self._total is None:
+            return None
+        return PartialUpdate(self.keys, Update(self._total, self._statistics))
+
+
+def rows_at(values: Array, keys: Indices | None, wanted: Indices | None) -> Array | None:
+    """The values of some keys out of those of others; None when they are not all there."""
+    if keys is None:
+        return values if wanted is None else values[wanted]
+    if wanted is None:
+        return None
+    if not len(wanted):
+        return values[:0]
+    places = np.searchsorted(keys, wanted)
+    if not len(keys) or places[-1] >= len(keys) or not np.array_equal(keys[places], wanted):
+        return None
+    return values[places]
+
+
+def together(parts: Sequence[PartialUpdate], key_count: int) -> PartialUpdate | None:
+    """The sum of updates with any keys, by the keys that one of them has; None for no updates."""
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    every = [part.keys for part in parts if part.keys is not None]
+    keys = np.unique(np.concatenate(every)) if len(every) == len(parts) else None
+    total = RunningSum(keys, key_count)
+    for part in parts:
+        total.add(part)
+    return total.result

@@ -1,0 +1,96 @@
+"""A worker's view of a model that lives on parameter servers (`ModelPort` over a `TableClient`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.client.partial_updates import PartialUpdate
+from motet.runtime.client.routes import KeyPlan
+from motet.runtime.client.table_client import TableClient
+from motet.runtime.core.application import Batch, Step, Update
+from motet.runtime.server.accumulator import Place
+from motet.runtime.wire.messages import PushHead
+from motet.runtime.worker.worker import Transfer
+
+Array = NDArray[Any]
+Indices = NDArray[np.int64]
+
+
+class RemoteModel:
+    """Pulls into one reused buffer; remembers how each mini-batch's keys are divided."""
+
+    def __init__(self, client: TableClient, rank: int, place: Place, finished_clock: int) -> None:
+        """`finished_clock`: `pull_all` waits for every mini-batch before this one."""
+        self._client = client
+        self._rank = rank
+        self.place = place
+        self._plans: dict[int, KeyPlan] = {}
+        self._buffer: Array | None = None
+        self.finished_clock = finished_clock
+        self._wait_us = 0
+
+    @property
+    def key_count(self) -> int:
+        """Keys of the whole model."""
+        return self._client.spec.model.key_count
+
+    def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
+        """The values of `batch.keys` as of the mini-batch's start; valid until the next pull."""
+        plan = self._plan(batch)
+        values, transfer = self._client.read(plan, step.clock, self._room(plan.length))
+        self._wait_us += transfer.wait_us
+        return values, transfer
+
+    def fetch(self, keys: Indices | None, step: Step) -> tuple[Array, Transfer]:
+        """Values beside those of `pull`, as of the mini-batch's start; it must not have ended."""
+        return self._client.read(self._client.plan(keys), step.clock, None)
+
+    def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
+        """Contribute `update` (None: this worker has no instances in the mini-batch)."""
+        return self._contribute(self._plan(batch), update, len(batch.rows), step)
+
+    def push_at(self, sums: PartialUpdate | None, instances: int, step: Step) -> Transfer:
+        """As `push`, for other keys than a batch's; None: nothing."""
+        keys = np.empty(0, np.int64) if sums is None else sums.keys
+        update = None if sums is None else sums.update
+        return self._contribute(self._client.batch_plan(keys), update, instances, step)
+
+    def take_wait_us(self) -> int:
+        """How long others were waited for since this was last asked."""
+        waited_us, self._wait_us = self._wait_us, 0
+        return waited_us
+
+    def pull_all(self) -> Array:
+        """The whole model, with every mini-batch before `finished_clock` in it."""
+        plan = self._client.batch_plan(None)
+        values, transfer = self._client.read(plan, self.finished_clock, self._room(plan.length))
+        self._wait_us += transfer.wait_us
+        return values
+
+    def forget_batches(self) -> None:
+        """The worker's batches will be made anew."""
+        self._plans.clear()
+
+    def _contribute(
+        self, plan: KeyPlan, update: Update | None, instances: int, step: Step
+    ) -> Transfer:
+        statistics = () if update is None else update.statistics
+        head = PushHead(
+            self._rank, replace(step, statistics=statistics), instances, True, self.place
+        )
+        return self._client.contribute(plan, None if update is None else update.delta, head)
+
+    def _plan(self, batch: Batch) -> KeyPlan:
+        plan = self._plans.get(id(batch))
+        if plan is None:
+            plan = self._plans[id(batch)] = self._client.batch_plan(batch.keys)
+        return plan
+
+    def _room(self, length: int) -> Array:
+        if self._buffer is None or len(self._buffer) < length:
+            self._buffer = self._client.buffer(length)
+        return self._buffer[:length]

@@ -1,0 +1,1 @@
+"""The controller of one job: starts executors, runs epochs and plans, recovers from losses."""

@@ -1,0 +1,62 @@
+"""Tells a job when machines appear, are about to be taken away, or have gone."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from motet.runtime.core.machine import Condition, Machine
+
+_EVERY_S = 1.0
+# A cluster that does not answer any more must not keep a job from ending.
+_CLOSE_TIMEOUT_S = 5.0
+
+
+class MachineWatch:
+    """Looks once a second, on a thread of its own."""
+
+    def __init__(
+        self,
+        look: Callable[[], Sequence[Machine]],
+        on_change: Callable[[Sequence[Machine], Sequence[Machine]], None],
+        every_s: float = _EVERY_S,
+    ) -> None:
+        """`on_change(changed, machines)` is called on the watch's thread.
+
+        Machines that are not up when the watch starts have changed, too.
+        """
+        self._look = look
+        self._on_change = on_change
+        self._every_s = every_s
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="motet-machines", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join(_CLOSE_TIMEOUT_S)
+
+    def _run(self) -> None:
+        known: dict[int, Condition] | None = None
+        while True:
+            # A cluster that cannot be asked now is asked again; the job notices itself what it has
+            # lost.
+            with contextlib.suppress(Exception):
+                known = self._compare(known)
+            if self._is_over.wait(self._every_s):
+                return
+
+    def _compare(self, known: Mapping[int, Condition] | None) -> dict[int, Condition]:
+        """Tell what has changed; the machines' conditions now."""
+        machines = self._look()
+        before = {it.number: "up" for it in machines} if known is None else known
+        changed = [it for it in machines if before.get(it.number) != it.condition]
+        if changed:
+            self._on_change(changed, machines)
+        return {machine.number: machine.condition for machine in machines}

@@ -1,0 +1,109 @@
+"""What a job needs of a cluster: start executors, talk to them, learn that one has died."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from motet.runtime.core.application import Application
+from motet.runtime.core.machine import Machine
+from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.transport import Endpoint
+
+
+class ExecutorLost(Exception):
+    """A call to an executor failed because its process or machine is gone."""
+
+
+class LaunchGivenUp(Exception):
+    """Nobody wants the executors any more that were being started."""
+
+
+class MachineGone(ExecutorLost):
+    """No executor can be started on a machine because it has gone or is about to."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which machines host a worker and which a server; an executor has its machine's number."""
+
+    workers: tuple[int, ...]
+    servers: tuple[int, ...]
+
+    @classmethod
+    def spread(cls, machines: int, workers: int, servers: int) -> Roles:
+        """Workers from the first machine on, servers from the last one back."""
+        return cls(tuple(range(workers)), tuple(range(machines - servers, machines)))
+
+    @property
+    def executors(self) -> list[int]:
+        """Machines with a role."""
+        return sorted({*self.workers, *self.servers})
+
+
+class ExecutorHandle(Protocol):
+    """An executor process seen from the controller. Every call may raise ExecutorLost."""
+
+    number: int
+
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        ...
+
+    def configure(self, assignment: Assignment) -> None:
+        """`Executor.configure`, done when this returns."""
+        ...
+
+    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+        """Start `Executor.run`; `on_end(number, outcome)` is called from some thread at its end.
+
+        An outcome of None means that the process died.
+        """
+        ...
+
+    def abort(self) -> None:
+        """`Executor.abort`."""
+        ...
+
+    def kill(self) -> None:
+        """End the process now; never raises."""
+        ...
+
+
+def never() -> bool:
+    """Of a launch that is wanted whatever happens."""
+    return False
+
+
+class Cluster(Protocol):
+    """Machines that executors can be started on."""
+
+    @property
+    def machine_count(self) -> int:
+        """How many machines a job may use at a time."""
+        ...
+
+    def machines(self) -> Sequence[Machine]:
+        """All machines that a job may use or ever could, by number, as they are now. Cheap."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """The address of this process that executors can reach."""
+        ...
+
+    def launch(
+        self,
+        job: str,
+        machines: Sequence[int],
+        secret: bytes,
+        app: Application,
+        is_given_up: Callable[[], bool] = never,
+    ) -> Mapping[int, ExecutorHandle]:
+        """Start one executor on each machine; returns when all of them listen and are warm.
+
+        Raises JobFailed when the cluster cannot host them, MachineGone, ExecutorLost, or
+        LaunchGivenUp soon after `is_given_up` has become true.
+        """
+        ...

@@ -1,0 +1,75 @@
+"""Several observers of one run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from motet.runtime.core.batch_costs import BatchCost
+from motet.runtime.core.machine import Machine
+from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
+
+
+class Observers(TrainObserver):
+    """Tells each of them, in the order in which they came."""
+
+    def __init__(
+        self, observers: Iterable[TrainObserver], on_failure: Callable[[Exception], None]
+    ) -> None:
+        """`on_failure` is told what they raise where they are called beside the job's thread."""
+        self._all = tuple(observers)
+        self._on_failure = on_failure
+
+    def add(self, observer: TrainObserver) -> None:
+        """One more, told last; from any thread."""
+        self._all = (*self._all, observer)
+
+    def preparing(self, what: str) -> None:
+        """A start-up step has begun."""
+        for each in self._all:
+            each.preparing(what)
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training is about to begin."""
+        for each in self._all:
+            each.started(instance_count, model_bytes)
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        """A mini-batch ended."""
+        for each in self._all:
+            each.batch_done(epoch, batch, batch_count)
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        """What a worker's mini-batches cost."""
+        for each in self._all:
+            each.measured(executor, costs)
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """An epoch ended."""
+        for each in self._all:
+            each.epoch_done(report)
+
+    def recovering(self, recovery: Recovery) -> None:
+        """An executor was lost."""
+        for each in self._all:
+            each.recovering(recovery)
+
+    def machine_changed(self, machine: Machine) -> None:
+        """A machine appeared, will be taken away or is gone."""
+        with self._beside():
+            for each in self._all:
+                each.machine_changed(machine)
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """A reconfiguration ended."""
+        with self._beside():
+            for each in self._all:
+                each.reconfigured(report)
+
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """The thread that tells has other things to do: nothing that is raised may end it."""
+        try:
+            yield
+        except Exception as error:
+            self._on_failure(error)

@@ -1,0 +1,48 @@
+"""What a table is: everything that its owners and its clients must agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from motet.runtime.core.application import ModelTable
+from motet.runtime.core.partition import Partition
+
+Array = NDArray[Any]
+
+MODEL_TABLE = 1
+
+_BLOCK_BYTES = 1 << 20
+_FEWEST_BLOCKS, _MOST_BLOCKS = 16, 1024
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: its number, the shape of its keys and values, and its division into blocks."""
+
+    number: int
+    model: ModelTable
+    block_count: int
+
+    @classmethod
+    def of(cls, number: int, model: ModelTable) -> TableSpec:
+        """A table in blocks of about 1 MB: at least 16 (it must spread), at most 1,024."""
+        wanted = -(-model.nbytes // _BLOCK_BYTES)
+        blocks = min(max(wanted, _FEWEST_BLOCKS), _MOST_BLOCKS, model.key_count)
+        return cls(number, model, blocks)
+
+    @cached_property
+    def partition(self) -> Partition:
+        """How the keys are divided into blocks."""
+        return Partition(self.model.key_count, self.block_count, self.model.partition)
+
+    def block_shape(self, block: int) -> tuple[int, ...]:
+        """Shape of a block's values."""
+        return (self.partition.rows_in(block), *self.model.value_shape)
+
+    def delta_block_shape(self, block: int) -> tuple[int, ...]:
+        """Shape of a block's deltas."""
+        return (self.partition.rows_in(block), *self.model.delta_value_shape)

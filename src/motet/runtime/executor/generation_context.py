@@ -1,0 +1,106 @@
+"""What an executor has as long as one assignment lasts."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from motet.runtime.client.table_client import TableClient
+from motet.runtime.executor.deduplication import Errands
+from motet.runtime.server.block_migration import BlockMove, move_blocks
+from motet.runtime.server.shard import Shard
+from motet.runtime.stealing.victim import Handout
+from motet.runtime.wire.assignment import Assignment
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.peers import ExecutorPeers
+from motet.runtime.worker.data_blocks import DataBlocks, Sender
+from motet.runtime.worker.step_gate import Turnstile, WorkChange
+from motet.transport import Arena, Endpoint, Request
+
+
+class Tenure:
+    """One executor's part of one generation: its model blocks, its data, its connections.
+
+    `carriers`: connections for blocks that move, so that a mini-batch's requests do not stand
+    behind them.
+    """
+
+    def __init__(self, executor: int, assignment: Assignment, secret: bytes, arena: Arena) -> None:
+        self.executor = executor
+        self.assignment = assignment
+        self.number = assignment.generation
+        self.ended = threading.Event()
+        self.peers = ExecutorPeers(assignment.endpoints, secret, arena)
+        self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
+        self.data = DataBlocks(
+            assignment.app,
+            assignment.schedule,
+            executor,
+            Sender(assignment.generation, self.carriers),
+        )
+        self.turnstile = Turnstile(assignment.first_clock)
+        self.handout = Handout()
+        self.is_worker = executor in assignment.sync.workers
+        self.shard = Shard(
+            assignment.table,
+            assignment.app.apply,
+            assignment.sync,
+            assignment.ownership,
+            executor,
+            assignment.first_clock,
+        )
+        self.client = TableClient(
+            assignment.table,
+            assignment.ownership,
+            self.peers,
+            assignment.generation,
+            client=(assignment.generation << 32) + executor,
+        )
+        self._moves = Errands()
+        self._preparations = Errands()
+        self._changes = Errands()
+
+    def learn(self, ownership: Ownership) -> None:
+        """Take a newer table of the model's owners."""
+        self.shard.learn(ownership)
+        self.client.learn(ownership)
+
+    def meet(self, endpoints: dict[int, Endpoint]) -> None:
+        """Executors that have joined the job."""
+        self.peers.meet(endpoints)
+        self.carriers.meet(endpoints)
+
+    def move(self, move: BlockMove, request: Request) -> None:
+        """Hand model blocks over, on a thread; the request is answered at the end."""
+        self._moves.run(move.ownership.version, request, lambda: self._move(move))
+
+    def prepare(self, number: int, data: Ownership, request: Request) -> None:
+        """Get ready for a change of the data, on a thread; answered when all is here."""
+        self._preparations.run(number, request, lambda: {"bytes": self.data.prepare(number, data)})
+
+    def change(self, change: WorkChange, request: Request) -> None:
+        """Compute something else from a mini-batch on; answered once that has begun."""
+        if not self._changes.begin(change.number, request):
+            return
+        if self.is_worker or self.executor in change.workers:
+            self.turnstile.decide(change)
+        else:
+            self.changed(change.number, {})
+
+    def changed(self, number: int, report: dict[str, Any]) -> None:
+        """The worker has carried a change out."""
+        self._changes.finish(number, report)
+
+    def end(self) -> None:
+        """Wake everything that waits; safe to call again."""
+        self.ended.set()
+        self.turnstile.end()
+        self.handout.end()
+        self.data.end()
+        self.peers.close()
+        self.carriers.close()
+
+    def _move(self, move: BlockMove) -> dict[str, int]:
+        report = move_blocks(move, self.shard, self.carriers)
+        self.client.learn(move.ownership)
+        return report

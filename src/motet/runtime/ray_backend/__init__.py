@@ -1,0 +1,1 @@
+"""Executors as Ray actors: nodes, launches, placement. The only package that knows Ray."""

@@ -1,0 +1,154 @@
+"""One executor as a Ray actor: the actor, the handle to it, and its place among its gang."""
+
+from __future__ import annotations
+
+import motet.runtime.ray_backend.environment  # noqa: F401
+
+# isort: split
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+from ray.util.placement_group import PlacementGroup, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.ports import ExecutorLost
+from motet.runtime.core.application import Application
+from motet.runtime.executor.executor import Executor
+from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.transport import Endpoint
+
+CALL_TIMEOUT_S = 60.0
+
+
+class ExecutorActor:
+    """The actor around an `Executor`."""
+
+    def __init__(self, number: int, secret: bytes, is_embedded: bool) -> None:
+        host = "127.0.0.1" if is_embedded else ray.util.get_node_ip_address()
+        self._executor = Executor(number, secret, host)
+
+    def endpoint(self) -> Endpoint:
+        """Where the executor listens."""
+        return self._executor.endpoint
+
+    def warm_up(self, app: Application) -> None:
+        """Compile the application's kernels."""
+        self._executor.warm_up(app)
+
+    def configure(self, assignment: Assignment) -> None:
+        """See `Executor.configure`."""
+        self._executor.configure(assignment)
+
+    def run(self) -> Outcome:
+        """See `Executor.run`."""
+        return self._executor.run()
+
+    def abort(self) -> None:
+        """See `Executor.abort`."""
+        self._executor.abort()
+
+    def process_id(self) -> int:
+        """The operating system's number of this process (tests kill it)."""
+        return os.getpid()
+
+
+class Gang:
+    """The executors of one reservation; the last one to go gives it back."""
+
+    def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
+        """All `machines` are present from now on."""
+        self._group = group
+        self._bundles = {number: bundle for bundle, number in enumerate(machines)}
+        self._present = set(machines)
+
+    def place_of(self, machine: int) -> PlacementGroupSchedulingStrategy:
+        """Where the executor of a machine must run."""
+        return PlacementGroupSchedulingStrategy(
+            placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
+        )
+
+    @property
+    def is_held(self) -> bool:
+        """Whether anybody is there."""
+        return bool(self._present)
+
+    def enter(self, machine: int) -> bool:
+        """Come back to a place that was left; False when this reservation has none for it."""
+        if not self._present or machine not in self._bundles:
+            return False
+        self._present.add(machine)
+        return True
+
+    def leave(self, machine: int) -> None:
+        """This executor has ended."""
+        self._present.discard(machine)
+        if not self._present:
+            remove_placement_group(self._group)
+
+
+class RayExecutor:
+    """`ExecutorHandle` over an actor."""
+
+    def __init__(self, number: int, actor: Any, endpoint: Endpoint, gang: Gang) -> None:
+        self.number = number
+        self._gang = gang
+        self._actor = actor
+        self._endpoint = endpoint
+
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        return self._endpoint
+
+    def configure(self, assignment: Assignment) -> None:
+        """Hand over an assignment."""
+        self._call(self._actor.configure.remote(assignment))
+
+    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+        """Start the executor; `on_end` is called from a Ray thread."""
+        future = self._actor.run.remote().future()
+
+        def ended(done: Any) -> None:
+            on_end(self.number, None if done.exception() is not None else done.result())
+
+        future.add_done_callback(ended)
+
+    def abort(self) -> None:
+        """End the executor's generation."""
+        self._call(self._actor.abort.remote())
+
+    def process_id(self) -> int:
+        """The operating system's number of the executor's process."""
+        return int(self._call(self._actor.process_id.remote()))
+
+    def kill(self) -> None:
+        """End the process."""
+        end_actor(self._actor)
+        with contextlib.suppress(Exception):
+            self._gang.leave(self.number)
+
+    def _call(self, reference: Any) -> Any:
+        try:
+            return ray.get(reference, timeout=CALL_TIMEOUT_S)
+        except RayTaskError as error:
+            raise JobFailed(f"executor {self.number}: {brief(error)}") from error
+        except (RayActorError, TimeoutError) as error:
+            raise ExecutorLost(f"executor {self.number}: {brief(error)}") from error
+
+
+def end_actor(actor: Any) -> None:
+    """End an executor's process, whatever it does."""
+    with contextlib.suppress(Exception):
+        ray.kill(actor)
+
+
+def brief(error: BaseException) -> str:
+    """One line; of an exception in an executor its own message, not Ray's story around it."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
+        error = error.cause
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"

@@ -1,0 +1,1 @@
+"""The parameter server: shards of blocks, their requests, their moves between executors."""

@@ -1,0 +1,238 @@
+"""One block of a table at its owner: atomic reads and updates, each update exactly once.
+
+Readers pin the array that they send (zero-copy); a writer that finds it pinned works on a copy. So
+a reader never sees half an update and no lock is held while bytes travel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.core.application import Step
+from motet.runtime.server.accumulator import Accumulator, Contribution, PartialSum, Place
+
+Array = NDArray[Any]
+RowIndices = NDArray[np.uint32]
+UpdateFunction = Callable[[Array, Array, Step], None]
+
+
+@dataclass
+class AppliedNumbers:
+    """The sequence numbers (0, 1, 2, ...) of one client's updates that a block has applied."""
+
+    below: int = 0
+    ahead: set[int] = field(default_factory=set)
+
+    def has(self, number: int) -> bool:
+        """Whether the update was applied."""
+        return number < self.below or number in self.ahead
+
+    def add(self, number: int) -> None:
+        """The update is applied."""
+        if number == self.below and not self.ahead:
+            self.below += 1
+            return
+        self.ahead.add(number)
+        while self.below in self.ahead:
+            self.ahead.remove(self.below)
+            self.below += 1
+
+
+class Departed(Exception):
+    """The block has left for another owner."""
+
+
+@dataclass(eq=False)
+class BlockState:
+    """Everything of a block that travels with it.
+
+    `applied`: the updates of every client that it contains; `applied_clocks`: of every worker the
+    last mini-batch that was applied at once; `partial`: of a mini-batch under way.
+    """
+
+    values: Array
+    clock: int
+    applied: dict[int, AppliedNumbers]
+    applied_clocks: dict[int, int]
+    partial: PartialSum
+
+
+class Block:
+    """Values of one block and everything that must travel with it when it moves.
+
+    Whoever wants to change a block that has left gets Departed; reading what it was is harmless.
+    """
+
+    def __init__(
+        self,
+        values: Array,
+        update: UpdateFunction,
+        delta_shape: tuple[int, ...] | None = None,
+        delta_dtype: np.dtype[Any] | None = None,
+        clock: int = 0,
+    ) -> None:
+        """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
+
+        `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
+        While no writer had to make a copy, the values are where they first were.
+        `values`, `pins`, `applied_of` and `require_here` are for those who hold `lock`.
+        """
+        self.values = values
+        self._delta_shape = values.shape if delta_shape is None else delta_shape
+        self._delta_dtype = values.dtype if delta_dtype is None else delta_dtype
+        self._update = update
+        self.pins = 0
+        self.lock = threading.Lock()
+        self._applied: dict[int, AppliedNumbers] = {}
+        self._applied_clocks: dict[int, int] = {}
+        self._scratch: Array | None = None
+        self._accumulator: Accumulator | None = None
+        self._has_departed = False
+        self.clock = clock
+
+    def pin(self) -> Array:
+        """The present values; unchanged until `unpin`."""
+        with self.lock:
+            self.pins += 1
+            return self.values
+
+    def unpin(self, values: Array) -> None:
+        """The reader of `values` is done."""
+        with self.lock:
+            if values is self.values:
+                self.pins -= 1
+
+    def to_bytes(self) -> bytes:
+        """A copy of the present values."""
+        with self.lock:
+            return self.values.tobytes()
+
+    def gather(self, rows: RowIndices, out: Array) -> None:
+        """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
+        with self.lock:
+            np.take(self.values, rows, axis=0, out=out)
+
+    def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:
+        """Replace values, exactly once per (client, number)."""
+        with self.lock:
+            self.require_here()
+            applied = self.applied_of(client)
+            if not applied.has(number):
+                self._writable()[slice(None) if rows is None else rows] = values
+                applied.add(number)
+
+    def update(
+        self, client: int, number: int, rows: RowIndices | None, delta: Array, step: Step
+    ) -> None:
+        """Run the update function on these rows, exactly once per (client, number)."""
+        with self.lock:
+            self.require_here()
+            applied = self.applied_of(client)
+            if applied.has(number):
+                return
+            values = self._writable()
+            if rows is None:
+                self._update(values, delta, step)
+            else:
+                some = values[rows]
+                self._update(some, delta, step)
+                values[rows] = some
+            applied.add(number)
+
+    def contribute_now(self, rank: int, contribution: Contribution, step: Step) -> None:
+        """Apply one worker's part of a mini-batch at once (SSP, async), exactly once.
+
+        A worker's mini-batches reach a block in order, so its last clock tells what is new.
+        """
+        with self.lock:
+            self.require_here()
+            if step.clock <= self._applied_clocks.get(rank, -1):
+                return
+            self._apply(contribution, step)
+            self._applied_clocks[rank] = step.clock
+
+    def contribute(self, place: Place, contribution: Contribution, step: Step) -> bool:
+        """Count one worker's part of a BSP mini-batch; the last one applies the sum.
+
+        Returns whether the mini-batch is now applied to this block. Duplicates change nothing.
+        """
+        with self.lock:
+            self.require_here()
+            if step.clock < self.clock:
+                return False
+            accumulator = self._sums()
+            accumulator.add(place, contribution)
+            if not accumulator.is_complete:
+                return False
+            delta, statistics = accumulator.take()
+            self._update(self._writable(), delta, replace(step, statistics=statistics))
+            self.clock = step.clock + 1
+            accumulator.reset()
+            return True
+
+    def _apply(self, contribution: Contribution, step: Step) -> None:
+        """Run the update function on the whole block, with zeros for rows that got nothing."""
+        delta, rows = contribution.delta, contribution.rows
+        if delta is not None and rows is None:
+            self._update(self._writable(), delta, step)
+            return
+        if self._scratch is None:
+            self._scratch = np.zeros(self._delta_shape, self._delta_dtype)
+        if delta is not None:
+            self._scratch[rows] = delta
+        try:
+            self._update(self._writable(), self._scratch, step)
+        finally:
+            self._scratch.fill(0)
+
+    # -- moving ------------------------------------------------------------------------------------
+
+    def depart(self) -> BlockState:
+        """Leave for another owner: nothing can change the block here any more."""
+        with self.lock:
+            self.require_here()
+            self._has_departed = True
+            sums = self._accumulator
+            partial = PartialSum(None, 0, 0, ()) if sums is None else sums.pack()
+            return BlockState(self.values, self.clock, self._applied, self._applied_clocks, partial)
+
+    def arrive(self, state: BlockState) -> None:
+        """Become the block that left elsewhere; `state.values` were taken over at construction."""
+        with self.lock:
+            self.clock = state.clock
+            self._applied, self._applied_clocks = state.applied, state.applied_clocks
+            self._sums().unpack(state.partial)
+
+    def resettle(self, room: Array) -> None:
+        """Move the values into `room` (same shape); readers keep what they have pinned."""
+        with self.lock:
+            np.copyto(room, self.values)
+            self.values, self.pins = room, 0
+
+    def require_here(self) -> None:
+        """Raises Departed."""
+        if self._has_departed:
+            raise Departed
+
+    def _sums(self) -> Accumulator:
+        if self._accumulator is None:
+            self._accumulator = Accumulator(self._delta_shape, self._delta_dtype)
+        return self._accumulator
+
+    def applied_of(self, client: int) -> AppliedNumbers:
+        applied = self._applied.get(client)
+        if applied is None:
+            applied = self._applied[client] = AppliedNumbers()
+        return applied
+
+    def _writable(self) -> Array:
+        if self.pins:
+            self.values = self.values.copy()
+            self.pins = 0
+        return self.values

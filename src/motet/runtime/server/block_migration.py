@@ -1,0 +1,86 @@
+"""The source's side of a move of model blocks.
+
+    controller ── MOVE_BLOCKS ─▶ source ── LEARN_OWNERS ─▶ destination   queues from now on
+                                 source    redirects from now on
+                                 source ── TAKE_BLOCK ───▶ destination   several at once
+    controller ◀────────── OK ── source    has freed the blocks
+    controller ── LEARN_OWNERS ─▶ everybody
+
+Ownership goes first, so a key is out of reach only while its own block travels.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from motet.domain.errors import JobFailed
+from motet.runtime.client.table_client import StaleGeneration
+from motet.runtime.core.subtask import monotonic_us
+from motet.runtime.core.table_spec import MODEL_TABLE
+from motet.runtime.server.block_transfer import BlockTransfer
+from motet.runtime.server.shard import Shard
+from motet.runtime.wire.messages import Kind, Status, encode_owners
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.peers import ExecutorPeers
+from motet.transport import Call
+
+# However large a block and slow its link: the loss of an executor ends the wait at once.
+MOVE_TIMEOUT_S = 4 * 3600.0
+_BLOCKS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMove:
+    """What a source is told: hand `blocks` to `destination`; `ownership` says so already."""
+
+    generation: int
+    blocks: Sequence[int]
+    destination: int
+    ownership: Ownership
+
+
+def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str, int]:
+    """Hand blocks over and wait until they are at the destination; the bytes and the time.
+
+    Blocks that are on their way to this executor are waited for and passed on.
+    """
+    began_us, payload_bytes = monotonic_us(), 0
+    destination = peers.connection(move.destination)
+    owners = encode_owners(move.generation, move.ownership)
+    _finish(destination.submit(Kind.LEARN_OWNERS, owners))
+    if not shard.await_blocks(move.blocks, MOVE_TIMEOUT_S):
+        raise JobFailed(
+            f"of the blocks {list(move.blocks[:5])}... that executor {move.destination} is to get "
+            f"some did not come to their present owner within {MOVE_TIMEOUT_S:.0f} s"
+        )
+    under_way: deque[Call] = deque()
+    for number, state in shard.hand_over(move.blocks, move.ownership):
+        if len(under_way) == _BLOCKS_AT_ONCE:
+            _finish(under_way.popleft())
+        transfer = BlockTransfer(
+            move.generation,
+            MODEL_TABLE,
+            number,
+            move.ownership.version,
+            state,
+            shard.worker_clocks,
+        )
+        meta, arrays = transfer.encode()
+        payload_bytes += sum(array.nbytes for array in arrays)
+        under_way.append(destination.submit(Kind.TAKE_BLOCK, meta, arrays))
+    for call in under_way:
+        _finish(call)
+    moved_us = monotonic_us() - began_us
+    shard.settle()
+    return {"bytes": payload_bytes, "us": moved_us}
+
+
+def _finish(call: Call) -> None:
+    try:
+        reply = call.wait(MOVE_TIMEOUT_S)
+    except TimeoutError as error:
+        raise JobFailed(f"a block did not arrive within {MOVE_TIMEOUT_S:.0f} s: {error}") from error
+    if reply.status != Status.OK:
+        raise StaleGeneration("the job was reset while blocks moved")

@@ -1,0 +1,218 @@
+"""The blocks of one table that an executor holds, and who is told to go elsewhere.
+
+What counts is possession, not the ownership table: a block is served from the moment that its data
+have arrived until the moment that it is handed over. A request for a block that the table gives to
+this executor, but whose data are still on their way, is queued; for any other block it is answered
+MOVED.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.server.block import Block, BlockState, UpdateFunction
+from motet.runtime.server.contiguous_blocks import Neighbours, Room
+from motet.runtime.wire.messages import Selection, Status, Target
+from motet.runtime.wire.ownership import Ownership
+from motet.transport import Request
+
+Array = NDArray[Any]
+
+_MOST_NAMED = 4096
+_SMALL_BYTES = 16 << 10
+
+
+@dataclass(eq=False, slots=True)
+class Named:
+    """The blocks that a request names, found once: the same workers name them again and again.
+
+    `layout`: of the holdings when they were found. `neighbours`: the blocks as one, if they lie
+    side by side. `copy`: the shard's revision and its small values joined; one value, for threads
+    share it.
+    """
+
+    layout: int
+    numbers: NDArray[np.uint32]
+    pieces: list[tuple[int, NDArray[np.uint32] | None]]
+    blocks: list[Block]
+    row_count: int | None
+    is_small: bool
+    neighbours: Neighbours | None
+    copy: tuple[int, bytes] = (-1, b"")
+
+
+class Holdings:
+    """Blocks by number, the ownership table, and requests that wait for blocks to arrive.
+
+    `layout` changes whenever a block comes or goes. `lock` is held for every such change.
+    """
+
+    def __init__(
+        self,
+        spec: TableSpec,
+        update: UpdateFunction,
+        ownership: Ownership,
+        executor: int,
+        first_clock: int,
+    ) -> None:
+        """The executor's blocks by `ownership`, as zeros."""
+        self.lock = threading.Lock()
+        self._has_arrived = threading.Condition(self.lock)
+        self.layout = 0
+        self._spec = spec
+        self._update = update
+        self._ownership = ownership
+        self._executor = executor
+        self._named: dict[tuple[int, bytes], Named] = {}
+        self._queued: list[Request] = []
+        self._arrived: dict[int, int] = {}
+        mine = ownership.blocks_of(executor)
+        self._room = Room(mine, spec)
+        self._blocks = {
+            number: self._new_block(number, self._room.values_of(number), first_clock)
+            for number in mine
+        }
+
+    @property
+    def ownership(self) -> Ownership:
+        """The newest table known here."""
+        return self._ownership
+
+    @property
+    def numbers(self) -> list[int]:
+        """The blocks held, ascending."""
+        return sorted(self._blocks)
+
+    def find(self, request: Request, target: Target) -> Named | None:
+        """The named blocks; None: the request was queued, or told that some are elsewhere."""
+        key = (target.row_count, target.selection)
+        named = self._named.get(key)
+        if named is not None and named.layout == self.layout:
+            return named
+        selection = Selection.decode(target.selection, target.block_count, target.row_count)
+        with self.lock:
+            if not all(number in self._blocks for number in selection.blocks.tolist()):
+                self._turn_away(request, selection)
+                return None
+            named = self._name(selection)
+            if len(self._named) >= _MOST_NAMED:
+                self._named.clear()
+            self._named[key] = named
+        return named
+
+    def learn(self, ownership: Ownership) -> None:
+        """Take a newer table; requests for what it gives to this executor wait from now on."""
+        with self.lock:
+            if ownership.version > self._ownership.version:
+                self._ownership = ownership
+
+    def redirect(self, request: Request) -> None:
+        """Answer that some blocks have moved."""
+        request.reply(Status.MOVED, self._ownership.encode())
+
+    def let_go(self, numbers: Sequence[int], ownership: Ownership) -> dict[int, Block]:
+        """Blocks that from now on nobody finds here; `ownership` tells who gets them.
+
+        For who holds `lock`.
+        """
+        leaving = {number: self._blocks.pop(number) for number in numbers}
+        if ownership.version > self._ownership.version:
+            self._ownership = ownership
+        self._forget_names()
+        return leaving
+
+    def is_new(self, number: int, version: int) -> bool:
+        """Whether a block of the move that made ownership table `version` has not come before."""
+        return self._arrived.get(number, -1) < version
+
+    def made_of(self, number: int, state: BlockState) -> Block:
+        """The block that left elsewhere."""
+        block = self._new_block(number, state.values, state.clock)
+        block.arrive(state)
+        return block
+
+    def take_in(self, number: int, block: Block, version: int) -> list[Request]:
+        """Hold a block that has arrived; returns the queued requests, to be handled once more.
+
+        For who holds `lock`.
+        """
+        self._arrived[number] = version
+        self._blocks[number] = block
+        self._forget_names()
+        queued, self._queued = self._queued, []
+        self._has_arrived.notify_all()
+        return queued
+
+    def await_blocks(self, numbers: Sequence[int], timeout_s: float) -> bool:
+        """Until all of these are here; False when they are not by then."""
+        with self._has_arrived:
+            return self._has_arrived.wait_for(
+                lambda: all(number in self._blocks for number in numbers), timeout_s
+            )
+
+    def settle(self) -> None:
+        """Lay all blocks side by side again; what is left of the old room is freed.
+
+        Each block is out of reach only while its own values are copied.
+        """
+        with self.lock:
+            blocks = dict(sorted(self._blocks.items()))
+        if all(self._room.holds(number, block.values) for number, block in blocks.items()):
+            return
+        room = Room(list(blocks), self._spec)
+        for number, block in blocks.items():
+            block.resettle(room.values_of(number))
+        with self.lock:
+            self._room = room
+            self._forget_names()
+
+    def _forget_names(self) -> None:
+        self.layout += 1
+        self._named.clear()
+
+    def _turn_away(self, request: Request, selection: Selection) -> None:
+        """Queue what only waits for data; redirect the rest. Holds the lock."""
+        missing = [n for n in selection.blocks.tolist() if n not in self._blocks]
+        if all(int(self._ownership.owners[number]) == self._executor for number in missing):
+            self._queued.append(request)
+        else:
+            self.redirect(request)
+
+    def _name(self, selection: Selection) -> Named:
+        numbers = selection.blocks.tolist()
+        blocks = [self._blocks[number] for number in numbers]
+        return Named(
+            self.layout,
+            selection.blocks,
+            selection.pieces(),
+            blocks,
+            None if selection.rows is None else len(selection.rows),
+            self._bytes_of(numbers) <= _SMALL_BYTES,
+            self._neighbours(selection, blocks),
+        )
+
+    def _neighbours(self, selection: Selection, blocks: list[Block]) -> Neighbours | None:
+        if selection.rows is not None:
+            return None
+        numbers = selection.blocks.tolist()
+        stretch = self._room.stretch_of(numbers)
+        if stretch is None:
+            return None
+        views = [self._room.values_of(number) for number in numbers]
+        return Neighbours(blocks, views, stretch, self._update)
+
+    def _bytes_of(self, numbers: Sequence[int]) -> int:
+        rows = sum(self._spec.partition.rows_in(number) for number in numbers)
+        return rows * self._spec.model.value_bytes
+
+    def _new_block(self, number: int, values: Array, clock: int) -> Block:
+        delta_dtype = self._spec.model.delta_value_dtype
+        shape = self._spec.delta_block_shape(number)
+        return Block(values, self._update, shape, delta_dtype, clock)

@@ -1,0 +1,98 @@
+"""The values of an owner's blocks as replies, and requests' payloads as values."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.server.block import Block
+from motet.runtime.server.held_blocks import Named
+from motet.runtime.wire.messages import Status
+from motet.transport import Request
+
+Array = NDArray[Any]
+
+
+class Payloads:
+    """Of one table. Small values that several workers ask for are joined once."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec = spec
+        self._revisions = itertools.count(1)
+        self._revision = 0
+
+    def answer(self, request: Request, named: Named, meta: bytes = b"") -> None:
+        """Reply with the values of the named blocks."""
+        if named.row_count is not None:
+            request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
+            return
+        if named.is_small:
+            request.reply(Status.OK, meta, [self._joined(named)])
+            return
+        neighbours = named.neighbours
+        stretch = None if neighbours is None else neighbours.pin()
+        if neighbours is not None and stretch is not None:
+            request.reply(Status.OK, meta, [stretch], on_sent=neighbours.unpin)
+            return
+        pinned = [(block, block.pin()) for block in named.blocks]
+        values = [values for _, values in pinned]
+        request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
+
+    def _joined(self, named: Named) -> bytes:
+        """Small values as one copy, made anew after the shard has changed.
+
+        The revision is read before the values and set after they change, each time to a number it
+        never had: a copy that missed a change cannot look current.
+        """
+        now = self._revision
+        revision, data = named.copy
+        if revision != now:
+            data = b"".join([block.to_bytes() for block in named.blocks])
+            named.copy = (now, data)
+        return data
+
+    def changed(self) -> None:
+        """Some value is another one now."""
+        self._revision = next(self._revisions)
+
+    def _gather(self, named: Named, row_count: int) -> Array:
+        model = self._spec.model
+        out = np.empty((row_count, *model.value_shape), model.dtype)
+        offset = 0
+        for block, (_, wanted) in zip(named.blocks, named.pieces, strict=True):
+            if wanted is None or not len(wanted):
+                continue
+            block.gather(wanted, out[offset : offset + len(wanted)])
+            offset += len(wanted)
+        return out
+
+    def split(
+        self, pieces: list[tuple[int, Any]], payload: memoryview, *, is_delta: bool
+    ) -> list[Array | None]:
+        """The payload as one array per block; None for a block with no rows in it."""
+        values = self.values_in(payload, is_delta=is_delta)
+        parts: list[Array | None] = []
+        offset = 0
+        for number, rows in pieces:
+            count = self._spec.partition.rows_in(number) if rows is None else len(rows)
+            parts.append(values[offset : offset + count] if count else None)
+            offset += count
+        return parts
+
+    def values_in(self, payload: memoryview, *, is_delta: bool) -> Array:
+        """The payload as one array."""
+        model = self._spec.model
+        dtype = model.delta_value_dtype if is_delta else model.dtype
+        shape = model.delta_value_shape if is_delta else model.value_shape
+        values: Array = np.frombuffer(payload, dtype).reshape(-1, *shape)
+        return values
+
+
+def _unpin(pinned: list[tuple[Block, Array]]) -> None:
+    for block, values in pinned:
+        block.unpin(values)

@@ -1,0 +1,1 @@
+"""Work stealing inside a mini-batch: idle workers compute for late ones."""

@@ -1,0 +1,49 @@
+"""What the controller tells an executor to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from motet.runtime.core.application import Application
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.server.shard import Synchronisation
+from motet.runtime.wire.ownership import Ownership
+from motet.transport import Endpoint
+
+CONTROLLER = -1
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """An executor's part of one generation of a job.
+
+    A generation ends when an executor is lost; its messages are refused in the next one.
+    An executor that `sync.workers` names begins as a worker. `helps`: idle workers help late ones.
+    """
+
+    generation: int
+    app: Application
+    schedule: Schedule
+    table: TableSpec
+    sync: Synchronisation
+    ownership: Ownership
+    endpoints: Mapping[int, Endpoint]
+    first_epoch: int
+    helps: bool = False
+
+    @property
+    def first_clock(self) -> int:
+        """The clock of the first mini-batch to train."""
+        return self.first_epoch * self.schedule.batch_count
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How `Executor.run` ended; `detail` (one line) explains everything but "finished"."""
+
+    kind: Literal["finished", "aborted", "failed"]
+    detail: str = ""
+    trace: str = ""

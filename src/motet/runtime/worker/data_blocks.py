@@ -1,0 +1,153 @@
+"""The data blocks of one executor: those that it computes with, and those on their way.
+
+A change of owners has two parts. While the mini-batches before it still run, copies of the leaving
+blocks are sent ahead and everybody prepares the share that it will have (`prepare`). At the
+mini-batch of the change only what the mini-batches have changed, the state columns, is brought up
+to date (`change`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from motet.domain.errors import JobFailed
+from motet.runtime.client.table_client import StaleGeneration
+from motet.runtime.core.application import Application
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.wire.messages import Kind, Status, encode_json, encode_rows
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.peers import ExecutorPeers
+from motet.runtime.worker.step_gate import WorkChange
+from motet.runtime.worker.worker import Share
+from motet.transport import Call
+
+# Under async a source may be many mini-batches behind; its loss ends these waits at once.
+ARRIVE_TIMEOUT_S = 4 * 3600.0
+_SEND_TIMEOUT_S = 4 * 3600.0
+
+FROM_THE_START = -1
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Sends data blocks to other executors."""
+
+    generation: int
+    carriers: ExecutorPeers
+
+    def send(self, number: int, occasion: int, rows: Rows, owner: int) -> Call:
+        """`occasion`: what the receiver knows it by."""
+        described, arrays = encode_rows(rows)
+        head = {
+            "generation": self.generation,
+            "block": number,
+            "occasion": occasion,
+            "arrays": described,
+        }
+        return self.carriers.connection(owner).submit(Kind.LOAD_ROWS, encode_json(head), arrays)
+
+
+class DataBlocks:
+    """Blocks arrive on other threads; the share is the worker's thread's."""
+
+    def __init__(self, app: Application, schedule: Schedule, executor: int, sender: Sender) -> None:
+        self._app = app
+        self._schedule = schedule
+        self._executor = executor
+        self._sender = sender
+        self._arrived: dict[tuple[int, int], Rows] = {}
+        self._changed = threading.Condition()
+        self._has_begun = False
+        self._has_ended = False
+        self._prepared: tuple[int, Share] | None = None
+        self.share = Share(app, schedule, {})
+
+    def put(self, number: int, occasion: int, rows: Rows) -> None:
+        """A block has come: FROM_THE_START, a copy sent ahead, or its state at a change."""
+        with self._changed:
+            self._arrived[number, occasion] = rows
+            self._changed.notify_all()
+
+    def begin(self) -> None:
+        """Make a share of what has come before the first mini-batch."""
+        with self._changed:
+            first = [key for key in self._arrived if key[1] == FROM_THE_START]
+            blocks = {key[0]: self._arrived.pop(key) for key in first}
+        self.share = Share(self._app, self._schedule, blocks)
+        with self._changed:
+            self._has_begun = True
+            self._changed.notify_all()
+
+    def prepare(self, number: int, data: Ownership) -> int:
+        """Send copies ahead and build the share of change `number`; the bytes sent."""
+        self._wait(lambda: self._has_begun, "the first mini-batch")
+        old, occasion = self.share, -1 - number
+        leaving, incoming = self._differences(data)
+        copies = old.blocks(leaving)
+        calls = self._send(copies, occasion, data)
+        blocks = old.blocks(set(old.block_numbers) - set(leaving))
+        blocks |= {one: self._await(one, occasion) for one in incoming}
+        self._prepared = (number, Share(self._app, self._schedule, blocks))
+        _finish(calls)
+        return sum(rows.nbytes for rows in copies.values())
+
+    def change(self, change: WorkChange) -> bool:
+        """Compute with the prepared share from now on; whether that is another one."""
+        leaving, incoming = self._differences(change.data)
+        if not leaving and not incoming:
+            return False
+        if self._prepared is None or self._prepared[0] != change.number:
+            raise JobFailed(f"change {change.number} of the data was not prepared")
+        old, new = self.share, self._prepared[1]
+        columns = self._app.state_columns
+        if columns:
+            calls = self._send(old.blocks(leaving, columns), change.clock, change.data)
+            kept = set(old.block_numbers) - set(leaving)
+            for number, rows in old.blocks(kept, columns).items():
+                new.overwrite(number, rows)
+            for number in incoming:
+                new.overwrite(number, self._await(number, change.clock))
+            _finish(calls)
+        self.share, self._prepared = new, None
+        return True
+
+    def end(self) -> None:
+        """Wake who waits for a block."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _differences(self, data: Ownership) -> tuple[list[int], list[int]]:
+        """The blocks that leave and those that come."""
+        held, wanted = set(self.share.block_numbers), set(data.blocks_of(self._executor))
+        return sorted(held - wanted), sorted(wanted - held)
+
+    def _send(self, blocks: Mapping[int, Rows], occasion: int, data: Ownership) -> list[Call]:
+        return [
+            self._sender.send(number, occasion, rows, int(data.owners[number]))
+            for number, rows in blocks.items()
+        ]
+
+    def _await(self, number: int, occasion: int) -> Rows:
+        key = (number, occasion)
+        self._wait(lambda: key in self._arrived, f"data block {number}")
+        return self._arrived.pop(key)
+
+    def _wait(self, is_here: Callable[[], bool], what: str) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_ended or is_here(), ARRIVE_TIMEOUT_S)
+            if self._has_ended:
+                raise StaleGeneration("the generation was ended")
+            if not is_here():
+                raise JobFailed(
+                    f"executor {self._executor} waited {ARRIVE_TIMEOUT_S:.0f} s for {what}"
+                )
+
+
+def _finish(calls: Iterable[Call]) -> None:
+    for call in calls:
+        if call.wait(_SEND_TIMEOUT_S).status != Status.OK:
+            raise StaleGeneration("the job was reset while data moved")

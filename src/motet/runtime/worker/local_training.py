@@ -1,0 +1,113 @@
+"""Training in this process: one worker, the model in plain memory, the same loop and kernels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.runtime.core.application import Application, Batch, Step, Update
+from motet.runtime.core.options import EpochReport
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.subtask import Kind, SubtaskLog, monotonic_us
+from motet.runtime.worker.worker import Share, Transfer, Worker
+
+Array = NDArray[Any]
+
+DATA_BLOCKS = 96
+
+
+class LocalModel:
+    """A model in this process's memory."""
+
+    def __init__(self, app: Application, values: Array) -> None:
+        table = app.model_table()
+        self._app = app
+        self.values = np.array(values, dtype=table.dtype)
+        self._delta = np.zeros(
+            (table.key_count, *table.delta_value_shape), dtype=table.delta_value_dtype
+        )
+
+    def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
+        """A view (all keys) or a copy (some); `compute` must not change it."""
+        del step
+        values = self.values if batch.keys is None else self.values[batch.keys]
+        return values, Transfer(values.nbytes)
+
+    def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
+        """Apply at once: the only worker's update is the sum over all workers."""
+        if update is None:
+            return Transfer()
+        step = replace(step, statistics=update.statistics)
+        if batch.keys is None:
+            self._app.apply(self.values, update.delta, step)
+        else:
+            self._delta[batch.keys] = update.delta
+            self._app.apply(self.values, self._delta, step)
+            self._delta[batch.keys] = 0
+        return Transfer(update.delta.nbytes)
+
+    def pull_all(self) -> Array:
+        """The model itself."""
+        return self.values
+
+
+class LocalTraining:
+    """One in-process training run."""
+
+    def __init__(self, app: Application, rows: Rows, seed: int) -> None:
+        """`rows`: as made by `app.prepare`."""
+        self.app = app
+        self.model = LocalModel(app, app.initial_model(rows, seed))
+        self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
+        self._share = Share(app, self.schedule, deal_blocks(rows, self.schedule))
+        self._worker = Worker(
+            app, self.schedule, lambda clock: self._share, self.model, monotonic_us
+        )
+
+    def epochs(self, count: int, evaluate: bool = True) -> Iterator[EpochReport]:
+        """Train `count` epochs, yielding after each; the loss is NaN unless `evaluate`."""
+        for epoch in range(count):
+            began = time.perf_counter()
+            log = self._worker.run_epoch(epoch)
+            wall_s = time.perf_counter() - began
+            yield self._report(epoch, wall_s, log, evaluate)
+
+    def final_rows(self) -> Rows:
+        """All instances with their final state columns, ordered by id."""
+        return self._share.rows.take(np.argsort(self._share.rows.ids))
+
+    def _report(self, epoch: int, wall_s: float, log: SubtaskLog, evaluate: bool) -> EpochReport:
+        loss, metrics = float("nan"), {}
+        if evaluate:
+            sums = self._worker.evaluate(self._share)
+            evaluation = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
+            loss, metrics = evaluation.loss, dict(evaluation.metrics)
+        busy = log.busy_us
+        return EpochReport(
+            epoch=epoch,
+            loss=loss,
+            metrics=metrics,
+            wall_s=wall_s,
+            comp_s=busy[Kind.COMP] / 1e6,
+            comm_s=(busy[Kind.PULL] + busy[Kind.PUSH]) / 1e6,
+            wait_s=0.0,
+            bytes_pulled=0,
+            bytes_pushed=0,
+            instances=self.schedule.instance_count,
+            batch_s=tuple(us / 1e6 for us in log.batch_us),
+        )
+
+
+def deal_blocks(rows: Rows, schedule: Schedule) -> dict[int, Rows]:
+    """The data blocks of a job: its instances in the schedule's dealt order."""
+    deal = schedule.deal()
+    return {
+        block: rows.take(deal[schedule.block_positions(block)])
+        for block in range(schedule.block_count)
+    }

@@ -1,0 +1,97 @@
+"""Where a worker asks, before every mini-batch, whether it may begin it.
+
+A change of who computes what takes effect at one mini-batch for all workers. The controller first
+asks everybody to hold; from their answers it chooses the mini-batch, which nobody has begun then;
+and everybody goes on to there.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from motet.domain.errors import JobFailed
+from motet.runtime.client.table_client import StaleGeneration
+from motet.runtime.wire.ownership import Ownership
+
+HOLD_TIMEOUT_S = 120.0
+# How many mini-batches a worker may begin while the controller makes up its mind.
+_SLACK = 1
+
+
+@dataclass(frozen=True, eq=False)
+class WorkChange:
+    """From mini-batch `clock` on, `workers` compute, each with the data blocks that it owns.
+
+    `number`: the change's, ascending within a generation.
+    """
+
+    number: int
+    clock: int
+    workers: tuple[int, ...]
+    data: Ownership
+
+
+class Turnstile:
+    """One worker's; `enter` is for the worker's thread, the rest for anybody."""
+
+    def __init__(self, next_clock: int) -> None:
+        self._changed = threading.Condition()
+        self._next_clock = next_clock
+        self._hold_at: int | None = None
+        self._decided = 0
+        self._change: WorkChange | None = None
+        self._has_ended = False
+
+    def hold(self, number: int) -> int:
+        """Stop soon for change `number`; returns the first mini-batch that will not begin."""
+        with self._changed:
+            if number > self._decided and self._hold_at is None:
+                self._hold_at = self._next_clock + _SLACK
+            return self._next_clock + _SLACK if self._hold_at is None else self._hold_at
+
+    def decide(self, change: WorkChange) -> None:
+        """The change is this one: go on until its mini-batch."""
+        with self._changed:
+            if change.number > self._decided:
+                self._decided, self._hold_at, self._change = change.number, None, change
+                self._changed.notify_all()
+
+    def enter(self, clock: int) -> WorkChange | None:
+        """Begin a mini-batch; what changes with it, if anything.
+
+        Raises StaleGeneration after `end`, JobFailed when the controller does not decide.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._may_begin(clock), HOLD_TIMEOUT_S):
+                raise JobFailed(
+                    f"mini-batch {clock} was held back for {HOLD_TIMEOUT_S:.0f} s without a reason"
+                )
+            self._require_life()
+            self._next_clock = clock + 1
+            if self._change is None or clock < self._change.clock:
+                return None
+            change, self._change = self._change, None
+            return change
+
+    def wait_for_work(self) -> int | None:
+        """The mini-batch with which an idle executor begins to compute; None after `end`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_ended or self._change is not None)
+            if self._change is None or self._has_ended:
+                return None
+            self._next_clock = self._change.clock
+            return self._change.clock
+
+    def end(self) -> None:
+        """Wake everybody who waits here."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _may_begin(self, clock: int) -> bool:
+        return self._has_ended or self._hold_at is None or clock < self._hold_at
+
+    def _require_life(self) -> None:
+        if self._has_ended:
+            raise StaleGeneration("the generation was ended")

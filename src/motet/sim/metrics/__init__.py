@@ -1,0 +1,1 @@
+"""What follows from a simulation: fairness, quality, placement scores, summaries."""

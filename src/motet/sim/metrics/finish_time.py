@@ -1,0 +1,113 @@
+"""Finish-time fairness of experiments in a finished simulation (Themis' rho).
+
+An experiment is the jobs of one search, or a job alone. It ends when its last job does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import UNKNOWN
+from motet.estimate.shares import pieces_of, speeds_together
+from motet.estimate.widths import Request, Widths, widths_of
+from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
+from motet.sim.workload.workload import Workload
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FinishTimes:
+    """`of: (jobs,)`: each job's experiment. `ideal_us`, `rho`: `(experiments,)`.
+
+    `ideal_us`: T_ideal, how long it takes alone on 1/N of the cluster, where N is the number of
+    experiments there (waiting or running), averaged over its time there. A gang wider than the
+    share is taken to run slower in proportion, an elastic job as many workers as make it fastest.
+    Of no meaning where a job did not finish.
+
+    `rho`: T_shared / T_ideal, T_shared from its first submission to its last end; NaN where a job
+    did not finish or there was nothing to do.
+    """
+
+    of: Ints
+    ideal_us: Floats
+    rho: Floats
+
+    @classmethod
+    def of_outcome(cls, outcome: Outcome) -> Self:
+        """Of all experiments, numbered by their first jobs."""
+        jobs, of = outcome.workload, _experiments(outcome.workload.experiment)
+        count = int(of.max(initial=-1)) + 1
+        submit_us = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(submit_us, of, jobs.submit_us)
+        end_us, longest_us = np.zeros(count, dtype=np.int64), np.zeros(count)
+        np.maximum.at(end_us, of, outcome.columns["end_us"])
+        widths = _widths(outcome)
+        np.maximum.at(longest_us, of, jobs.duration_us * jobs.gpus / widths.fastest)
+        done = np.bincount(of, ~outcome.is_finished, minlength=count) == 0
+        service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
+        share_gpus = outcome.cluster.gpu_count / _contention(submit_us, end_us, done)
+        pieces = pieces_of(widths.first, widths.gpus, widths.speed)
+        speed = speeds_together(pieces, of, share_gpus)
+        ideal_us = np.maximum(service_gpu_us / speed, longest_us)
+        rho = np.full(count, np.nan)
+        shared_us = (end_us - submit_us).astype(np.float64)
+        np.divide(shared_us, ideal_us, out=rho, where=done & (ideal_us > 0))
+        return cls(of, ideal_us, rho)
+
+
+def experiment_names(jobs: Workload, of: Ints) -> list[str]:
+    """As the trace has them, in the order of their numbers; the job's id for a job alone."""
+    _, first = np.unique(of, return_index=True)
+    index = jobs.experiment[first].tolist()
+    return [
+        jobs.ids[job] if number == UNKNOWN else jobs.experiment_names[number]
+        for job, number in zip(first.tolist(), index, strict=True)
+    ]
+
+
+def _widths(outcome: Outcome) -> Widths:
+    """By true speeds, on the fewest machines."""
+    jobs, most_gpus = outcome.workload, outcome.cluster.gpu_count
+    work = jobs.work
+    if work is None:
+        work = WorkModels.of(np.zeros(len(jobs)), 0, 0.0)
+    rigid = {"workers": jobs.gpus, "min_workers": jobs.gpus, "max_workers": jobs.gpus}
+    rigid |= {"worker_gpus": np.ones_like(jobs.gpus)}
+    columns = (
+        np.where(work.is_modelled, getattr(work, name), rigid.get(name, 0)) for name in ROLE_COLUMNS
+    )
+    roles = dict(zip(ROLE_COLUMNS, columns, strict=True))
+    request = Request(gpus=jobs.gpus, **roles)
+    return widths_of(
+        request, work.speeds.mode, work.speeds.parameters, most_gpus, outcome.together_gpus
+    )
+
+
+def _experiments(experiment: Ints) -> Ints:
+    """`(jobs,)`: by first job, from 0."""
+    key = np.where(experiment == UNKNOWN, -1 - np.arange(len(experiment)) + UNKNOWN, experiment)
+    _, first, of = np.unique(key, return_index=True, return_inverse=True)
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[of].astype(np.int64)
+
+
+def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:
+    """How many were there from one's submission to its end, on average; at least 1."""
+    times_us = np.concatenate([submit_us, end_us[done]])
+    change = np.repeat([1, -1], [len(submit_us), int(done.sum())])
+    order = np.argsort(times_us, kind="stable")
+    sorted_us, present = times_us[order], np.cumsum(change[order])
+    passed = np.concatenate([[0.0], np.cumsum(present[:-1] * np.diff(sorted_us), dtype=float)])
+    job_time = np.interp(end_us, sorted_us, passed) - np.interp(submit_us, sorted_us, passed)
+    lived_us = end_us - submit_us
+    average = np.ones(len(submit_us))
+    np.divide(job_time, lived_us, out=average, where=done & (lived_us > 0))
+    return np.maximum(average, 1.0)

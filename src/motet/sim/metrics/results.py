@@ -1,0 +1,264 @@
+"""One finished run: its document, its table of jobs, its pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.units import SECOND_US, exact_seconds
+from motet.report.cluster_run.jobs import COLUMNS, SimulatedJobs, of_experiments
+from motet.report.cluster_run.placements import Placements
+from motet.report.cluster_run.sweep import Sweep, run_label
+from motet.report.figures import simulations as figures
+from motet.report.figures.fairness import fairness
+from motet.report.figures.gantt import gantt
+from motet.report.figures.quality import average_loss, gpus_by_loss
+from motet.sim.metrics.quality import QualitySummary, quality_over_time
+from motet.sim.metrics.summary import Summary, finish_time_fairness, ideal_time_us
+from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.elastic_work import WorkModels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """What a simulation gave. `jobs`: a table; `summary`: a dictionary; `plot_...()`: figures.
+
+    `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
+    `sweep`: the parameter whose effect was explored, and its value in this run.
+    """
+
+    policy: str
+    params: Mapping[str, Any]
+    seed: int
+    trace_sha256: str
+    outcome: Outcome
+    wall_s: float
+    sweep: Sweep | None = None
+
+    def __repr__(self) -> str:
+        jobs, done = self.outcome.workload, self.outcome.is_finished
+        finished = f"{done.sum():,} of {len(jobs):,} jobs finished"
+        return f"<SimulationResult: {self.policy}, seed {self.seed}, {finished}>"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run's entry in the document that `motet simulate --json` prints."""
+        return {
+            "policy": self.policy,
+            "params": {name: _plain(value) for name, value in self.params.items()},
+            "seed": self.seed,
+            **({} if self.sweep is None else {"sweep": self.sweep._asdict()}),
+            "trace_sha256": self.trace_sha256,
+            **Summary.of(self.outcome).as_dict(),
+            **self._quality,
+            "wall_s": self.wall_s,
+        }
+
+    @cached_property
+    def jobs(self) -> DataFrame:
+        """A row per job with the columns of `jobs.csv`; times in seconds, NaN where unknown."""
+        from pandas import DataFrame
+
+        outcome, done = self.outcome, self.outcome.is_finished
+        table = DataFrame(list(self.job_rows()), columns=list(COLUMNS))
+        ends_us = outcome.columns["end_us"]
+        times_us = {
+            "submit_time": outcome.workload.submit_us,
+            "start_time": outcome.columns["start_us"],
+            "end_time": ends_us,
+            "jct": ends_us - outcome.workload.submit_us,
+            "queueing_delay": outcome.columns["waiting_us"],
+        }
+        for name, column in times_us.items():
+            table[name] = column / SECOND_US
+            known = {"submit_time": True, "start_time": times_us["start_time"] != UNKNOWN}
+            table.loc[~np.broadcast_to(known.get(name, done), len(done)), name] = math.nan
+        return table
+
+    def job_rows(self) -> Iterator[tuple[str | int, ...]]:
+        """The rows of `jobs.csv`, in the order of arrival; seconds as exact text, "" if unknown."""
+        jobs, columns = self.outcome.workload, self.outcome.columns
+        names = ("start_us", "end_us", "waiting_us", "preemptions", "promotions", "migrations")
+        events = [columns[name].tolist() for name in names]
+        known = [jobs.submit_us.tolist(), jobs.gpus.tolist(), jobs.queue.tolist()]
+        for row in zip(jobs.ids, jobs.users, *known, *events, strict=True):
+            job_id, user, submit_us, gpus, queue, start_us, end_us, waited_us, *counts = row
+            done = end_us != UNKNOWN
+            yield (
+                job_id,
+                user,
+                jobs.queue_names[queue] if queue != UNKNOWN else "",
+                gpus,
+                exact_seconds(submit_us),
+                exact_seconds(start_us) if start_us != UNKNOWN else "",
+                exact_seconds(end_us) if done else "",
+                exact_seconds(end_us - submit_us) if done else "",
+                exact_seconds(waited_us) if done else "",
+                *counts,
+                "finished" if done else "waiting",
+            )
+
+    def placement_rows(self) -> Iterator[tuple[str | int, ...]]:
+        """The rows of `placements.csv`, by start; seconds as exact text."""
+        ids, machines = self.outcome.workload.ids, self.outcome.cluster.names
+        holds = self.outcome.holds
+        columns = (holds.job, holds.machine, holds.gpus, holds.start_us, holds.end_us)
+        for job, machine, gpus, start_us, end_us, partner in zip(
+            *(column.tolist() for column in (*columns, holds.partner)), strict=True
+        ):
+            times = exact_seconds(start_us), exact_seconds(end_us)
+            company = ids[partner] if partner != UNKNOWN else ""
+            yield (ids[job], machines[machine], gpus, *times, company)
+
+    def fairness_rows(self) -> Iterator[tuple[str, ...]]:
+        """The rows of `fairness.csv`: every job that finished, in the order of arrival."""
+        jobs, ideal_us = self.outcome.workload, ideal_time_us(self.outcome)
+        columns = (jobs.duration_us, ideal_us / SECOND_US, self._rho, self.outcome.is_finished)
+        for job_id, name, duration_us, ideal_s, rho, is_done in zip(
+            jobs.ids, self._experiments, *(column.tolist() for column in columns), strict=True
+        ):
+            if is_done:
+                ratio = "" if math.isnan(rho) else repr(rho)
+                yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio, name
+
+    def training_rows(self) -> Iterator[tuple[str | int, ...]] | None:
+        """The rows of `training.csv`: elastic jobs, by the end of each time without change of
+        speed; seconds as exact text. None where there are no elastic jobs."""
+        work = self.outcome.workload.work
+        return None if work is None else _training_rows(self.outcome, work)
+
+    def quality_rows(self) -> Iterator[tuple[str | int, ...]] | None:
+        """The rows of `quality.csv`, by time. None where no job has a loss curve."""
+        quality = self.simulated.quality
+        return None if quality is None else quality.rows()
+
+    # -- pictures ------------------------------------------------------------------------------
+
+    def plot_jct_cdf(self) -> Figure:
+        """Share of jobs done within a completion time (logarithmic)."""
+        return figures.jct_cdf([self.simulated])
+
+    def plot_utilisation(self) -> Figure:
+        """GPUs in use over time."""
+        return figures.utilisation([self.simulated])
+
+    def plot_queue_length(self) -> Figure:
+        """Jobs that wait, over time."""
+        return figures.queue_length([self.simulated])
+
+    def plot_jct_by_bin(self) -> Figure:
+        """Completion times of small and large, short and long jobs."""
+        return figures.jct_by_bin([self.simulated])
+
+    def plot_queueing_delay(self) -> Figure:
+        """Average time without GPUs, by cause."""
+        return figures.queueing_delay([self.simulated])
+
+    def plot_fairness(self) -> Figure:
+        """Share of experiments up to a finish-time fairness rho."""
+        return fairness([self.simulated])
+
+    def plot_average_loss(self) -> Figure:
+        """Average normalised loss of the jobs that are there, over time."""
+        return average_loss([self.simulated])
+
+    def plot_gpus_by_loss(self) -> Figure:
+        """Shares of GPUs of the jobs with the highest losses and of the others, over time."""
+        return gpus_by_loss([self.simulated])
+
+    def plot_gantt(self) -> Figure:
+        """Which jobs held which machine's GPUs, over time."""
+        return gantt(run_label(self.summary), self.placements)
+
+    @cached_property
+    def placements(self) -> Placements:
+        """What the Gantt chart is drawn from."""
+        outcome, holds = self.outcome, self.outcome.holds
+        return Placements(
+            machine_names=outcome.cluster.names,
+            machine_gpus=outcome.cluster.gpus,
+            job=holds.job,
+            machine=holds.machine,
+            gpus=holds.gpus,
+            start_s=holds.start_us / SECOND_US,
+            end_s=holds.end_us / SECOND_US,
+            partner=holds.partner,
+            job_gpus=_gang_gpus(outcome),
+        )
+
+    @cached_property
+    def _quality(self) -> dict[str, Any]:
+        """Of workloads with elastic jobs."""
+        if self.outcome.workload.work is None:
+            return {}
+        return {"quality": asdict(QualitySummary.of(self.outcome))}
+
+    @cached_property
+    def _experiments(self) -> tuple[str, ...]:
+        """Each job's as the trace names it, "" of a job alone."""
+        jobs = self.outcome.workload
+        names = (*jobs.experiment_names, "")
+        return tuple(names[number] for number in jobs.experiment.tolist())
+
+    @cached_property
+    def _rho(self) -> NDArray[np.float64]:
+        return finish_time_fairness(self.outcome)
+
+    @cached_property
+    def simulated(self) -> SimulatedJobs:
+        """What the figures are drawn from."""
+        outcome, done = self.outcome, self.outcome.is_finished
+        jobs = outcome.workload
+        return SimulatedJobs(
+            label=run_label(self.summary),
+            ids=tuple(compress(jobs.ids, done)),
+            gpus=jobs.gpus[done],
+            duration_s=jobs.duration_us[done] / SECOND_US,
+            jct_s=outcome.jct_us / SECOND_US,
+            queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
+            rho=of_experiments(self._rho[done], tuple(compress(self._experiments, done))),
+            delay_causes_s=self.summary["delay_causes_s"],
+            gpu_count=outcome.cluster.gpu_count,
+            times_s=outcome.times_us / SECOND_US,
+            used_gpus=outcome.used_gpus,
+            waiting_jobs=outcome.waiting_jobs,
+            quality=quality_over_time(outcome),
+        )
+
+
+def _gang_gpus(outcome: Outcome) -> NDArray[np.int64]:
+    """Of every row of `holds`, the GPUs of its job on all machines at that time."""
+    holds = outcome.holds
+    if outcome.workload.work is None:
+        return outcome.workload.gpus[holds.job]
+    times = np.stack([holds.job, holds.start_us])
+    _, which = np.unique(times, axis=1, return_inverse=True)
+    which = which.ravel()
+    gpus: NDArray[np.int64] = np.bincount(which, holds.gpus).astype(np.int64)[which]
+    return gpus
+
+
+def _training_rows(outcome: Outcome, work: WorkModels) -> Iterator[tuple[str | int, ...]]:
+    ids, trained = outcome.workload.ids, outcome.trained
+    columns = (getattr(trained, field.name).tolist() for field in fields(trained))
+    for job, start_us, end_us, workers, servers, *steps in zip(*columns, strict=True):
+        times = exact_seconds(start_us), exact_seconds(end_us)
+        losses = ("" if math.isnan(loss) else repr(loss) for loss in work.loss(job, steps).tolist())
+        yield (ids[job], *times, workers, servers, *map(repr, steps), *losses)
+
+
+def _plain(value: Any) -> Any:
+    """As `--set` takes it: JSON has no infinity."""
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

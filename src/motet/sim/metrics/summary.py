@@ -1,0 +1,185 @@
+"""A finished simulation in figures: completion times, delays and their causes, fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.decision import Wait
+from motet.domain.units import SECOND_US
+from motet.sim.metrics.finish_time import FinishTimes, experiment_names
+from motet.sim.metrics.placement_score import placement_score
+from motet.sim.replay.outcome import Outcome
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-9
+CAUSES = ("fair_share", "fragmentation", "policy_order")
+_CAUSE_OF = {
+    Wait.QUOTA: "fair_share",
+    Wait.LOCALITY: "fragmentation",
+    Wait.BEHIND_LOCALITY: "fragmentation",
+    Wait.TOO_FEW_CPUS: "fragmentation",
+    Wait.TOO_LITTLE_MEMORY: "fragmentation",
+    Wait.SHARE: "fair_share",
+}
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Of times in seconds; NaN where no job finished."""
+
+    mean: float
+    median: float
+    p95: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, times_us: Ints) -> Self:
+        """Percentiles are interpolated linearly."""
+        if not len(times_us):
+            return cls(*[float("nan")] * 5)
+        quantiles = np.percentile(times_us, [50, 95, 99, 100])
+        return cls(*(float(value) / SECOND_US for value in (times_us.mean(), *quantiles)))
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """Finish-time fairness rho of experiments (a job alone is one): 1 is fair, more is worse than
+    a share of one's own. `jain`: Jain's index of rho, 1 where all are equal, 1 / n at least.
+
+    `within_share`: part of them with a rho of 1 or less. `worst`: the name of the one with the
+    largest; None where nothing finished.
+    """
+
+    mean: float
+    max: float
+    jain: float
+    within_share: float
+    worst: str | None
+
+    @classmethod
+    def of(cls, times: FinishTimes, names: Sequence[str]) -> Self:
+        """`names`: of all experiments."""
+        known = np.flatnonzero(~np.isnan(times.rho))
+        if not len(known):
+            return cls(nan := float("nan"), nan, nan, nan, None)
+        rho = times.rho[known]
+        return cls(
+            mean=float(rho.mean()),
+            max=float(rho.max()),
+            jain=float(rho.mean()) ** 2 / float((rho**2).mean()),
+            within_share=float((rho <= 1 + _ROUNDING).mean()),
+            worst=names[int(known[rho.argmax()])],
+        )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`queueing_delay_s`: time without GPUs from submission to completion, as Tiresias counts it.
+
+    `delay_causes_s`: its sum over all jobs by cause. `makespan_s`: first submission to last
+    completion. `gpu_utilization`: share of all GPUs that jobs held in that time.
+    `placement_score`: how close together, from 1 down (see there). `events`: what happened to jobs:
+    submissions, starts and resumes, preemptions, migrations, promotions, completions. Times are of
+    the jobs that finished.
+    """
+
+    jobs: int
+    finished: int
+    jct_s: Distribution
+    queueing_delay_s: Distribution
+    delay_causes_s: Mapping[str, float]
+    makespan_s: float
+    gpu_utilization: float
+    preemptions: int
+    migrations: int
+    finish_time_fairness: Fairness
+    placement_score: float
+    events: int
+    decisions: int
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Of one run."""
+        done = outcome.is_finished
+        times = FinishTimes.of_outcome(outcome)
+        return cls(
+            jobs=len(outcome.workload),
+            finished=int(done.sum()),
+            jct_s=Distribution.of(outcome.jct_us),
+            queueing_delay_s=Distribution.of(outcome.columns["waiting_us"][done]),
+            delay_causes_s=delay_causes_s(outcome),
+            makespan_s=makespan_us(outcome) / SECOND_US,
+            gpu_utilization=gpu_utilization(outcome),
+            preemptions=_total(outcome, "preemptions"),
+            migrations=_total(outcome, "migrations"),
+            finish_time_fairness=Fairness.of(times, experiment_names(outcome.workload, times.of)),
+            placement_score=placement_score(outcome.holds, outcome.cluster),
+            events=_events(outcome),
+            decisions=outcome.decision_count,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, in the order of the fields."""
+        return asdict(self)
+
+
+def delay_causes_s(outcome: Outcome) -> dict[str, float]:
+    """Time that jobs waited that finished, by cause, as in the analysis of Philly's logs.
+
+    `fair_share`: the job's queue used all of its quota, or more than others that wait.
+    `fragmentation`: enough GPUs were free, but not as close together as the job, or one that it may
+    not overtake, wants them, or without the CPUs and the memory beside them. `policy_order`: the
+    policy gave the GPUs to others, whether the job would have fit or not.
+    """
+    total_us = dict.fromkeys(CAUSES, 0)
+    waited_us = outcome.waited_us[:, outcome.is_finished].sum(axis=1)
+    for code in Wait:
+        if code is not Wait.RUNS:
+            total_us[_CAUSE_OF.get(code, "policy_order")] += int(waited_us[code])
+    return {cause: time_us / SECOND_US for cause, time_us in total_us.items()}
+
+
+def makespan_us(outcome: Outcome) -> int:
+    """First submission to last completion; 0 where nothing finished."""
+    end_us = outcome.columns["end_us"][outcome.is_finished]
+    return int(end_us.max() - outcome.workload.submit_us.min()) if len(end_us) else 0
+
+
+def gpu_utilization(outcome: Outcome) -> float:
+    """GPU-time that jobs held over the GPU-time that there was, within the makespan."""
+    available = makespan_us(outcome) * outcome.cluster.gpu_count
+    if not available:
+        return 0.0
+    used = np.minimum(outcome.used_gpus[:-1], outcome.cluster.gpu_count)
+    return float(np.sum(used * np.diff(outcome.times_us), dtype=np.float64)) / available
+
+
+def finish_time_fairness(outcome: Outcome) -> Floats:
+    """Themis' rho = T_shared / T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
+    times = FinishTimes.of_outcome(outcome)
+    return times.rho[times.of]
+
+
+def ideal_time_us(outcome: Outcome) -> Floats:
+    """T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
+    times = FinishTimes.of_outcome(outcome)
+    return times.ideal_us[times.of]
+
+
+def _total(outcome: Outcome, column: str) -> int:
+    return int(outcome.columns[column][outcome.is_finished].sum())
+
+
+def _events(outcome: Outcome) -> int:
+    finished = int(outcome.is_finished.sum())
+    submissions, starts, resumes = len(outcome.workload), finished, _total(outcome, "preemptions")
+    moves = _total(outcome, "migrations") + _total(outcome, "promotions")
+    return submissions + starts + resumes + _total(outcome, "preemptions") + moves + finished

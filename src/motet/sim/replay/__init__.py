@@ -1,0 +1,1 @@
+"""One simulation: a workload under a policy in virtual time."""

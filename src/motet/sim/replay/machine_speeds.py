@@ -1,0 +1,94 @@
+"""How fast the machines are now, and who feels it when that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from motet.domain.snapshot import Placement
+from motet.domain.units import NEVER_US
+from motet.engine.machine_monitor import MachineMonitor
+from motet.engine.state import ClusterState
+from motet.estimate.stragglers import speed_at_paces
+from motet.sim.replay.slow_machines import PaceChange
+from motet.sim.replay.step_progress import StepProgress
+from motet.sim.speeds.speed_model import Slowdown
+
+_NEVER = PaceChange(NEVER_US, 0, 1.0)
+
+
+class MachinePaces:
+    """Machines in passing from one pace to another. Without changes they are as fast as usual.
+
+    `next_us`: when the next change is due. `is_active`: whether there are any.
+    """
+
+    def __init__(self, changes: Iterator[PaceChange] | None = None) -> None:
+        """`changes`: in the order of time."""
+        self._changes = changes or iter(())
+        self._coming = next(self._changes, _NEVER)
+        self.next_us = self._coming.time_us
+        self.is_active = self._coming is not _NEVER
+        self._slow: dict[int, float] = {}
+        self._jobs_on: dict[int, set[int]] = {}
+        self._places: dict[int, Placement] = {}
+
+    def change(self) -> list[int]:
+        """The next change happens: jobs that hold GPUs on the machine, ascending."""
+        _, machine, times_as_long = self._coming
+        self._slow.pop(machine, None)
+        if times_as_long > 1:
+            self._slow[machine] = times_as_long
+        self._coming = next(self._changes, _NEVER)
+        self.next_us = self._coming.time_us
+        return sorted(self._jobs_on.get(machine, ()))
+
+    # -- who is where ------------------------------------------------------------------------------
+
+    def came(self, job: int, place: Placement) -> None:
+        """A job holds these GPUs from now on, and no others."""
+        if self.is_active:
+            self.left(job)
+            self._places[job] = place
+            for machine in place.machines:
+                self._jobs_on.setdefault(machine, set()).add(job)
+
+    def left(self, job: int) -> None:
+        """It holds none any more."""
+        if job in self._places:
+            for machine in self._places.pop(job).machines:
+                self._jobs_on[machine].discard(job)
+
+    # -- how fast it is there ----------------------------------------------------------------------
+
+    def touch(self, place: Placement) -> bool:
+        """Whether one of these machines is slow."""
+        return bool(self._slow) and not self._slow.keys().isdisjoint(place.machines)
+
+    def slowest(self, place: Placement) -> float:
+        """How many times as long its slowest machine takes: a gang waits for that."""
+        return max(self._slow.get(machine, 1.0) for machine in place.machines)
+
+    def steps_per_s(
+        self,
+        progress: StepProgress,
+        job: int,
+        roles: tuple[int, int],
+        slowdown: Slowdown,
+        place: Placement,
+    ) -> float:
+        """Of a job with a work model."""
+
+        def speed(times_as_long: float) -> float:
+            computing = slowdown.computing * times_as_long
+            return progress.speed(job, *roles, *slowdown._replace(computing=computing))
+
+        times = [self._slow.get(machine, 1.0) for machine in place.machines]
+        return speed_at_paces(progress.mode(job), place.counts, times, speed)
+
+    def measure(self, state: ClusterState, monitor: MachineMonitor) -> None:
+        """What workers that train tell of their machines."""
+        jobs = state.jobs
+        trains = (jobs.held_gpus > 0) & (jobs.ready_us < state.now_us)
+        for number in jobs.number[trains].tolist():
+            for machine in state.placements[number].machines:
+                monitor.measured(machine, self._slow.get(machine, 1.0), state.now_us)

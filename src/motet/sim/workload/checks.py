@@ -1,0 +1,58 @@
+"""Jobs that cannot be, or that no machines of a cluster can ever hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from motet.domain.cluster import Cluster
+from motet.domain.errors import BadInput
+from motet.domain.units import NEVER_US
+from motet.placement.room import Demand, gpus_of_empty
+from motet.report.rendering.quantities import count_text
+from motet.sim.workload.elastic_work import FULL_REQUEST_MUST_FIT
+from motet.sim.workload.workload import Workload
+
+GIGA = 10**9
+
+
+def check_sizes(workload: Workload, cluster: Cluster) -> None:
+    """Raises BadInput."""
+    for job, text in workload.work.complaints() if workload.work else ():
+        raise BadInput(f"job {workload.ids[job]}: {text}")
+    too_large = workload.gpus > cluster.gpu_count
+    if too_large.any():
+        number = int(too_large.argmax())
+        is_elastic = workload.work is not None and workload.work.is_modelled[number]
+        raise BadInput(
+            f"job {workload.ids[number]} needs {workload.gpus[number]} GPUs, the cluster has "
+            f"{cluster.gpu_count}{f'; {FULL_REQUEST_MUST_FIT}' if is_elastic else ''}; give a "
+            "larger --cluster or skip such jobs (--skip-bad-rows)"
+        )
+    _check_demands(workload, cluster)
+
+
+def _check_demands(workload: Workload, cluster: Cluster) -> None:
+    """CPUs and memory; most jobs ask for the same as others."""
+    columns = np.column_stack([workload.gpus, workload.cpus, workload.memory_bytes])
+    kinds, first = np.unique(columns, axis=0, return_index=True)
+    for number, (gpus, cpus, memory_bytes) in sorted(
+        zip(first.tolist(), kinds.tolist(), strict=True)
+    ):
+        name = f"job {workload.ids[number]}"
+        if min(gpus, cpus, memory_bytes) < 0 or gpus * max(cpus, memory_bytes) >= NEVER_US:
+            raise BadInput(
+                f"{name}: {gpus} GPUs, {cpus} CPUs and {memory_bytes} bytes cannot be counted; "
+                "give at least 0, and less"
+            )
+        demand = Demand(gpus, cpus, memory_bytes)
+        if gpus > gpus_of_empty(cluster, demand).sum():
+            raise BadInput(
+                f"{name} needs {_needs(cpus, memory_bytes)} on {count_text(gpus, 'GPU')}: the "
+                "machines of the cluster never have as much beside them; give a --cluster with more"
+            )
+
+
+def _needs(cpus: int, memory_bytes: int) -> str:
+    """Of what it asks for, if that is something."""
+    parts = [count_text(cpus, "CPU")] if cpus else []
+    return " and ".join(parts + ([f"{memory_bytes / GIGA:g} GB"] if memory_bytes else []))

@@ -1,0 +1,239 @@
+"""What elastic jobs have to do: steps, how fast they make them with what, how the loss falls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from itertools import product
+from math import ceil, isinf
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.units import LONGEST_S, SECOND_US
+from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
+from motet.report.rendering.quantities import count_text
+from motet.sim.curves import LossCurve
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MOST_OF_A_ROLE = 1_000_000
+SLOWEST, FASTEST = 1e-6, 1e9
+MOST_GPU_S = LONGEST_S
+FULL_REQUEST_MUST_FIT = "of an elastic job the full request must fit"
+ROLE_COLUMNS = (
+    "workers",
+    "servers",
+    "min_workers",
+    "max_workers",
+    "min_servers",
+    "max_servers",
+    "worker_gpus",
+    "server_gpus",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkModels:
+    """A row per job of a workload, `(jobs,)` columns.
+
+    `planned_steps`: after which it ends, unless its loss comes to `target_loss` (NaN: it has none)
+    before; 0: a rigid job without a model, of which nothing else here counts. `steps`: after which
+    it really ends. `workers`, `servers`: of its full request, within the limits. `worker_gpus`,
+    `server_gpus`: that one of them takes. `speeds`: true steps per second. `curve`: index into
+    `curves`, which last for the planned steps; or UNKNOWN.
+    """
+
+    planned_steps: Ints
+    steps: Ints
+    workers: Ints
+    servers: Ints
+    min_workers: Ints
+    max_workers: Ints
+    min_servers: Ints
+    max_servers: Ints
+    worker_gpus: Ints
+    server_gpus: Ints
+    speeds: SpeedFunctions
+    curve: Ints
+    curves: tuple[LossCurve, ...]
+    target_loss: Floats
+
+    @classmethod
+    def of(
+        cls,
+        planned_steps: Any,
+        speed_mode: Any,
+        speed: Any,
+        *,
+        curves: Sequence[LossCurve | None] = (),
+        target_loss: Any = np.nan,
+        **roles: Any,
+    ) -> Self:
+        """From columns; scalars hold for every job. `speed`: `(jobs, 6)`, as `PARAMETERS`.
+
+        `curves`: of every job, None for those without.
+        `roles`: of `ROLE_COLUMNS`; without others one to `workers` workers of one GPU, no servers.
+        """
+        planned = np.atleast_1d(np.asarray(planned_steps, dtype=np.int64))
+        size = len(planned)
+        target = np.broadcast_to(np.asarray(target_loss, np.float64), (size,)).copy()
+        given = _with_defaults(roles)
+        known = tuple({id(each): each for each in curves if each is not None}.values())
+        places = {id(each): place for place, each in enumerate(known)} | {id(None): UNKNOWN}
+        index = [places[id(each)] for each in curves] if curves else UNKNOWN
+        parameters = np.broadcast_to(np.asarray(speed, np.float64), (size, len(PARAMETERS)))
+        return cls(
+            planned_steps=planned,
+            steps=_last_steps(planned, target, curves or [None] * size),
+            speeds=SpeedFunctions(_column(speed_mode, size), parameters.copy()),
+            curve=_column(index, size),
+            curves=known,
+            target_loss=target,
+            **{name: _column(given[name], size) for name in ROLE_COLUMNS},
+        )
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def is_modelled(self) -> NDArray[np.bool_]:
+        """Which jobs have a model."""
+        modelled: NDArray[np.bool_] = self.steps > 0
+        return modelled
+
+    @property
+    def gpus(self) -> Ints:
+        """Of the full request."""
+        return self.workers * self.worker_gpus + self.servers * self.server_gpus
+
+    def duration_us(self) -> Ints:
+        """How long each runs on its full request, alone and consolidated; 0 without a model."""
+        speeds = self.speeds.steps_per_s(self.workers, self.servers)
+        durations = [
+            time_of(steps, speed) if steps else 0
+            for steps, speed in zip(self.steps.tolist(), speeds.tolist(), strict=True)
+        ]
+        return np.array(durations, dtype=np.int64)
+
+    def take(self, rows: Any) -> Self:
+        """These rows, in this order."""
+        whole = ("curves", "speeds")
+        names = [field.name for field in fields(self) if field.name not in whole]
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        return type(self)(curves=self.curves, speeds=self.speeds.take(rows), **columns)
+
+    def curve_of(self, job: int) -> LossCurve | None:
+        """How its loss really falls."""
+        index = int(self.curve[job])
+        return None if index == UNKNOWN else self.curves[index]
+
+    def loss(self, job: int, steps: Any) -> Floats:
+        """Of a job after so many steps, `(n,)`; NaN where the job has no curve."""
+        done, curve = np.asarray(steps, dtype=np.float64), self.curve_of(job)
+        if curve is None:
+            return np.full(done.shape, np.nan)
+        return curve.at(done / int(self.planned_steps[job]))
+
+    def complaints(self) -> Iterator[tuple[int, str]]:
+        """Jobs that cannot be, and why; the first reason of each."""
+        for job in np.flatnonzero(self.is_modelled).tolist():
+            text = self._wrong_role(job, "worker") or self._wrong_role(job, "server")
+            text = text or self._wrong_end(job) or self._wrong_speed(job)
+            if text:
+                yield job, text
+
+    def _wrong_role(self, job: int, role: str) -> str | None:
+        asked, least, most = (
+            int(getattr(self, name)[job]) for name in (f"{role}s", f"min_{role}s", f"max_{role}s")
+        )
+        smallest = 1 if role == "worker" else 0
+        if not smallest <= least <= asked <= most <= MOST_OF_A_ROLE:
+            return (
+                f"min_{role}s, {role}s and max_{role}s are {least}, {asked} and {most}, they must "
+                f"ascend within {smallest} and {MOST_OF_A_ROLE:,}"
+            )
+        gpus = int(getattr(self, f"{role}_gpus")[job])
+        if not smallest <= gpus <= MOST_OF_A_ROLE:
+            return f"{role}_gpus is {gpus}, it must be within {smallest} and {MOST_OF_A_ROLE:,}"
+        if role == "server" and most > 0 and least == 0:
+            return f"min_servers is 0, it must be at least 1 where max_servers is {most}"
+        return None
+
+    def _wrong_end(self, job: int) -> str | None:
+        target, curve = float(self.target_loss[job]), self.curve_of(job)
+        if np.isnan(target):
+            return None
+        if curve is None:
+            return f"target_loss is {target:g}, but the job has no curve"
+        if target >= curve.losses[0]:
+            return (
+                f"target_loss is {target:g}, its curve begins at {curve.losses[0]:g}; give a loss "
+                f"below that, at least {curve.lowest:g}"
+            )
+        if target < curve.lowest:
+            return f"target_loss is {target:g}, its curve never falls below {curve.lowest:g}"
+        return None
+
+    def _wrong_speed(self, job: int) -> str | None:
+        """Steps take longest with the fewest or the most of each role: their terms are convex."""
+        mode, parameters = int(self.speeds.mode[job]), self.speeds.parameters[job]
+        if mode == SpeedMode.UNKNOWN:
+            return "the job has no speed, it must be sync or async"
+        if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
+            return "a parameter of its speed is negative or no number"
+        for workers, servers in product(self._limits(job, "workers"), self._limits(job, "servers")):
+            found = speed(mode, parameters.tolist(), workers, servers)
+            if not SLOWEST <= found <= FASTEST:
+                gang = f"{count_text(workers, 'worker')} and {count_text(servers, 'server')}"
+                if isinf(found):
+                    return f"with {gang} its steps take no time; give a speed_t0 above 0 (seconds)"
+                return (
+                    f"with {gang} it makes {found:g} steps per second, it must be within "
+                    f"{SLOWEST:g} and {FASTEST:g}"
+                )
+            gpus = workers * int(self.worker_gpus[job]) + servers * int(self.server_gpus[job])
+            if self.planned_steps[job] / found * gpus >= MOST_GPU_S:
+                return f"{self.planned_steps[job]} steps at {found:g} per second take too long"
+        return None
+
+    def _limits(self, job: int, roles: str) -> tuple[int, int]:
+        columns = getattr(self, f"min_{roles}"), getattr(self, f"max_{roles}")
+        return int(columns[0][job]), int(columns[1][job])
+
+
+def _last_steps(planned: Ints, target: Floats, curves: Sequence[LossCurve | None]) -> Ints:
+    """The first step at which the loss is low enough, where a job has a target."""
+    last = planned.copy()
+    for job in np.flatnonzero(~np.isnan(target)).tolist():
+        curve = curves[job]
+        if curve is not None and target[job] >= curve.lowest:
+            last[job] = max(ceil(curve.part_until(float(target[job])) * int(planned[job])), 1)
+    return last
+
+
+def time_of(steps: int, steps_per_s: float) -> int:
+    """Microseconds that so many steps take, rounded up; exact."""
+    return -(-Fraction(steps) * SECOND_US // Fraction(steps_per_s))
+
+
+def _with_defaults(roles: Mapping[str, Any]) -> Mapping[str, Any]:
+    workers, servers = roles.get("workers", 1), roles.get("servers", 0)
+    usual = {
+        "workers": workers,
+        "servers": servers,
+        "min_workers": 1,
+        "max_workers": workers,
+        "min_servers": servers,
+        "max_servers": servers,
+        "worker_gpus": 1,
+        "server_gpus": 0,
+    }
+    return usual | dict(roles)
+
+
+def _column(values: Any, size: int) -> Ints:
+    return np.broadcast_to(np.asarray(values, dtype=np.int64), (size,)).copy()

@@ -1,0 +1,84 @@
+"""Arrays, sparse matrices and DataFrames become the data set kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pandas import DataFrame, Series
+from scipy.sparse import coo_array, csc_matrix, csr_matrix
+
+from motet.apps.inputs.arrays import as_dataset, corpus_of, labelled_of, ratings_of
+from motet.domain.errors import BadInput
+
+
+def test_a_motet_data_set_is_taken_as_it_is() -> None:
+    ratings = ratings_of([[1.0]])
+    assert as_dataset("ratings", ratings) is ratings
+
+
+@pytest.mark.parametrize("convert", [csr_matrix, csc_matrix, coo_array], ids=lambda c: c.__name__)
+def test_every_sparse_format_becomes_csr_with_sorted_unique_columns(convert: type) -> None:
+    features = labelled_of(convert([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])).features
+    assert isinstance(features, csr_matrix)
+    assert features.has_canonical_format
+    np.testing.assert_array_equal(features.toarray(), [[0, 2, 1], [3, 0, 0]])
+
+
+def test_entries_given_twice_are_added_up() -> None:
+    twice = coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2))
+    assert ratings_of(twice).values.tolist() == [3.0]
+
+
+def test_the_callers_matrix_is_left_alone() -> None:
+    matrix = csr_matrix(([1.0, 2.0], [1, 0], [0, 2]), shape=(1, 2))
+    labelled_of(matrix)
+    assert matrix.indices.tolist() == [1, 0]
+
+
+def test_a_data_frame_keeps_its_column_names() -> None:
+    data = labelled_of(DataFrame({"age": [1, 2], "height": [3, 4]}), Series([0, 1]))
+    assert data.feature_names == ("age", "height")
+    assert data.require_target().tolist() == [0.0, 1.0]
+    assert corpus_of(DataFrame({"cat": [1, 0], "dog": [0, 2]})).vocabulary == ("cat", "dog")
+
+
+def test_words_as_target_become_classes_in_alphabetical_order() -> None:
+    data = labelled_of([[1.0], [2.0], [3.0]], ["no", "yes", "no"])
+    assert data.class_names == ("no", "yes")
+    assert data.require_target().tolist() == [0.0, 1.0, 0.0]
+
+
+def test_only_labelled_applications_are_given_a_target() -> None:
+    assert as_dataset("unlabelled", [[1.0]], [1.0]).target is None
+    assert as_dataset("labelled", [[1.0]], [1.0]).target.tolist() == [1.0]
+
+
+def test_stored_zeros_are_ratings_and_others_are_not() -> None:
+    stored = csr_matrix(([0.0, 2.0], [0, 1], [0, 2, 2]), shape=(2, 3))
+    ratings = ratings_of(stored)
+    assert ratings.shape == (2, 3)
+    assert ratings.values.tolist() == [0.0, 2.0]
+    assert ratings_of(stored.toarray()).rating_count == 6
+
+
+def test_counts_become_words_of_documents() -> None:
+    corpus = corpus_of([[0, 2, 1], [0, 0, 0]])
+    assert (corpus.document_count, corpus.vocabulary_size) == (2, 3)
+    assert corpus.token_words.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "complaint"),
+    [
+        ([[np.nan]], None, "X: holds NaN or infinite values"),
+        (csr_matrix([[np.inf]]), None, "X: holds NaN or infinite values"),
+        ([["a"]], None, "X: not a matrix of numbers"),
+        ([[1.0], [2.0, 3.0]], None, "X: not a matrix of numbers"),
+        ([1.0, 2.0], None, r"X: 1 dimensions; it must have 2 \(rows, columns\)"),
+        ([[1.0]], [1.0, 2.0], r"y has shape \(2,\); X has 1 rows, so y must be \(1,\)"),
+        ([[1.0]], [np.nan], "y: holds NaN or infinite values"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_named(X: object, y: object, complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        labelled_of(X, y)

@@ -1,0 +1,185 @@
+"""The chosen configuration against every other one, and against an integer program."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cruise_cases import random_case
+from cruise_oracles import every_placement_s, every_way_s
+from cruise_program import optimal_configuration
+from motet.cruise.search.homogeneous import homogeneous_epochs
+from motet.cruise.search.machine_counts import FEW_WAYS
+from motet.cruise.search.problem import Problem, Roles
+from motet.cruise.search.solver import best_configuration, cost_curve
+from motet.domain.errors import BadInput
+from motet.estimate.epoch_cost import Fleet, MachineType, Profile, epoch_s
+
+WITHIN = 1.005
+"""Of the optimum."""
+
+
+def shape(seed: int, most_machines: int = 16) -> tuple[int, int, int, int]:
+    """Machines, types, data blocks and model blocks of a random case."""
+    rng = np.random.default_rng([seed, 1])
+    types = int(rng.integers(1, 5))
+    machines = int(rng.integers(max(types, 2), most_machines + 1))
+    return machines, types, int(rng.integers(machines, 200)), int(rng.integers(8, 40))
+
+
+SLOWER_MACHINE = 3  # The targets are those of benchmarks/cruise_solver.py; this finds regressions.
+
+
+def cpu_s_of_best(profile: Profile, fleet: Fleet) -> float:
+    began_s = time.process_time()
+    best_configuration(profile, fleet)
+    return time.process_time() - began_s
+
+
+def ratios_to_optimum(cases: int, few_ways: int = FEW_WAYS) -> list[float]:
+    ratios = []
+    for seed in range(cases):
+        profile, fleet = random_case(seed, *shape(seed))
+        best_s = every_way_s(Problem.of(profile, fleet, Roles.SEPARATE))
+        ratios.append(best_configuration(profile, fleet, few_ways=few_ways).epoch_s / best_s)
+    return ratios
+
+
+def test_two_hundred_random_choices_are_within_half_a_percent_of_the_optimum() -> None:
+    ratios = ratios_to_optimum(200)
+    assert min(ratios) > 1 - 1e-6
+    assert max(ratios) <= WITHIN
+
+
+def test_the_descents_of_large_fleets_find_the_optimum_of_nearly_every_small_one() -> None:
+    ratios = ratios_to_optimum(100, few_ways=1)
+    assert np.quantile(ratios, 0.99) <= WITHIN
+    assert max(ratios) <= 1.05
+
+
+@pytest.mark.parametrize(
+    ("machines", "types", "data_blocks", "model_blocks"),
+    [(60, 3, 100, 24), (60, 3, 1_000, 24), (300, 2, 400, 64), (300, 2, 2_000, 64)],
+)
+def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_blocks_too(
+    machines: int, types: int, data_blocks: int, model_blocks: int
+) -> None:
+    for seed in range(4):
+        profile, fleet = random_case(seed, machines, types, data_blocks, model_blocks)
+        best_s = every_way_s(Problem.of(profile, fleet, Roles.SEPARATE))
+        assert best_configuration(profile, fleet).epoch_s <= best_s * WITHIN
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_placement_of_single_blocks_on_single_machines_is_better(seed: int) -> None:
+    profile, fleet = random_case(seed, 4, 2, data_blocks=5, model_blocks=4)
+    best_s = every_placement_s(profile, fleet)
+    assert best_configuration(profile, fleet).epoch_s == pytest.approx(best_s)
+
+
+@pytest.mark.parametrize("is_batch_global", [True, False], ids=["batch of all", "of each"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_integer_program_finds_nothing_better(seed: int, is_batch_global: bool) -> None:
+    profile, fleet = random_case(seed, 8, 1 + seed % 3, 24, 12, is_batch_global)
+    program_s = epoch_s(profile, fleet, optimal_configuration(profile, fleet))
+    assert best_configuration(profile, fleet).epoch_s == pytest.approx(program_s, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_both_roles_everywhere_no_separation_is_faster(seed: int) -> None:
+    profile, fleet = random_case(seed, *shape(seed))
+    separate = best_configuration(profile, fleet)
+    both = best_configuration(profile, fleet, Roles.BOTH)
+    assert both.epoch_s <= separate.epoch_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("roles", Roles)
+def test_equal_machines_in_two_types_get_what_one_type_gets(roles: Roles) -> None:
+    profile = Profile(10_000, 100, 4e6, data_blocks=96, model_blocks=24)
+    kinds = (MachineType("a", 5, 2e-4), MachineType("b", 7, 2e-4))
+    split = best_configuration(profile, Fleet(kinds, ((1e8, 1e8), (1e8, 1e8))), roles)
+    whole = best_configuration(profile, Fleet.uniform(12, 2e-4, 1e8), roles)
+    assert split.epoch_s == pytest.approx(whole.epoch_s)
+
+
+def test_fine_blocks_approach_the_closed_form_of_the_paper() -> None:
+    machines, comp_s, exchange_s, batch = 20, 1e-4, 0.05, 500
+    profile = Profile(10**7, batch, exchange_s * 1e8, 10**5, 10**5, is_batch_global=False)
+    fleet = Fleet.uniform(machines, comp_s, 1e8)
+    w = np.arange(1, machines)
+    costs_s = 1e7 / w * (comp_s + exchange_s * np.maximum(1, w / (machines - w)) / batch)
+    curve = cost_curve(profile, fleet)
+    np.testing.assert_allclose(curve.epoch_s, costs_s, rtol=2e-3)
+    assert best_configuration(profile, fleet).configuration.worker_count == w[costs_s.argmin()]
+
+
+def test_both_meanings_of_the_batch_size_can_want_different_numbers_of_workers() -> None:
+    fleet = Fleet.uniform(16, 1e-4, 1e8)
+    counts = [
+        best_configuration(
+            Profile(10**5, batch_size, 1e5, 9_600, 9_600, is_batch_global), fleet
+        ).configuration.worker_count
+        for is_batch_global, batch_size in ((True, 2_000), (False, 20))
+    ]
+    # The closed forms: D C / w + K P max(1, w / (16 - w)), and D / w (C + P max(...) / B).
+    assert counts == [12, 9]
+
+
+def test_faster_machines_compute_and_get_more_data() -> None:
+    kinds = (MachineType("fast", 4, 1e-4), MachineType("slow", 12, 2e-4))
+    fleet = Fleet(kinds, ((2e8, 1e8), (1e8, 1e8)))
+    best = best_configuration(Profile(10**5, 1_000, 1e6, 512, 128), fleet).configuration
+    assert min(best.data_blocks[:4]) >= 1.8 * max(best.data_blocks[4:])
+
+
+def test_the_curve_has_the_best_configuration_at_its_lowest_point() -> None:
+    for seed in range(20):
+        profile, fleet = random_case(seed, *shape(seed))
+        curve, best = cost_curve(profile, fleet), best_configuration(profile, fleet)
+        assert curve.epoch_s.min() == pytest.approx(best.epoch_s)
+
+
+def test_the_sampled_curve_of_a_large_fleet_is_near_the_whole_one() -> None:
+    for seed in range(6):
+        profile, fleet = random_case(seed, 48, 3, 400, 96)
+        whole, some = (
+            cost_curve(profile, fleet, few_ways=10**6),
+            cost_curve(profile, fleet, few_ways=1),
+        )
+        best_s = np.interp(some.workers, whole.workers, whole.epoch_s)
+        assert np.quantile(some.epoch_s / best_s, 0.9) <= 1.05
+
+
+def test_one_machine_cannot_have_two_separate_roles_but_both() -> None:
+    profile, fleet = Profile(100, 10, 1e6, 10, 10), Fleet.uniform(1, 1e-3, 1e8)
+    with pytest.raises(BadInput, match="a worker and a server need 2"):
+        best_configuration(profile, fleet)
+    assert best_configuration(profile, fleet, Roles.BOTH).epoch_s == pytest.approx(0.1)
+
+
+def test_thirty_two_machines_of_two_types_take_at_most_50_ms() -> None:
+    cases = [random_case(seed, 32, 2, 256, 96) for seed in range(10)]
+    cpu_s_of_best(*cases[0])
+    assert max(cpu_s_of_best(*case) for case in cases) <= 0.05 * SLOWER_MACHINE
+
+
+def test_a_thousand_machines_of_four_types_take_at_most_a_second() -> None:
+    cases = [random_case(seed, 1_000, 4, 8_000, 1_024) for seed in range(4)]
+    cpu_s_of_best(*cases[0])
+    assert max(cpu_s_of_best(*case) for case in cases) <= 1.0 * SLOWER_MACHINE
+
+
+@pytest.mark.parametrize("roles", list(Roles))
+def test_the_homogeneous_form_knows_bytes_that_depend_on_shares(roles: Roles) -> None:
+    touched = ((1 / 96, 0.05), (1 / 8, 0.3), (1 / 2, 0.8), (1.0, 1.0))
+    profile = Profile(20_000, 500, 2e6, data_blocks=96, model_blocks=64, touched=touched)
+    fleet = Fleet.uniform(8, 1e-4, 5e7)
+    best = best_configuration(profile, fleet, roles)
+    workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
+    assert best.epoch_s == pytest.approx(float(epochs_s.min()), rel=0.01)
+    constant = best_configuration(replace(profile, touched=()), fleet, roles)
+    assert best.epoch_s <= epoch_s(profile, fleet, constant.configuration) < constant.epoch_s
+    assert len(workers) == (8 if roles is Roles.BOTH else 7)

@@ -1,0 +1,125 @@
+"""Signals end a command at once, whatever it is doing, with everything that it started."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from marked_process import MarkedProcess
+
+BUSY = {
+    "asleep": "time.sleep(60)",
+    "inside compiled code that holds the interpreter": "sum(itertools.repeat(0))",
+    "swallowing everything": "swallow()",
+    "starting processes": "start_processes()",
+}
+PROGRAM = """
+import itertools, os, signal, subprocess, sys, tempfile, time
+from motet.interfaces.cli.shell.supervisor import leave_on_signals, run_supervised
+
+def swallow():
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            pass
+
+def start_processes():
+    while True:
+        subprocess.run(["setsid", "--fork", "sleep", "60"])
+
+def command():
+    # A grandchild whose parent is gone, in a session of its own, as a daemon would be.
+    subprocess.run(["setsid", "--fork", "sleep", "60"])
+    print(tempfile.mkdtemp(), flush=True)
+    {busy}
+
+leave_on_signals()
+sys.exit(run_supervised(command))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("busy", BUSY.values(), ids=BUSY)
+def test_a_signal_ends_a_command_with_all_its_descendants_and_files(
+    busy: str, number: signal.Signals
+) -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy=busy)])
+    scratch = running.first_line()
+
+    code, out, err = running.end(number)
+
+    assert (code, out, err) == (130, "", "\nmotet: interrupted\n")
+    assert running.descendants() == {}
+    assert not Path(scratch).parent.exists()
+
+
+def test_an_ordinary_end_leaves_nothing_behind_either() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 7")])
+    scratch = running.first_line()
+
+    assert running.process.wait(timeout=30) == 7
+    assert running.descendants() == {}
+    assert not Path(scratch).parent.exists()
+    assert Path(scratch).parent.parent == Path(tempfile.gettempdir())
+
+
+def test_a_command_that_is_killed_is_a_failure_and_says_so() -> None:
+    program = PROGRAM.format(busy="os.kill(os.getpid(), signal.SIGKILL)")
+    running = MarkedProcess([sys.executable, "-c", program])
+
+    _, err = running.process.communicate(timeout=30)
+
+    assert (running.process.returncode, err) == (1, "motet: error: stopped by SIGKILL\n")
+    assert running.descendants() == {}
+
+
+def test_when_the_supervisor_is_killed_its_command_dies_too_and_the_next_one_cleans_up() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
+    scratch = running.first_line()
+    running.process.kill()
+
+    try:
+        running.wait_until(lambda: not any("python" in it for it in running.descendants().values()))
+        MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+        assert not Path(scratch).parent.exists()
+    finally:
+        running.kill_descendants()
+
+
+def test_the_folder_of_a_running_command_is_left_alone() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
+    scratch = running.first_line()
+    MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+    assert Path(scratch).exists()
+    running.end(signal.SIGINT)
+
+
+def test_a_signal_before_the_command_starts_ends_the_process_without_a_traceback() -> None:
+    program = """
+import time
+from motet.interfaces.cli.shell.supervisor import leave_on_signals
+leave_on_signals()
+print("ready", flush=True)
+time.sleep(60)
+"""
+    running = MarkedProcess([sys.executable, "-c", program])
+    running.first_line()
+
+    assert running.end(signal.SIGINT) == (130, "", "")
+
+
+def test_under_nohup_a_command_outlives_its_terminal() -> None:
+    program = PROGRAM.format(busy="sys.stdin.readline(); return 7")
+    running = MarkedProcess(["nohup", sys.executable, "-c", program])
+    running.first_line()
+
+    running.process.send_signal(signal.SIGHUP)
+    running.process.communicate("go on\n", timeout=30)
+
+    assert running.process.returncode == 7
+    assert running.descendants() == {}

@@ -1,0 +1,229 @@
+"""`motet trace`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from motet.interfaces.cli.commands import motet
+from motet.interfaces.cli.shell.exits import exit_code_of
+from motet.sim.traces import read_trace
+
+TIRESIAS = """\
+job_id,num_gpu,submit_time,iterations,model_name,duration,interval
+0,1,0,606,vgg19,7200,30
+1,8,3600,133,vgg11,3600.000001,23
+"""
+BAD = "job_id,submit_time,num_gpus,duration\na,0,1,5\nb,0,9,5\nc,0,1,-5\n"
+
+
+@pytest.fixture
+def file_of(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "in.csv"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+FileOf = Callable[[str], Path]
+
+
+def run(*arguments: object) -> tuple[str, str]:
+    """What a command that succeeds prints on stdout and stderr."""
+    result = CliRunner().invoke(motet, ["trace", *map(str, arguments)], prog_name="motet")
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one line on stderr of a command that ends with exit code 2."""
+    command = ["trace", *map(str, arguments)]
+    code = exit_code_of(lambda: motet.main(command, "motet", standalone_mode=False))
+    said = capsys.readouterr()
+    assert (code, said.out, said.err.count("\n")) == (2, "", 1)
+    return said.err
+
+
+def test_describe_shows_sizes_durations_arrivals_and_load(file_of: FileOf) -> None:
+    page, notices = run("describe", file_of(TIRESIAS), "--cluster", "2x4")
+
+    assert page.startswith("in.csv: 2 jobs   Tiresias CSV (seconds)\n")
+    for part in ("durations", "arrivals", "load 1.25, overloaded", "10.0 GPU-hours", "2 models"):
+        assert part in page
+    assert notices == ""
+
+
+def test_describe_as_json_is_one_document(file_of: FileOf) -> None:
+    document = json.loads(run("describe", file_of(TIRESIAS), "--cluster", "2x4", "--json")[0])
+
+    assert document["format"] == "tiresias"
+    assert document["jobs"] == 2
+    assert [size["gpus"] for size in document["sizes"]] == [1, 8]
+    assert document["cluster"]["load"] == pytest.approx(1.25)
+    assert len(document["sha256"]) == 64
+
+
+ELASTIC = """\
+job_id,submit_time,num_gpus,duration,experiment,num_cpus,memory_gb,steps,servers,speed,speed_t0,\
+curve,target_loss
+a,0,4,,s1,2,0.5,100,2,sync,2,svm-sgd-a9a,0.4
+b,0,4,,s1,16,64,100,,sync,2,svm-sgd-a9a,
+c,0,4,,,8,,100,,sync,2,,
+d,0,1,30,s2,,,,,,,,
+"""
+
+
+def test_describe_tells_of_elastic_jobs_experiments_cpus_and_memory(file_of: FileOf) -> None:
+    page, _ = run("describe", file_of(ELASTIC))
+    flat = " ".join(page.split())
+
+    assert "elastic 3 of 4 jobs, 2 with a loss curve, 1 with a target loss, 1 with servers" in flat
+    assert "their durations are those on the full request" in flat
+    assert "experiments 2, of 3 jobs" in flat
+    assert "CPUs 3 jobs ask for 2 to 16, 8 in the median" in flat
+    assert "memory 2 jobs ask for 500 MB to 64.0 GB, 32.2 GB in the median" in flat
+
+
+def test_describe_as_json_has_what_elastic_jobs_are(file_of: FileOf) -> None:
+    document = json.loads(run("describe", file_of(ELASTIC), "--json")[0])
+
+    assert document["elastic"] == {
+        "jobs": 3,
+        "with_curve": 2,
+        "with_target": 1,
+        "with_servers": 1,
+    }
+    assert document["experiments"] == {"experiments": 2, "jobs": 3}
+    assert document["cpus"] == {"jobs": 3, "min": 2, "median": 8, "max": 16}
+    assert document["memory_bytes"]["max"] == 64_000_000_000
+
+
+def test_describe_is_silent_on_what_a_trace_does_not_have(file_of: FileOf) -> None:
+    document = json.loads(run("describe", file_of(TIRESIAS), "--json")[0])
+    page, _ = run("describe", file_of(TIRESIAS))
+
+    assert [document[name] for name in ("elastic", "experiments", "cpus", "memory_bytes")] == [
+        None
+    ] * 4
+    assert not any(name in page for name in ("elastic", "experiments", "CPUs", "memory"))
+
+
+def test_describe_writes_a_picture(file_of: FileOf, tmp_path: Path) -> None:
+    run("describe", file_of(TIRESIAS), "--cluster", "2x4", "--out", tmp_path / "new")
+
+    assert (tmp_path / "new" / "trace.png").read_bytes()[:4] == b"\x89PNG"
+    assert json.loads((tmp_path / "new" / "trace.json").read_text())["jobs"] == 2
+
+
+def test_notices_go_to_stderr(file_of: FileOf) -> None:
+    page, notices = run("describe", file_of(BAD), "--skip-bad-rows", "--cluster", "2x4", "--json")
+
+    assert json.loads(page)["skipped"] == {"too many GPUs": 1, "negative duration": 1}
+    assert notices == "2 bad rows skipped: negative duration 1, too many GPUs 1\n"
+
+
+def test_convert_is_exact(file_of: FileOf, tmp_path: Path) -> None:
+    source = file_of(TIRESIAS)
+    run("convert", source, tmp_path / "out.csv")
+    run("convert", tmp_path / "out.csv", tmp_path / "again.csv.gz")
+    before, after = read_trace(source), read_trace(tmp_path / "again.csv.gz")
+
+    assert after.workload.duration_us.tolist() == [7_200_000_000, 3_600_000_001]
+    assert before.workload.ids == after.workload.ids
+    assert after.more["iterations"] == ("606", "133")
+
+
+def test_convert_and_generate_write_to_stdout_for_a_dash(file_of: FileOf) -> None:
+    assert run("convert", file_of(TIRESIAS), "-")[0].startswith("job_id,user,queue,submit_time")
+    assert run("generate", "-", "--jobs", "3")[0].count("\n") == 4
+
+
+def test_files_are_replaced_on_request_only(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, mine = file_of(TIRESIAS), tmp_path / "mine.csv"
+    mine.write_text("mine")
+    for arguments in (("convert", source, mine), ("generate", mine, "--jobs", "3")):
+        assert "mine.csv: exists already; " in refused(capsys, *arguments)
+        assert mine.read_text() == "mine"
+        run(*arguments, "--overwrite")
+        assert mine.read_text().startswith("job_id,")
+        mine.write_text("mine")
+
+
+def test_a_trace_is_not_converted_into_itself(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, before = file_of(TIRESIAS), file_of(TIRESIAS).read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(source)
+
+    for target in (source, link):
+        assert "is the file that is read" in refused(
+            capsys, "convert", source, target, "--overwrite"
+        )
+    assert source.read_bytes() == before
+
+
+def test_generate_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run("generate", tmp_path / name, "--seed", "4", "--arrivals", "bursty:20", "--jobs", "50")
+    run("generate", tmp_path / "other", "--seed", "5", "--arrivals", "bursty:20", "--jobs", "50")
+
+    one, two, other = ((tmp_path / name).read_bytes() for name in ("one", "two", "other"))
+    assert one == two
+    assert one != other
+
+
+def test_a_bad_row_ends_the_command_in_one_line(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(BAD)
+
+    assert f"{path}:4: duration is -5 s" in refused(capsys, "describe", path)
+    told = refused(capsys, "describe", path, "--cluster", "2x4")
+    assert (
+        f"{path}:3: the job asks for 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
+    )
+    assert f"{path}:4: " in refused(capsys, "convert", path, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["describe", "none.csv"], "none.csv: no such file"),
+        (["describe", "none.csv", "--format", "x"], "none.csv: no such file"),
+        (["generate", "out.csv", "--jobs", "0"], "--jobs 0: must be within 1"),
+        (["generate", "out.csv", "--mix", "x"], "unknown mix 'x'"),
+        (["generate", "no/such/out.csv"], "cannot be written"),
+        (["describe", "none.csv", "--cluster", "x"], "--cluster x"),
+    ],
+)
+def test_mistakes_end_in_one_line(
+    arguments: list[str],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert problem in refused(capsys, *arguments)
+
+
+def test_traces_load_neither_ray_nor_torch_nor_numba(file_of: FileOf) -> None:
+    program = (
+        "import sys; from motet.interfaces.cli.main import main\n"
+        f"sys.argv = ['motet', 'trace', 'describe', {str(file_of(TIRESIAS))!r}]\n"
+        "code = main()\n"
+        "assert not {'ray', 'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

@@ -1,0 +1,120 @@
+"""An executor dies at a given step of a reconfiguration: the model is the same all the same."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from in_process_cluster import InProcessCluster
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan
+from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.wire.messages import Kind
+from toy_app import ToyRegression
+
+EPOCHS = 50
+SOURCE, DESTINATION = 3, 4
+
+
+class Died(Exception):
+    """The handler's process is gone."""
+
+
+class Fault:
+    """One executor (None: any) crashes when it is asked something for the n-th time."""
+
+    def __init__(self, executor: int | None, kind: Kind, nth: int = 1) -> None:
+        self._executor = executor
+        self._kind = kind
+        self._left = nth
+        self._lock = threading.Lock()
+        self.cluster = InProcessCluster(5, self._on_request)
+        self.crashes: list[threading.Thread] = []
+
+    def _on_request(self, executor: int, kind: int) -> None:
+        if kind != self._kind or self._executor not in (None, executor):
+            return
+        with self._lock:
+            self._left -= 1
+            if self._left:
+                return
+            victim = self.cluster.executors[executor]
+            self.crashes.append(threading.Thread(target=victim.crash))
+            self.crashes[-1].start()
+        raise Died
+
+
+def train(fault: Fault | None, *operations: Operation) -> TrainResult:
+    app = ToyRegression()
+    options = TrainOptions(machines=5, workers=2, servers=2, epochs=EPOCHS, checkpoint_every=10)
+    cluster = InProcessCluster(5) if fault is None else fault.cluster
+
+    def make_plan(layout: Layout) -> Plan:
+        return Plan.of(operations)
+
+    timetable = (Timed(make_plan, at_epoch=4),) if operations else ()
+    result = Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
+    if fault is not None:
+        assert len(fault.crashes) == 1
+        fault.crashes[0].join(timeout=30)
+    return result
+
+
+def assert_right(result: TrainResult) -> None:
+    expected = train(None).app
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
+    assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
+    assert len(result.recoveries) >= 1
+
+
+MOVE = Move("model", (0, 1, 2, 5), SOURCE, DESTINATION)
+
+
+@pytest.mark.parametrize(
+    ("executor", "kind", "nth"),
+    [
+        (SOURCE, Kind.MOVE_BLOCKS, 1),
+        (DESTINATION, Kind.LEARN_OWNERS, 1),
+        (DESTINATION, Kind.TAKE_BLOCK, 1),
+        (DESTINATION, Kind.TAKE_BLOCK, 3),
+        (DESTINATION, Kind.SETTLE, 1),
+        (SOURCE, Kind.LEARN_OWNERS, 1),
+        (0, Kind.LEARN_OWNERS, 1),
+    ],
+)
+def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
+    executor: int, kind: Kind, nth: int
+) -> None:
+    result = train(Fault(executor, kind, nth), MOVE)
+    assert_right(result)
+    (report,) = result.reconfigurations
+    assert report.error == ""
+
+
+@pytest.mark.parametrize("executor", [0, 1])
+@pytest.mark.parametrize("kind", [Kind.PREPARE_WORK, Kind.HOLD, Kind.CHANGE_WORK])
+def test_a_death_at_any_step_of_a_data_move_is_recovered_from(executor: int, kind: Kind) -> None:
+    result = train(Fault(executor, kind), Move("data", (0, 2, 4), 0, 1))
+    assert_right(result)
+    (report,) = result.reconfigurations
+    assert report.error == ""
+
+
+@pytest.mark.parametrize("kind", [Kind.DISMISS, Kind.MOVE_BLOCKS, Kind.HOLD, Kind.SET_WORKERS])
+def test_a_death_while_a_server_leaves_is_recovered_from(kind: Kind) -> None:
+    executor = SOURCE if kind in (Kind.DISMISS, Kind.MOVE_BLOCKS) else None
+    result = train(Fault(executor, kind), Delete(SOURCE))
+    np.testing.assert_allclose(result.app.coef_, train(None).app.coef_, rtol=1e-10, atol=1e-13)
+    assert result.reconfigurations[-1].after.servers == 1
+
+
+@pytest.mark.parametrize("kind", [Kind.CHANGE_WORK, Kind.MEET, Kind.HOLD])
+def test_a_death_while_a_worker_joins_is_recovered_from(kind: Kind) -> None:
+    executor = 2 if kind == Kind.CHANGE_WORK else None
+    result = train(Fault(executor, kind), Add(2, "worker"))
+    assert_right(result)
+    assert result.reconfigurations[-1].after.workers == 3

@@ -1,0 +1,363 @@
+"""Jobs that are reconfigured while they train, on executors that are threads here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from in_process_cluster import InProcessCluster, InProcessExecutor
+from motet.domain.errors import Interrupted, JobFailed, Unreachable
+from motet.runtime.controller.job import Job
+from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp
+from motet.runtime.core.options import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    RoleCounts,
+    TrainObserver,
+    TrainOptions,
+    TrainResult,
+)
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch
+from motet.runtime.elastic.plan_queue import Reconfiguration, Timed
+from motet.runtime.wire.assignment import Assignment
+from motet.runtime.worker.local_training import LocalTraining
+from random_plans import RandomPlans
+from slow_app import SlowRegression
+from toy_app import ToyRegression
+
+MACHINES = 5
+ADD = Add(2, "worker")
+
+
+def train(
+    timetable: tuple[Timed, ...] = (),
+    app: ToyRegression | None = None,
+    cluster: InProcessCluster | None = None,
+    observer: TrainObserver | None = None,
+    **changes: Any,
+) -> TrainResult:
+    app = app or ToyRegression()
+    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": 6, **changes}
+    cluster = cluster or InProcessCluster(MACHINES)
+    return Job(
+        app, app.prepare(None, seed=1), TrainOptions(**fields), cluster, observer, timetable
+    ).run()
+
+
+def at(epoch: int, *operations: Operation) -> Timed:
+    return Timed(lambda layout: Plan.of(operations), at_epoch=epoch)
+
+
+def locally(epochs: int, **parameters: Any) -> ToyRegression:
+    app = ToyRegression(**parameters)
+    training = LocalTraining(app, app.prepare(None, seed=1), seed=0)
+    list(training.epochs(epochs))
+    app.adopt(training.model.values, training.final_rows())
+    return app
+
+
+def assert_same(result: TrainResult, epochs: int = 6, **parameters: Any) -> None:
+    expected = locally(epochs, **parameters)
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
+    assert result.app.visits_.tolist() == [float(epochs)] * 203
+    assert [report.error for report in result.reconfigurations] == [""] * len(
+        result.reconfigurations
+    )
+
+
+def test_moving_model_blocks_changes_no_bit() -> None:
+    undisturbed = train()
+    result = train((at(1, Move("model", (0, 3, 7), 3, 4)), at(3, Move("model", (0, 3, 7), 4, 3))))
+    assert result.model_sha256 == undisturbed.model_sha256
+    assert [report.operations for report in result.reconfigurations] == [1, 1]
+    assert result.reconfigurations[0].moved_bytes > 0
+
+
+def test_moved_data_are_computed_once_in_every_mini_batch() -> None:
+    result = train((at(1, Move("data", (0, 2, 4), 0, 1)), at(2, Move("data", (0, 2), 1, 0))))
+    assert_same(result)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Add(2, "worker"),
+        Add(2, "server"),
+        Add(0, "server"),
+        Delete(0),
+        Delete(4),
+        Switch(1, "server"),
+        Switch(3, "worker"),
+    ],
+    ids=str,
+)
+def test_every_operation_leaves_the_model_as_it_is(operation: Operation) -> None:
+    result = train((at(1, operation),))
+    assert len(result.reconfigurations) == 1
+    assert_same(result)
+
+
+class Restless(TrainObserver):
+    """Asks for a random plan after every epoch and at every progress report."""
+
+    def __init__(self, seed: int, limit: int = 20) -> None:
+        self._plans = RandomPlans(seed, MACHINES)
+        self._left = limit
+        self.job: Job | None = None
+
+    def epoch_done(self, report: EpochReport) -> None:
+        if self._left:
+            self._left -= 1
+            assert self.job is not None
+            self.job.reconfigure(self._plans)
+
+
+RESTLESS_EPOCHS = 120
+"""An epoch takes milliseconds, a plan tens of them: many on a busy machine, too."""
+
+
+def train_restlessly(
+    seed: int, app: ToyRegression | None = None, plans: int = 20, **changes: Any
+) -> TrainResult:
+    app = app or ToyRegression()
+    fields = {
+        "machines": MACHINES,
+        "workers": 2,
+        "servers": 2,
+        "epochs": RESTLESS_EPOCHS,
+        **changes,
+    }
+    restless = Restless(seed, plans)
+    rows = app.prepare(None, seed=1)
+    job = Job(app, rows, TrainOptions(**fields), InProcessCluster(MACHINES), restless)
+    restless.job = job
+    return job.run()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("parameters", [{}, {"sparse": True}, {"partition": "hash"}], ids=str)
+def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
+    seed: int, parameters: dict[str, Any]
+) -> None:
+    result = train_restlessly(seed, ToyRegression(**parameters))
+    assert len(result.reconfigurations) >= 10
+    assert_same(result, RESTLESS_EPOCHS, **parameters)
+
+
+@pytest.mark.parametrize("consistency", ["ssp", "async"])
+@pytest.mark.parametrize("seed", range(2))
+def test_under_looser_consistency_every_instance_is_still_computed_once(
+    seed: int, consistency: str
+) -> None:
+    result = train_restlessly(seed, consistency=consistency, staleness=2)
+    assert result.losses[-1] < 0.1 * result.losses[0]
+    assert result.app.visits_.tolist() == [float(RESTLESS_EPOCHS)] * 203
+    assert [report.error for report in result.reconfigurations if report.error] == []
+
+
+class Canceller(TrainObserver):
+    """Cancels the job, or only its reconfiguration, after a few epochs."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.job: Job | None = None
+        self.wanted: list[Reconfiguration] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        assert self.job is not None
+        self.wanted.append(self.job.reconfigure(RandomPlans(report.epoch, MACHINES, 6)))
+        if report.epoch == 5 and self._what == "job":
+            self.job.cancel()
+        if report.epoch < 10 and self._what == "reconfigurations":
+            self.wanted[-1].cancel()
+
+
+def cancelling(what: str, epochs: int) -> tuple[Job, Canceller]:
+    canceller = Canceller(what)
+    app = ToyRegression()
+    options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=epochs)
+    canceller.job = Job(
+        app, app.prepare(None, seed=1), options, InProcessCluster(MACHINES), canceller
+    )
+    return canceller.job, canceller
+
+
+def test_a_job_that_is_cancelled_while_it_is_reconfigured_ends() -> None:
+    job, canceller = cancelling("job", 10_000)
+    with pytest.raises(Interrupted):
+        job.run()
+    assert all(wanted.wait(timeout_s=0) for wanted in canceller.wanted)
+
+
+def test_a_cancelled_reconfiguration_leaves_training_as_it_is() -> None:
+    job, canceller = cancelling("reconfigurations", 24)
+    assert_same(job.run(), 24)
+    assert {wanted.state for wanted in canceller.wanted[:9]} == {"cancelled"}
+
+
+def test_a_plan_that_cannot_be_done_is_reported_and_training_goes_on() -> None:
+    result = train((at(1, Add(0, "worker")), at(2, Add(2, "worker"))))
+    first, second = result.reconfigurations
+    assert "executor 0 is a worker already" in first.error
+    assert (first.operations, second.operations, second.error) == (0, 1, "")
+    assert result.app.visits_.tolist() == [6.0] * 203
+
+
+class Remembering(InProcessCluster):
+    """Knows the first executor of every number."""
+
+    def __init__(self, machine_count: int) -> None:
+        super().__init__(machine_count)
+        self.first: dict[int, InProcessExecutor] = {}
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        handles = super().launch(*args)
+        self.first = self.executors | self.first
+        return handles
+
+
+class After(TrainObserver):
+    """Does something when so many reconfigurations are done."""
+
+    def __init__(self, count: int, action: Callable[[], object]) -> None:
+        self._left = count
+        self._action = action
+        self.recoveries = 0
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        self._left -= 1
+        if not self._left:
+            self._action()
+
+    def recovering(self, recovery: Recovery) -> None:
+        self.recoveries += 1
+
+
+def test_a_late_word_of_a_dismissed_executors_end_is_not_about_its_successor() -> None:
+    cluster = Remembering(MACHINES)
+    again = at(1, Add(2, "worker")), at(2, Delete(2)), at(3, Add(2, "worker"))
+    observer = After(3, lambda: cluster.first[2].end_late())
+    result = train(again, cluster=cluster, observer=observer, epochs=40)
+    assert len(result.reconfigurations) == 3
+    assert cluster.launches[-1] == [2]
+    assert cluster.first[2] is not cluster.executors[2]
+    assert result.recoveries == ()
+    assert_same(result, epochs=40)
+
+
+@pytest.mark.parametrize("error", [ValueError, Unreachable])
+def test_what_an_observer_of_reconfigurations_raises_ends_the_job(error: type[Exception]) -> None:
+    def fail() -> None:
+        raise error("the observer's disk is full")
+
+    plans = at(1, Move("data", (0, 2), 0, 1)), at(2, Move("data", (0, 2), 1, 0))
+    observer = After(1, fail)
+    with pytest.raises(error, match="disk is full"):
+        train(plans, observer=observer, epochs=40)
+    assert observer.recoveries == 0
+
+
+class SlowToConfigure(InProcessExecutor):
+    """Has its assignment, but is not ready before another executor has ended."""
+
+    other: InProcessExecutor
+
+    def configure(self, assignment: Assignment) -> None:
+        super().configure(assignment)
+        deadline_s = time.monotonic() + 20
+        while not self.other.is_dead and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+
+
+class SlowServer(InProcessCluster):
+    """Executor 2 is slow to configure: it waits for executor 0 to end."""
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        handles = dict(super().launch(*args))
+        for number in handles.keys() & {2}:
+            slow = self.executors[number]
+            slow.__class__ = SlowToConfigure
+            slow.other = self.executors[0]  # type: ignore[attr-defined]
+        return handles
+
+
+def test_a_server_that_joins_while_a_worker_leaves_does_not_wait_for_that_worker() -> None:
+    cluster = SlowServer(MACHINES)
+    both = Timed(lambda now: Plan((Add(2, "server"), Delete(0)), ((), ())), at_epoch=1)
+    known: list[set[int]] = []
+    observer = After(1, lambda: known.append(cluster.executors[2].known_workers))
+    result = train((both,), SlowRegression(1e-4), cluster, observer, epochs=40)
+    assert [report.error for report in result.reconfigurations] == [""]
+    assert cluster.executors[0].is_dead
+    assert known == [{1}]
+
+
+class NoRoom(InProcessCluster):
+    """A cluster on which nothing starts after the job's first executors."""
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        if self.launches:
+            raise JobFailed("no machine is free")
+        return super().launch(*args)
+
+
+class Stuck(InProcessCluster):
+    """Starts no executor any more after so many launches, nor refuses to."""
+
+    def __init__(self, machine_count: int, launches: int) -> None:
+        super().__init__(machine_count)
+        self._left = launches
+        self.is_stuck = threading.Event()
+        self.was_given_up = False
+
+    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+        self._left -= 1
+        if self._left >= 0:
+            return super().launch(*args)
+        self.is_stuck.set()
+        deadline_s = time.monotonic() + 20
+        while not args[-1]():
+            assert time.monotonic() < deadline_s, "nobody gives the launch up"
+            time.sleep(0.005)
+        self.was_given_up = True
+        raise LaunchGivenUp
+
+
+@pytest.mark.parametrize("launches", [0, 1])
+def test_a_cancelled_job_does_not_wait_for_an_executor_that_does_not_start(launches: int) -> None:
+    cluster = Stuck(MACHINES, launches)
+    app = SlowRegression(1e-3)
+    options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=1000)
+    job = Job(app, app.prepare(None, seed=1), options, cluster, timetable=(at(0, ADD),))
+    canceller = threading.Thread(target=lambda: (cluster.is_stuck.wait(20), job.cancel()))
+    canceller.start()
+    with pytest.raises(Interrupted, match="cancelled"):
+        job.run()
+    canceller.join()
+    assert cluster.was_given_up
+    assert job.layout.executors == [0, 1, 3, 4]
+
+
+def test_an_executor_that_does_not_start_is_reported_and_training_goes_on() -> None:
+    result = train((at(1, Add(2, "worker")),), cluster=NoRoom(MACHINES))
+    (report,) = result.reconfigurations
+    assert report.error == "executor 2 did not start: no machine is free"
+    assert (report.before, report.after) == (RoleCounts(2, 2), RoleCounts(2, 2))
+    assert result.recoveries == ()
+
+
+def test_a_planner_that_fails_is_reported_and_training_goes_on() -> None:
+    def broken(layout: Layout) -> Plan:
+        raise KeyError("bandwidth")
+
+    result = train((Timed(broken, at_epoch=1),))
+    (report,) = result.reconfigurations
+    assert report.error == "the planner failed: KeyError: 'bandwidth'"
+    assert (report.operations, result.recoveries) == (0, ())

@@ -1,0 +1,216 @@
+"""Executors as real Ray actors: real processes, killed with SIGKILL at random moments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from executor_processes import executor_processes
+from motet.domain.errors import BadInput, JobFailed
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.ray_backend.cluster import RayCluster, ray
+from toy_app import ToyRegression
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with RayCluster.embedded(machines=4) as made:
+        yield made
+
+
+def train(
+    cluster: RayCluster,
+    options: TrainOptions,
+    observer: TrainObserver | None = None,
+    batch_size: int = 20,
+) -> TrainResult:
+    app = ToyRegression(batch_size=batch_size)
+    return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+
+
+class Assassin(TrainObserver):
+    """Kills one of the job's executor processes at a random mini-batch, a few times."""
+
+    def __init__(self, seed: int, times: int) -> None:
+        self._random = random.Random(seed)
+        self._left = times
+        self._countdown = self._random.randrange(1, 6)
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        del epoch, batch, batch_count
+        self._countdown -= 1
+        if self._countdown == 0 and self._left:
+            self._left -= 1
+            self._countdown = self._random.randrange(1, 6)
+            self._random.choice(executor_processes()).kill()
+
+
+class EarlyAssassin(TrainObserver):
+    """Kills an executor while the job launches or sets up, at a random moment of it.
+
+    The job does not get past that phase (or, of a short one, past the first epoch) before the kill.
+    """
+
+    def __init__(self, seed: int, phase: str) -> None:
+        self._random = random.Random(seed)
+        self._phase = phase
+        self._killer: threading.Thread | None = None
+        self.killed = 0
+
+    def preparing(self, what: str) -> None:
+        if what.startswith(self._phase) and self._killer is None:
+            self._killer = threading.Thread(target=self._kill_one)
+            self._killer.start()
+        elif self._killer is not None:
+            self._killer.join()
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self.join()
+
+    def _kill_one(self) -> None:
+        pause = threading.Event()
+        deadline_s = time.monotonic() + 60
+        while not executor_processes() and time.monotonic() < deadline_s:
+            pause.wait(0.005)
+        pause.wait(self._random.uniform(0, 0.4 if self._phase == "starting" else 0.02))
+        with contextlib.suppress(IndexError, psutil.NoSuchProcess):
+            self._random.choice(executor_processes()).kill()
+            self.killed += 1
+
+    def join(self) -> None:
+        assert self._killer is not None
+        self._killer.join(timeout=60)
+
+
+class Reservations(Assassin):
+    """Remembers the placement groups that were made since."""
+
+    def __init__(self, seed: int, times: int) -> None:
+        super().__init__(seed, times)
+        self._before = set(ray.util.placement_group_table())
+        self.seen: set[str] = set()
+
+    def epoch_done(self, report: EpochReport) -> None:
+        self.seen |= set(ray.util.placement_group_table()) - self._before
+
+
+class Census(TrainObserver):
+    """Remembers the executors that were running."""
+
+    def __init__(self) -> None:
+        self.seen: list[psutil.Process] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self.seen = executor_processes()
+
+
+def test_training_on_actors_is_training_in_this_process(cluster: RayCluster) -> None:
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=3)
+    census = Census()
+    one, two = train(cluster, options), train(cluster, options, census)
+    assert one.model_sha256 == two.model_sha256
+    assert one.app.visits_.tolist() == [3.0] * 203
+    assert len(census.seen) == 4
+    assert psutil.wait_procs(census.seen, timeout=20)[1] == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_executors_killed_at_random_moments_do_not_change_the_model(
+    cluster: RayCluster, seed: int
+) -> None:
+    options = TrainOptions(
+        machines=4, workers=3, servers=2, epochs=20, checkpoint_every=4, max_recoveries=10
+    )
+    expected = train(cluster, options, batch_size=1)
+    result = train(cluster, options, Assassin(seed, times=2), batch_size=1)
+    assert len(result.recoveries) >= 1
+    assert result.model_sha256 == expected.model_sha256
+    assert result.losses == expected.losses
+
+
+@pytest.mark.parametrize("phase", ["starting", "distributing"])
+@pytest.mark.parametrize("seed", range(2))
+def test_executors_killed_before_training_do_not_change_the_model(
+    cluster: RayCluster, seed: int, phase: str
+) -> None:
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=5, checkpoint_every=2)
+    assassin = EarlyAssassin(seed, phase)
+    psutil.wait_procs(executor_processes(), timeout=20)  # those of the job before
+    result = train(cluster, options, assassin)
+    assassin.join()
+    assert assassin.killed == 1
+    assert result.model_sha256 == train(cluster, options).model_sha256
+
+
+def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(
+    cluster: RayCluster,
+) -> None:
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=20, checkpoint_every=4)
+    observer = Reservations(seed=5, times=1)
+    result = train(cluster, options, observer, batch_size=1)
+    assert len(result.recoveries) >= 1
+    assert len(observer.seen) == 1
+
+
+def test_two_jobs_at_once_do_not_disturb_each_other(cluster: RayCluster) -> None:
+    options = TrainOptions(machines=4, workers=2, servers=2, epochs=100, checkpoint_every=50)
+    expected = train(cluster, options)
+    results: list[TrainResult] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(train(cluster, options))) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=100)
+    assert [result.model_sha256 for result in results] == [expected.model_sha256] * 2
+
+
+def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(cluster: RayCluster) -> None:
+    app = ToyRegression(fail_at_clock=3)
+    options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
+    with pytest.raises(JobFailed, match="the application's own bug"):
+        Job(app, app.prepare(None, seed=1), options, cluster).run()
+
+
+def test_more_machines_than_the_cluster_has_are_refused(cluster: RayCluster) -> None:
+    app = ToyRegression()
+    options = TrainOptions(machines=9, workers=2, servers=1, epochs=3)
+    with pytest.raises(BadInput, match="machines=9: the cluster has 4"):
+        Job(app, app.prepare(None, seed=1), options, cluster)
+
+
+def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: RayCluster) -> None:
+    del cluster
+    mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    exposed = [
+        connection.laddr
+        for connection in psutil.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+        and connection.pid in mine
+        and not connection.laddr.ip.removeprefix("::ffff:").startswith("127.")
+        and connection.laddr.ip != "::1"
+    ]
+    assert exposed == []
+
+
+def test_checkpoints_survive_the_job(cluster: RayCluster, tmp_path: Path) -> None:
+    first = TrainOptions(machines=4, workers=3, servers=2, epochs=2, checkpoint_dir=tmp_path)
+    train(cluster, first)
+    more = TrainOptions(
+        machines=4, workers=1, servers=4, epochs=4, checkpoint_dir=tmp_path, resume=True
+    )
+    assert train(cluster, more).resumed_from_epoch == 2

@@ -1,0 +1,48 @@
+"""Idle workers help a late one in executors that are processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from motet.runtime.controller.job import Job
+from motet.runtime.core.batch_costs import BatchCost
+from motet.runtime.core.options import Stragglers, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.ray_backend.cluster import RayCluster
+from toy_app import SlowSomewhere
+
+pytestmark = pytest.mark.cluster
+EPOCHS = 12
+
+
+class Shares(TrainObserver):
+    """How many instances every executor computed."""
+
+    def __init__(self) -> None:
+        self.instances: dict[int, int] = {}
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        more = sum(cost.instances for cost in costs)
+        self.instances[executor] = self.instances.get(executor, 0) + more
+
+
+def train(
+    cluster: RayCluster, folder: Path, stragglers: Stragglers, observer: TrainObserver
+) -> TrainResult:
+    folder.mkdir()
+    app = SlowSomewhere(str(folder))
+    options = TrainOptions(machines=3, workers=3, servers=1, epochs=EPOCHS, stragglers=stragglers)
+    return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+
+
+def test_a_slow_process_computes_less_and_the_model_stays_the_same(tmp_path: Path) -> None:
+    helped, alone = Shares(), Shares()
+    with RayCluster.embedded(machines=3) as cluster:
+        expected = train(cluster, tmp_path / "alone", "ignore", alone)
+        found = train(cluster, tmp_path / "helped", "help", helped)
+    np.testing.assert_allclose(found.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+    assert found.app.visits_.tolist() == [float(EPOCHS)] * 203
+    assert min(helped.instances.values()) < 0.75 * min(alone.instances.values())

@@ -1,0 +1,144 @@
+"""Reconfigurations of executors in processes of their own, some of them killed on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+
+from executor_processes import executor_processes
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import (
+    EpochReport,
+    Recovery,
+    TrainObserver,
+    TrainOptions,
+    TrainResult,
+)
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan import Add, Delete, Plan, Switch, between
+from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.ray_backend.cluster import RayCluster
+from random_plans import RandomPlans
+from toy_app import ToyRegression
+
+pytestmark = pytest.mark.cluster
+MACHINES = 4
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with RayCluster.embedded(machines=MACHINES) as made:
+        yield made
+
+
+class Census(TrainObserver):
+    """How many executors run at the end of each epoch."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self.counts.append(len(executor_processes()))
+
+
+def job(
+    cluster: RayCluster, observer: TrainObserver, *timetable: Timed, epochs: int, batch_size: int
+) -> Job:
+    app = ToyRegression(batch_size=batch_size)
+    options = TrainOptions(
+        machines=MACHINES,
+        workers=1,
+        servers=1,
+        epochs=epochs,
+        checkpoint_every=5,
+        max_recoveries=20,
+    )
+    return Job(app, app.prepare(None, seed=1), options, cluster, observer, timetable)
+
+
+def assert_right(result: TrainResult, expected: TrainResult, epochs: int) -> None:
+    np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+    assert result.app.visits_.tolist() == [float(epochs)] * 203
+
+
+def test_executors_come_and_go_while_the_job_trains(cluster: RayCluster) -> None:
+    grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
+    timetable = [
+        Timed(lambda layout: grow, at_epoch=1),
+        Timed(lambda layout: between(layout, (1, 2), (3,)), at_epoch=20),
+        Timed(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
+    ]
+    census = Census()
+    expected = job(cluster, TrainObserver(), epochs=200, batch_size=10).run()
+    result = job(cluster, census, *timetable, epochs=200, batch_size=10).run()
+    assert [report.error for report in result.reconfigurations] == ["", "", ""]
+    assert_right(result, expected, 200)
+    assert max(census.counts) == 4
+    assert census.counts[-1] == 2
+
+
+class Chaos(TrainObserver):
+    """Random plans without end, and now and then the end of an executor that may be in one."""
+
+    def __init__(self, seed: int, kills: int) -> None:
+        self._random = random.Random(seed)
+        self._plans = RandomPlans(seed, MACHINES)
+        self._kills_left = kills
+        self.recoveries: list[Recovery] = []
+        self.job: Job | None = None
+
+    def epoch_done(self, report: EpochReport) -> None:
+        assert self.job is not None
+        if report.epoch % 3 == 0:
+            self.job.reconfigure(self._plan)
+
+    def recovering(self, recovery: Recovery) -> None:
+        self.recoveries.append(recovery)
+        self._kills_left -= 1
+
+    def _plan(self, layout: Layout) -> Plan:
+        """Asked for when operations are about to begin: kill in their midst."""
+        if self._kills_left > 0 and self._random.random() < 0.4:
+            delay_s = self._random.uniform(0, 0.03)
+            threading.Timer(delay_s, self._kill).start()
+        return self._plans(layout)
+
+    def _kill(self) -> None:
+        with contextlib.suppress(IndexError, psutil.NoSuchProcess):
+            self._random.choice(executor_processes()).kill()
+
+
+@pytest.mark.timeout(300)
+def test_kills_during_reconfigurations_do_not_change_the_model(cluster: RayCluster) -> None:
+    expected = job(cluster, TrainObserver(), epochs=60, batch_size=5).run()
+    recoveries = 0
+    for seed in range(20):
+        chaos = Chaos(seed, kills=2)
+        disturbed = job(cluster, chaos, epochs=60, batch_size=5)
+        chaos.job = disturbed
+        result = disturbed.run()
+        assert_right(result, expected, 60)
+        recoveries += len(result.recoveries)
+        if recoveries:  # A kill may hit an executor that was leaving anyhow.
+            break
+    assert recoveries
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_many_kills_during_many_reconfigurations_do_not_change_the_model(
+    cluster: RayCluster,
+) -> None:
+    expected = job(cluster, TrainObserver(), epochs=60, batch_size=5).run()
+    for seed in range(100, 112):
+        chaos = Chaos(seed, kills=4)
+        disturbed = job(cluster, chaos, epochs=60, batch_size=5)
+        chaos.job = disturbed
+        assert_right(disturbed.run(), expected, 60)

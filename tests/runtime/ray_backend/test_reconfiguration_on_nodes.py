@@ -1,0 +1,109 @@
+"""A running Ray cluster of several nodes: which executor is where, and what a death leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import motet.runtime.ray_backend.environment  # noqa: F401
+import ray_driver
+from executor_processes import executor_processes
+from motet.runtime.controller.job import Job
+from motet.runtime.core.options import TrainObserver, TrainOptions, TrainResult
+from motet.runtime.elastic.plan import Add, Delete, Plan
+from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.ray_backend.cluster import RayCluster, ray
+from toy_app import ToyRegression
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Three nodes of one CPU each and a head without, on this machine."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for number in (10, 2, 1):
+        cluster.add_node(num_cpus=1, node_name=f"m{number}", labels={"motet-kind": f"k{number}"})
+    yield cluster.address
+    cluster.shutdown()
+
+
+class Nodes(TrainObserver):
+    """On how many nodes the job's executors are, at most."""
+
+    def __init__(self) -> None:
+        self.most = 0
+
+    def reconfigured(self, report: object) -> None:
+        del report
+        groups = ray.util.placement_group_table().values()
+        nodes = [
+            node
+            for group in groups
+            if group["state"] == "CREATED"
+            for node in group["bundles_to_node_id"].values()
+        ]
+        assert len(set(nodes)) == len(nodes)
+        self.most = max(self.most, len(nodes))
+
+
+def train(cluster: RayCluster, observer: TrainObserver, *timetable: Timed) -> TrainResult:
+    app = ToyRegression(batch_size=5)
+    options = TrainOptions(machines=3, workers=1, servers=1, epochs=600)
+    rows = app.prepare(None, seed=1)
+    return Job(app, rows, options, cluster, observer, timetable).run()
+
+
+def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) -> None:
+    with RayCluster.join(address, machines=3) as cluster:
+        machines = cluster.machines()
+        assert [it.name for it in machines] == ["m1", "m2", "m10"]
+        assert [it.kind for it in machines] == ["k1", "k2", "k10"]
+        names = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
+        for number in (2, 0):
+            (executor,) = cluster.launch("a job", [number], bytes(32), ToyRegression()).values()
+            groups = ray.util.placement_group_table().values()
+            (node,) = {
+                node
+                for group in groups
+                if group["state"] == "CREATED"
+                for node in group["bundles_to_node_id"].values()
+            }
+            assert names[node] == machines[number].name
+            executor.kill()
+
+
+def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
+    nodes = Nodes()
+    plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
+    with RayCluster.join(address, machines=3) as cluster:
+        expected = train(cluster, TrainObserver())
+        timetable = [Timed(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
+        result = train(cluster, nodes, *timetable)
+    assert [report.error for report in result.reconfigurations] == ["", "", ""]
+    assert nodes.most == 3
+    np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+
+
+def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(
+    address: str, tmp_path: Path
+) -> None:
+    expected = ray_driver.train(address, None, TrainObserver())
+    path = os.pathsep.join(filter(None, sys.path))
+    arguments = [sys.executable, ray_driver.__file__, address, str(tmp_path), "12"]
+    with subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": path}) as driver:
+        assert driver.wait(timeout=60) == -signal.SIGKILL
+    assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
+    result = ray_driver.train(address, tmp_path, TrainObserver(), resume=True)
+    assert result.resumed_from_epoch == 10
+    assert result.model_sha256 == expected.model_sha256

@@ -1,0 +1,81 @@
+"""Division: every unit is computed once, and everybody ends at about the same time."""
+
+from __future__ import annotations
+
+import heapq
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.runtime.stealing.batch_split import Division, Leave, Own
+
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=30)
+PACES = st.floats(0.1, 50.0)
+
+
+@given(sizes=SIZES, own_us=PACES, data=st.data())
+def test_every_unit_is_computed_by_exactly_one_worker(
+    sizes: list[int], own_us: float, data: st.DataObject
+) -> None:
+    division = Division(
+        sizes, own_us, crowd=data.draw(st.integers(0, 4)), own_share=data.draw(st.floats(0, 1))
+    )
+    claimed: list[int] = []
+    while len(claimed) < len(sizes):
+        if data.draw(st.booleans()):
+            claimed += division.grant(
+                data.draw(st.integers(0, 3)), data.draw(PACES), data.draw(st.floats(0, 99))
+            )
+        else:
+            found = division.begin_own(may_leave=data.draw(st.booleans()))
+            claimed += found.units if isinstance(found, Own) else []
+    assert sorted(claimed) == list(range(len(sizes)))
+    assert division.begin_own() is None
+    assert not division.grant(0, 1e-6)
+
+
+@given(sizes=SIZES, own_us=PACES, helper_us=PACES)
+def test_a_helper_gets_only_what_it_finishes_before_the_owner_would(
+    sizes: list[int], own_us: float, helper_us: float
+) -> None:
+    division = Division(sizes, own_us)
+    left = division.left
+    count = sum(sizes[unit] for unit in division.grant(1, helper_us))
+    assert count == 0 or helper_us * count < own_us * left
+
+
+def finish_us(sizes: list[int], own_us: float, helpers: dict[int, float], idle_at: float) -> float:
+    """When the last worker ends if the helpers become idle at `idle_at`."""
+    division = Division(sizes, own_us, crowd=len(helpers))
+    events = [(0.0, -1)] + [(idle_at, helper) for helper in helpers]
+    heapq.heapify(events)
+    end_us = 0.0
+    while events:
+        now_us, who = heapq.heappop(events)
+        end_us = max(end_us, now_us)
+        if who >= 0:
+            count = sum(sizes[unit] for unit in division.grant(who, helpers[who]))
+            if count:
+                heapq.heappush(events, (now_us + count * helpers[who], who))
+            continue
+        found = division.begin_own()
+        if isinstance(found, Leave):
+            heapq.heappush(events, (now_us + max(found.wait_us, 1e-3), -1))
+        elif found is not None:
+            heapq.heappush(events, (now_us + sum(sizes[u] for u in found.units) * own_us, -1))
+    return end_us
+
+
+@settings(max_examples=200)
+@given(
+    units=st.integers(12, 40),
+    slowdown=st.floats(2.0, 8.0),
+    helpers=st.integers(1, 7),
+)
+def test_who_helps_a_slow_one_brings_it_near_the_ideal(
+    units: int, slowdown: float, helpers: int
+) -> None:
+    """Everybody has as many units; the ideal is all of them at all workers' speeds."""
+    ideal_us = units * (helpers + 1) / (helpers + 1 / slowdown)
+    reached_us = finish_us([1] * units, slowdown, dict.fromkeys(range(helpers), 1.0), float(units))
+    assert reached_us <= ideal_us + slowdown + 1

@@ -1,0 +1,79 @@
+"""The turnstile: nobody begins a mini-batch that the controller still thinks about."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+import numpy as np
+import pytest
+
+from motet.runtime.client.table_client import StaleGeneration
+from motet.runtime.wire.ownership import Ownership
+from motet.runtime.worker.step_gate import Turnstile, WorkChange
+
+DATA = Ownership(1, np.zeros(1, np.int32))
+
+
+def change(number: int, clock: int) -> WorkChange:
+    return WorkChange(number, clock, (0,), DATA)
+
+
+class Runner:
+    """A worker that begins mini-batch after mini-batch."""
+
+    def __init__(self, turnstile: Turnstile, last: int) -> None:
+        self.begun: queue.Queue[tuple[int, WorkChange | None]] = queue.Queue()
+        self._turnstile = turnstile
+        self._thread = threading.Thread(target=self._run, args=(last,), daemon=True)
+        self._thread.start()
+
+    def _run(self, last: int) -> None:
+        for clock in range(last):
+            self.begun.put((clock, self._turnstile.enter(clock)))
+
+    def clocks(self, count: int) -> list[int]:
+        return [self.begun.get(timeout=20)[0] for _ in range(count)]
+
+
+def test_a_held_worker_stops_where_it_said() -> None:
+    turnstile = Turnstile(0)
+    held_at = turnstile.hold(1)
+    runner = Runner(turnstile, 5)
+    assert runner.clocks(held_at) == list(range(held_at))
+    assert runner.begun.empty()
+    turnstile.decide(change(1, held_at))
+    assert runner.clocks(5 - held_at) == list(range(held_at, 5))
+
+
+def test_a_change_happens_at_its_mini_batch_and_only_there() -> None:
+    turnstile = Turnstile(0)
+    decided = change(1, turnstile.hold(1) + 2)
+    turnstile.decide(decided)
+    runner = Runner(turnstile, 6)
+    seen = [runner.begun.get(timeout=20)[1] for _ in range(6)]
+    assert [one is decided for one in seen] == [clock == decided.clock for clock in range(6)]
+
+
+def test_a_late_copy_of_a_hold_does_not_hold_again() -> None:
+    turnstile = Turnstile(0)
+    turnstile.hold(1)
+    turnstile.decide(change(1, 2))
+    turnstile.hold(1)
+    assert Runner(turnstile, 6).clocks(6) == list(range(6))
+
+
+def test_an_idle_executor_begins_with_the_change_that_makes_it_a_worker() -> None:
+    turnstile = Turnstile(0)
+    turnstile.decide(change(1, 7))
+    assert turnstile.wait_for_work() == 7
+    assert turnstile.enter(7) is not None
+
+
+def test_the_end_wakes_everybody() -> None:
+    turnstile = Turnstile(0)
+    turnstile.hold(1)
+    turnstile.end()
+    assert turnstile.wait_for_work() is None
+    with pytest.raises(StaleGeneration):
+        turnstile.enter(5)

@@ -1,0 +1,96 @@
+"""Finish-time fairness is an experiment's, from its first submission to its last end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from elastic_workloads import Row, elastic_workload, linear
+from motet.domain.cluster import Cluster
+from motet.domain.units import SECOND_US
+from motet.sim.experiment import Experiment
+from motet.sim.metrics.finish_time import FinishTimes, experiment_names
+from motet.sim.metrics.summary import Summary, finish_time_fairness
+from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.workload import Workload
+
+
+def outcome_of(experiments: list[str]) -> Outcome:
+    """On 2 GPUs one after the other: 0 to 100, 100 to 150, 150 to 160 s."""
+    jobs = Workload.of(
+        ["j0", "j1", "j2"],
+        [0, 0, 10 * SECOND_US],
+        [100 * SECOND_US, 50 * SECOND_US, 10 * SECOND_US],
+        [2, 2, 1],
+        experiments=experiments,
+    )
+    return Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 2))
+
+
+def test_a_search_ends_with_its_last_job() -> None:
+    """Two experiments are there from 10 to 150 s. The search (0 to 150 s) sees 290/150 on average;
+    300 GPU-seconds on 2/N GPUs. The job alone uses a GPU, which is its share or less."""
+    times = FinishTimes.of_outcome(outcome_of(["search", "search", ""]))
+    contention = 290 / 150
+    assert times.of.tolist() == [0, 0, 1]
+    assert times.ideal_us.tolist() == pytest.approx([150e6 * contention, 10e6])
+    assert times.rho.tolist() == pytest.approx([1 / contention, 15.0])
+
+
+def test_jobs_without_an_experiment_are_experiments_of_their_own() -> None:
+    one, other = outcome_of(["", "", ""]), outcome_of(["a", "b", "c"])
+    np.testing.assert_array_equal(finish_time_fairness(one), finish_time_fairness(other))
+
+
+def test_every_job_shows_the_fairness_of_its_experiment_which_counts_once() -> None:
+    outcome = outcome_of(["search", "search", ""])
+    rho = finish_time_fairness(outcome)
+    assert rho[0] == rho[1]
+    fairness = Summary.of(outcome).finish_time_fairness
+    assert fairness.mean == pytest.approx((rho[0] + rho[2]) / 2)
+    assert (fairness.max, fairness.worst) == (rho[2], "j2")
+    assert fairness.within_share == 1 / 2
+    assert fairness.jain == pytest.approx((rho[0] + rho[2]) ** 2 / 2 / (rho[0] ** 2 + rho[2] ** 2))
+
+
+def test_an_experiment_is_called_as_in_the_trace_and_a_job_alone_by_its_id() -> None:
+    outcome = outcome_of(["", "search", "search"])
+    names = experiment_names(outcome.workload, FinishTimes.of_outcome(outcome).of)
+    assert names == ["j0", "search"]
+    assert Summary.of(outcome).finish_time_fairness.worst == "search"
+
+
+def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
+    jobs = Workload.of(["a"], [0], [7 * SECOND_US], [3])
+    outcome = Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 7))
+    assert Summary.of(outcome).finish_time_fairness.within_share == 1
+
+
+def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
+    """Steps of w workers take 1 / w + 0.1 w seconds: it is fastest with three, half as fast again
+    as with its one. Two such jobs have 3 of 6 GPUs each all the time; rigid ones only theirs."""
+    slower = linear(0, 110, 1, 6)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
+    outcome = Experiment("fair").run(elastic_workload([slower, slower]), Cluster.uniform(1, 6))
+    step_s = 1 / 3 + 0.3
+    assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx(
+        [110 * step_s * 1e6] * 2
+    )
+    rigid = slower._replace(most_workers=1)
+    outcome = Experiment("fair").run(elastic_workload([rigid, rigid]), Cluster.uniform(1, 6))
+    assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx([121e6] * 2)
+
+
+@pytest.mark.parametrize(("machines", "shared_s"), [(1, 104.0), (2, 300.0)])
+def test_who_exchanges_with_servers_is_alone_on_the_fewest_machines(
+    machines: int, shared_s: float
+) -> None:
+    """Steps of w workers and servers take 4 / w seconds computing and 4 exchanging: a hundredth of
+    that within a machine, half of it on two. Where a machine holds only two of each, they are
+    faster than four of each on both; `fair` gives it four."""
+    row = Row(0, 100, 4, 4, 4, 4, 1, mode=2, speed=(1.0, 0.0, 4.0, 0.0, 0.0, 4.0))
+    cluster = Cluster.uniform(machines, 8 // machines)
+    outcome = Experiment("fair").run(elastic_workload([row]), cluster)
+    times = FinishTimes.of_outcome(outcome)
+    ideal_s = {1: 100 * (1 + 0.04), 2: 100 * (2 + 0.04)}[machines]
+    assert times.ideal_us.tolist() == pytest.approx([ideal_s * 1e6])
+    assert times.rho.tolist() == pytest.approx([shared_s / ideal_s])

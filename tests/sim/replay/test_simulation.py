@@ -1,0 +1,56 @@
+"""What a simulation does beside replaying policies exactly (see test_exactness)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from motet.domain.cluster import Cluster
+from motet.domain.decision import Decision, Reasons
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import SECOND_US
+from motet.placement.planners import ConsolidatingPlanner
+from motet.sim.replay import simulation
+from motet.sim.replay.simulation import EndlessSimulation, Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from motet.sim.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class TakeTurns:
+    """One job after the other has the only GPU for a second."""
+
+    memory_columns: ClassVar[dict[str, int]] = {}
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        jobs = snapshot.jobs
+        gpus = np.zeros(len(jobs), dtype=np.int64)
+        if len(jobs):
+            turn = snapshot.now_us // SECOND_US % len(jobs)
+            gpus[np.argsort(jobs.number)[turn]] = 1
+        reasons = Reasons((gpus == 0).astype(np.int64), gpus, np.arange(len(jobs)))
+        return Decision(gpus, reasons, recheck_at_us=snapshot.now_us + SECOND_US)
+
+
+def turns(cost_s: float) -> Simulation:
+    workload = Workload.of(["a", "b"], [0, 0], [5 * SECOND_US] * 2, [1, 1])
+    speeds = SameEverywhere(round(cost_s * SECOND_US))
+    return Simulation(workload, Cluster.of([1]), TakeTurns(), ConsolidatingPlanner(), speeds)
+
+
+@pytest.mark.parametrize("cost_s", [1, 2])
+def test_a_simulation_in_which_nobody_will_ever_train_says_so(
+    cost_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "FUTILE_DECISIONS", 50)
+    with pytest.raises(EndlessSimulation, match="lower preemption_cost"):
+        turns(cost_s).run()
+
+
+@pytest.mark.parametrize("cost_s", [0, 0.5])
+def test_a_slow_simulation_goes_on(cost_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "FUTILE_DECISIONS", 3)
+    assert turns(cost_s).run().is_finished.all()
