@@ -13,16 +13,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.line import Line, Parts, Slowdown
 from motet.allocation.auction.rounds import Outcome, hold_auction, shuffled
+from motet.domain.arrays import Ints
 from motet.estimate.finish_time import JobWork, ideal_s
 from motet.estimate.spread import spread_slowdown
 from support.figures import Figure, parser, report
 
-Ints = NDArray[np.int64]
 Result = TypeVar("Result")
 EXPERIMENTS = 100
 AUCTION_LIMIT_S = 0.5

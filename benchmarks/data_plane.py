@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.transport import (
     Arena,
     Call,
@@ -43,7 +43,6 @@ PULL, PUSH, ECHO = 1, 2, 3
 _RAW_HEAD = struct.Struct("<II8x")
 _LENGTH = struct.Struct("<I")
 
-Array = NDArray[Any]
 Action = Callable[[], None]
 
 # -- the plain socket copy ---------------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.options import TrainOptions
@@ -18,7 +18,6 @@ from motet.runtime.core.rows import Rows
 from support.figures import Figure, parser, report
 from support.process_cluster import ProcessCluster
 
-Array = NDArray[Any]
 KEYS = 512
 
 

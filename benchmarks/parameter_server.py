@@ -13,25 +13,24 @@ import socket
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import Application, ModelTable, Step
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.server.shard import Synchronisation
 from motet.runtime.wire.assignment import Assignment
-from motet.runtime.wire.messages import ANY_CLOCK, Kind
+from motet.runtime.wire.messages import Kind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
+from motet.runtime.wire.table_requests import ANY_CLOCK
 from motet.transport import Arena, use_short_switch_interval
 from support.figures import Figure, parser, report
 from support.process_cluster import ProcessExecutor
 
-Array = NDArray[Any]
 KB, MB = 1 << 10, 1 << 20
 SECRET = bytes(range(32))
 SIZES = {"4 KB": 4 * KB, "64 KB": 64 * KB, "2 MB": 2 * MB, "64 MB": 64 * MB}

@@ -19,7 +19,9 @@ from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.figures import RESULTS, Figure, parser, report
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.report.rendering.confidence import confidence_half_width
 from motet.report.rendering.figure_parts import (
     QUIET,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 MOST_RHO = 5.0
 """Where the axis ends; a few are beyond."""
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.linear_model import Lasso as LassoPeer
@@ -16,13 +14,12 @@ from threadpoolctl import threadpool_limits
 from motet.apps.lasso import Lasso
 from motet.apps.mlr import MLR
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 from support.figures import Figure
 from support.side_by_side import cpu_s, interleaved_medians, real_or_generated
-
-Array = NDArray[Any]
 
 
 def linear_figures(quick: bool = False) -> list[Figure]:

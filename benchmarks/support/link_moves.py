@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import Interrupted
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, TrainOptions
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import Layout, TableName
 from motet.runtime.elastic.plan import Move, Plan
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
-Array = NDArray[Any]
 MB = 1_000_000
 MACHINES = 4
 ROWS = 4096

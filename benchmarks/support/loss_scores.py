@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.predictor import LossPredictor
-
-Floats = NDArray[np.float64]
 
 AHEAD = 10
 SHORTEST = 10

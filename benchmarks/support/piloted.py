@@ -22,7 +22,8 @@ from motet.domain.errors import Interrupted
 from motet.runtime.autotune.autotuner import Pilot
 from motet.runtime.autotune.history import Turn
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainOptions
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 from support.walk import TRAINING, say

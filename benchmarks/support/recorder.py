@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 
 
 class Recorder(TrainObserver):

@@ -21,7 +21,9 @@ from motet.datasets import open_dataset
 from motet.runtime.autotune.load_balancer import Balancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport
 from motet.runtime.ray_backend.cluster import RayCluster
 
 SLOW_EXECUTOR = 1

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Floats, Ints
 
 
 def training_curves() -> dict[str, Floats]:

@@ -19,7 +19,8 @@ from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, TrainOptions
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.elastic.plan import towards
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder

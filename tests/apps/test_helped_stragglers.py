@@ -18,7 +18,8 @@ from motet.datasets.builtin.toys import load_diabetes, load_digits
 from motet.datasets.kinds import LabelledMatrix
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
-from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import TrainResult
 from small_data import corpus, ratings
 
 MACHINES, LATE = 4, 1

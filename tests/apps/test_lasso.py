@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_sparse
 from sklearn.base import clone
@@ -19,11 +18,11 @@ from sklearn.linear_model import Lasso as Peer
 from motet.apps.lasso import Lasso
 from motet.datasets.builtin.toys import load_diabetes
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from placement import assert_placement_independent, train_placed
 from real_data import communities
 
-Array = NDArray[Any]
 SOLVERS: tuple[Literal["gram", "fista"], ...] = ("gram", "fista")
 
 

@@ -15,11 +15,9 @@ from motet.apps.kernels.topics import resample
 from motet.apps.lda import LDA
 from motet.datasets import open_dataset
 from motet.datasets.kinds import Corpus
+from motet.domain.arrays import Counts
 from motet.domain.errors import BadInput
 from placement import PLACEMENTS, train_placed
-
-Counts = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 ALPHA, BETA = 0.1, 0.01
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LinearRegression as LinearPeer
 from sklearn.linear_model import LogisticRegression as LogisticPeer
@@ -26,8 +25,6 @@ from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
 from placement import train_placed
 from real_data import a9a, communities
-
-Array = NDArray[Any]
 
 
 @pytest.fixture(scope="module")

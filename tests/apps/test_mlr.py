@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Peer
@@ -17,12 +16,11 @@ from sklearn.metrics import log_loss
 from motet.apps.mlr import MLR, tame
 from motet.datasets.builtin.toys import load_digits, load_wine
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Step
 from placement import train_placed
 from real_data import a9a, mnist
-
-Array = NDArray[Any]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
@@ -16,11 +15,10 @@ from motet.apps.nmf import NMF
 from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_digits_ratings
 from motet.datasets.kinds import Ratings
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Step
 from placement import assert_placement_independent, train_placed
-
-Floats = NDArray[np.float64]
 
 
 def planted(users: int = 120, items: int = 50, filled: float = 0.3, scale: float = 1.0) -> Ratings:

@@ -12,7 +12,8 @@ import pytest
 from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster
 from real_data import a9a, communities, mnist
 

@@ -13,7 +13,8 @@ from marked_process import run_motet
 from motet.apps import load_application, load_model
 from motet.datasets import open_dataset
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import TrainResult
 
 pytestmark = pytest.mark.cluster
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.speed_fit import NonNegativeFitter, fit_speed
 from motet.estimate.speed_function import SpeedMode, speed
 
-Floats = NDArray[np.float64]
 ROLES = np.array([(w, p) for w in (1, 2, 4, 8, 16) for p in (1, 2, 4, 8)], dtype=float)
 thetas = st.lists(st.one_of(st.just(0.0), st.floats(0.01, 10.0)), min_size=5, max_size=5).filter(
     lambda found: found[0] > 0

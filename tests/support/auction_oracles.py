@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line, Parts
 from motet.allocation.auction.rounds import Award, Outcome
 from motet.estimate.finish_time import JobWork
 
-Floats = NDArray[np.float64]
 Worth = Callable[[Parts], float]
 """1 / rho with so many GPUs on each machine; () is nothing."""
 Score = tuple[int, float]

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.cruise.search.problem import Problem, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, earliest_s, exchange_seconds
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def every_placement_s(profile: Profile, fleet: Fleet, *, may_share: bool = False) -> float:

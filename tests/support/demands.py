@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.marginal_utility import Speeds
 from motet.allocation.max_min_share import Demand
+from motet.domain.arrays import Ints
 from motet.estimate.speed_function import SpeedMode
-
-Ints = NDArray[np.int64]
 
 
 def demand(size: int, **columns: Any) -> Demand:

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Batch, Evaluation, Step, Update
 from motet.runtime.core.partition import Partition
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import Schedule
-from motet.runtime.worker.local_training import DATA_BLOCKS, deal_blocks
-from motet.runtime.worker.worker import Share
-
-Array = NDArray[Any]
+from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
+from motet.runtime.worker.share import Share
 
 PLACEMENTS = [(1, 1), (2, 1), (3, 2), (5, 4)]
 """(workers, servers) worth comparing."""

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster
 from toy_app import ToyRegression
 

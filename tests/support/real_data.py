@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
 from motet.datasets.kinds import LabelledMatrix
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 _A9A_COLUMNS = 123
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
-from numpy.typing import NDArray
-
+from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable, Step
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.executor.executor import Executor
-from motet.runtime.server.shard import Synchronisation
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.messages import Kind, Status, encode_json, encode_owners
 from motet.runtime.wire.ownership import Ownership
@@ -20,7 +18,6 @@ from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Arena
 from toy_app import ToyRegression
 
-Array = NDArray[Any]
 SECRET = b"s" * 32
 TIMEOUT_S = 30.0
 

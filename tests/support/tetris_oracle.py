@@ -6,14 +6,11 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.decision import Wait
 from motet.domain.snapshot import Placement, Snapshot
 from motet.placement.room import Demand, Room
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Packed(NamedTuple):

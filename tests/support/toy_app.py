@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import (
     Application,
     Batch,
@@ -22,8 +22,6 @@ from motet.runtime.core.application import (
     Update,
 )
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
 
 
 class ToyRegression(Application):

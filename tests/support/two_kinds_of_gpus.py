@@ -11,9 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats
 
 
 def proportionally_fair(values: Floats) -> Floats:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Worth, worth_with
 from motet.allocation.max_min_share import Dealt, Demand, demand_of
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.snapshot import JobTable
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 def damped(

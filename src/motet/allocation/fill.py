@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Reasons, Wait
-
-Ints = NDArray[np.int64]
 
 _TOO_FEW, _BEHIND = int(Wait.TOO_FEW_GPUS), int(Wait.BEHIND_HEAD)
 

@@ -7,17 +7,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.marginal_utility import Speeds
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Straggler
 from motet.domain.snapshot import JobTable, Placement, Snapshot
 from motet.estimate.speed_function import speed
 from motet.estimate.stragglers import speed_at_paces
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Exodus(NamedTuple):

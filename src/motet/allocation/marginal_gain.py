@@ -11,13 +11,11 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.allocation.marginal_utility import Worth, speed_of, worth_at
 from motet.allocation.max_min_share import Dealt, Demand, first_round
+from motet.domain.arrays import Ints
 from motet.domain.decision import Reasons
-
-Ints = NDArray[np.int64]
 
 
 def allot(order: Ints, demand: Demand, number: Ints, worth: Worth, free_gpus: int) -> Dealt:

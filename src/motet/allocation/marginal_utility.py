@@ -6,14 +6,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.allocation.max_min_share import Demand
+from motet.domain.arrays import Floats, Ints
 from motet.domain.estimates import Estimates
 from motet.estimate.speed_function import SpeedMode, speed
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _RUNGS = 24
 _PROPORTIONAL = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _speed = njit(cache=True)(speed)

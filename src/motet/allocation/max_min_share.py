@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Reasons, Wait
 from motet.domain.snapshot import JobTable
 
-Ints = NDArray[np.int64]
 _TOO_FEW = int(Wait.TOO_FEW_GPUS)
 
 

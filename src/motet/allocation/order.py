@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Ints
+
 MANY_ROWS = 1000
 """From here on a sort per key is faster than one by all of them."""
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.estimator import EstimatorType
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.linear_model import LinearModel
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
 
 
 class BinaryClassifier(LinearModel):

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.inputs.arrays import as_dataset
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import StopRule
 from motet.runtime.worker.local_training import LocalTraining
 
-Array = NDArray[Any]
 EstimatorType = Literal["classifier", "regressor", "clusterer"]
 
 _HEADER = "motet"
@@ -208,6 +207,14 @@ def check_columns(found: int, expected: int, what: str = "features") -> None:
     """Raise BadInput unless data to predict on has as many `what` as the training data had."""
     if found != expected:
         raise BadInput(f"X has {found} {what}, but the model was fitted with {expected}")
+
+
+def features_for(model: Estimator, X: Any) -> Any:
+    """What `model` shall predict on; raises BadInput unless it is as wide as its training data."""
+    model.check_fitted()
+    features = as_dataset("unlabelled", X).features
+    check_columns(features.shape[1], vars(model)["n_features_in_"])
+    return features
 
 
 def _not_fitted(model: Estimator) -> Exception:

@@ -11,19 +11,18 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.coordinates import feature_columns, features_of
-from motet.apps.inputs.matrix import features_for, finite_features
+from motet.apps.inputs.matrix import finite_features
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Array = NDArray[Any]
 Start = Literal["k-means++", "first"]
 
 

@@ -16,26 +16,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import Centred, trained_features
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of, gram_norm
-from motet.apps.inputs.matrix import (
-    features_for,
-    finite_features,
-    training_bytes,
-    varying_target,
-)
+from motet.apps.inputs.matrix import finite_features, training_bytes, varying_target
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers import gram_descent, proximal
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Array = NDArray[Any]
 Solver = Literal["auto", "gram", "fista"]
 
 # Up to here a Gram matrix takes 32 MB, and a sweep is far cheaper than a pass over the data.

@@ -34,13 +34,10 @@ from motet.apps.kernels.topics import (
     token_log_likelihood,
 )
 from motet.datasets.kinds import Corpus
+from motet.domain.arrays import Array, Counts, Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Ragged, Rows
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
 
 
 class LDA(AutomaticBatches):

@@ -13,9 +13,8 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.apps.estimator import Estimator
+from motet.apps.estimator import Estimator, features_for
 from motet.apps.inputs.coordinates import (
     Coordinates,
     feature_columns,
@@ -23,16 +22,16 @@ from motet.apps.inputs.coordinates import (
     gram_norm,
     standardise,
 )
-from motet.apps.inputs.matrix import features_for, finite_features, training_bytes
+from motet.apps.inputs.matrix import finite_features, training_bytes
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers import newton, proximal
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Array = NDArray[Any]
 Solver = Literal["auto", "newton", "gradient"]
 
 # A Hessian makes an epoch `columns` times as dear; at 100 columns it saves about as many epochs.

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.estimator import EstimatorType
 from motet.apps.inputs.matrix import varying_target
 from motet.apps.linear_model import LinearModel, Solver
 from motet.datasets.kinds import LabelledMatrix
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 
 class LinearRegression(LinearModel):

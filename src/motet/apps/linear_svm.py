@@ -7,15 +7,13 @@ intercept. Method: `linear_model.py`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.binary_classifier import BinaryClassifier
 from motet.apps.linear_model import LinearModel, Solver
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 
 class LinearSVM(BinaryClassifier):

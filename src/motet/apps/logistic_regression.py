@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.binary_classifier import BinaryClassifier
 from motet.apps.linear_model import LinearModel, Solver
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 
 class LogisticRegression(BinaryClassifier):

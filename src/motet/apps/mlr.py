@@ -20,9 +20,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.apps.estimator import Estimator, EstimatorType
+from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.coordinates import (
     Coordinates,
@@ -33,7 +32,7 @@ from motet.apps.inputs.coordinates import (
     mean_squares,
     standardise,
 )
-from motet.apps.inputs.matrix import features_for, finite_features, training_bytes
+from motet.apps.inputs.matrix import finite_features, training_bytes
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.softmax import (
     loss_and_hits,
@@ -42,10 +41,9 @@ from motet.apps.kernels.softmax import (
     variance_reduced_step,
 )
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
 
 _PACE = -1.0
 _TOWERING = 10.0

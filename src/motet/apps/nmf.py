@@ -29,12 +29,9 @@ from motet.apps.inputs.ratings import by_user, check_ratings, find, id_pairs, lo
 from motet.apps.kernels.keyed_random import uniform_rows
 from motet.apps.kernels.ratings import descend, fold_in, squared_error
 from motet.datasets.kinds import Ratings
+from motet.domain.arrays import Array, Floats, Indices
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Ragged, Rows
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _USER_STREAM, _ITEM_STREAM = 1, 2
 

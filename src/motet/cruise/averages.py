@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
-
-Floats = NDArray[np.float64]
 
 _STANDARD_ERRORS = 3.0
 _CERTAIN, _CHANGED = 5.0, 0.5

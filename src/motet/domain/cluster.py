@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
 
-Ints = NDArray[np.int64]
 _UNIFORM = re.compile(r"(\d+)x(\d+)")
 MOST_MACHINES = 1_000_000
 

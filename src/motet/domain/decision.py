@@ -8,13 +8,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Wait(IntEnum):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats, Ints
 
 
 class LossForecasts(Protocol):

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -13,13 +13,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.cluster import Cluster
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates
 from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.model_profile import ModelProfile
 
-Ints = NDArray[np.int64]
 UNKNOWN = -1
 
 

@@ -7,10 +7,10 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from motet.domain.arrays import Ints
 
 T = TypeVar("T")
-Ints = NDArray[np.int64]
 
 
 def rows_of(table: T, rows: Ints) -> T:

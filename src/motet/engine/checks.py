@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.engine.roles import first_impossible, roles_of
 
-Ints = NDArray[np.int64]
 _LAST_CODE = int(max(Wait))
 
 

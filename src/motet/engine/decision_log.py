@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.arrays import Ints
 from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
@@ -16,7 +17,6 @@ from motet.domain.units import NEVER_US
 from motet.engine.handover import Handover
 from motet.engine.turn import Turn
 
-Ints = NDArray[np.int64]
 _NAMES = tuple(code.name.lower() for code in Wait)
 _COLUMNS = ("code", "position", "queue", "row", "has_started")
 _NOT_SEEN = -1

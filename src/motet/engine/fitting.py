@@ -12,15 +12,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.engine.checks import Problem
 from motet.placement.planner import Planner
 from motet.placement.room import Demand, Room
-
-Ints = NDArray[np.int64]
 
 
 class Change(NamedTuple):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import History
 from motet.engine.table import read_only
 
-Ints = NDArray[np.int64]
 _GROWTH = 1.01
 
 

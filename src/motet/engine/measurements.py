@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.estimates import Estimates, LossForecasts
 from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.array_rows import joined, rows_of
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.speed_function import PARAMETERS
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_POINTS = 512
 """A longer history keeps every other of its losses."""
 _GROWTH = 1.1

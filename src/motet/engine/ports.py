@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from motet.domain.actions import Action
+from motet.domain.arrays import Floats
 from motet.domain.decision import Decision
 from motet.domain.estimates import LossForecasts
 from motet.domain.snapshot import Placement, Snapshot
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Clock(Protocol):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.snapshot import JobTable
-
-Ints = NDArray[np.int64]
 
 
 class Roles(NamedTuple):

@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import ModelProfile
@@ -16,8 +16,6 @@ from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues,
 from motet.engine.history import Finished
 from motet.engine.table import JOB_COLUMNS, ActiveTable, read_only
 from motet.placement.room import Demand, Room
-
-Ints = NDArray[np.int64]
 
 
 class ClusterState:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import Decision
@@ -28,7 +27,6 @@ from motet.engine.roles import roles_of
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
-Ints = NDArray[np.int64]
 Observe: TypeAlias = Callable[[int, Placement, int], None]
 """See `LearningPlanner.observe`."""
 

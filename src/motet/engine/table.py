@@ -8,11 +8,10 @@ from types import MappingProxyType
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN, JobTable
 
-Ints = NDArray[np.int64]
 JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
 _NEW_JOB = {
     "experiment": UNKNOWN,

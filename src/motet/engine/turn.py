@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Wait
 from motet.domain.log_entry import NOBODY, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 
-Ints = NDArray[np.int64]
 BEHIND = (Wait.BEHIND_HEAD, Wait.BEHIND_LOCALITY)
 MOST_NAMED = 5
 

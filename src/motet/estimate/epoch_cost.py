@@ -20,12 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDING = 1e-9
 """Relative; so much more than a whole number of mini-batches or blocks is that number."""

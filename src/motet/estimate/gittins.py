@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats
 
 
 class ServiceDistribution:

@@ -14,12 +14,9 @@ Where the curves that were fitted say nothing, because they are flat, or as ther
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Bools, Floats
 from motet.domain.estimates import Estimates
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 def normalised_falls(estimates: Estimates, ahead: Floats) -> Floats:

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats, Ints
 
 
 class Pieces(NamedTuple):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from motet.domain.arrays import Floats
 from motet.estimate.speed_function import PARAMETERS, SpeedMode, speed
 
-Floats = NDArray[np.float64]
 _UNLIKELY = 1e-9
 """A parameter that small, as a part of a step, is taken to be none."""
 

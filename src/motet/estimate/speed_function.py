@@ -23,10 +23,9 @@ from enum import IntEnum
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats, Ints
+
 NAN, INFINITY = float("nan"), float("inf")
 PARAMETERS = ("t0", "t1", "t2", "t3", "t4", "batch")
 """Columns of a speed function: seconds, and M, which only synchronous jobs have."""

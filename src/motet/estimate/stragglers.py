@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Bools
 from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN
 from motet.estimate.speed_function import SpeedMode
-
-Bools = NDArray[np.bool_]
 
 
 def stragglers(speeds: MachineSpeeds, now_us: int, ratio: float, memory_us: int) -> Bools:

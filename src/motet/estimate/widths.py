@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.exchange import WITHIN_A_MACHINE
 from motet.estimate.speed_function import speed
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _FASTER = 1 + 1e-9
 _speed = njit(cache=True)(speed)
 

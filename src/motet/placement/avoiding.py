@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Bools, Ints
 from motet.domain.snapshot import Placement
 from motet.placement.even import Gangs, place_evenly
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 def place_avoiding(free_gpus: Ints, slow: Bools, gangs: Gangs) -> list[Placement]:

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
-
-Ints = NDArray[np.int64]
 
 
 class Gangs(NamedTuple):

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

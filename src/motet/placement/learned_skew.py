@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from motet.domain.arrays import Ints
 from motet.domain.cluster import Cluster
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.estimate.pack_limit import PackLimit
 from motet.placement import machines
-from motet.placement.machines import Ints, fewest_machines
+from motet.placement.machines import fewest_machines
 from motet.placement.planner import Planner
 
 HURTS = 1.05

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
-
-Ints = NDArray[np.int64]
 
 
 def consolidated(free_gpus: Ints, gpus: int) -> Placement:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
-
-Ints = NDArray[np.int64]
 
 
 class Planner(Protocol):

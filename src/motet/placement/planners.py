@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.placement import machines
 from motet.placement.planner import Planner
 
-Ints = NDArray[np.int64]
 DEFAULT_PACK_LIMIT = 0.3
 """Between GoogLeNet's 0.15, which does not mind being spread, and AlexNet's 0.61, which does."""
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
 from motet.placement.machines import consolidated, fewest_machines
-
-Ints = NDArray[np.int64]
 
 
 def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
 from motet.domain.snapshot import JobTable, Placement, Snapshot
-
-Ints = NDArray[np.int64]
 
 
 class Demand(NamedTuple):

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.progressive import (
     Branch,
@@ -27,13 +26,12 @@ from motet.allocation.progressive import (
     Units,
     Vector,
 )
+from motet.domain.arrays import Floats
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.placement.room import Demand
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _EVERY_OTHER = "*"
 _SHORT = (int(Wait.TOO_FEW_GPUS), int(Wait.TOO_FEW_CPUS), int(Wait.TOO_LITTLE_MEMORY))
 _MOST_WEIGHT = 1e6

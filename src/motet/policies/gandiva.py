@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from motet.allocation.fill import Filled, fill
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.placement.machines import fewest_machines
 from motet.placement.racks import consolidated_in_racks
 from motet.placement.room import Demand, Room
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

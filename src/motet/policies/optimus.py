@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.damping import damped
 from motet.allocation.keep_current import next_multiple
@@ -27,6 +26,7 @@ from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Speeds, Worth, speeds_with
 from motet.allocation.max_min_share import Dealt, demand_of
 from motet.allocation.order import order_by
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
@@ -35,10 +35,6 @@ from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.stragglers import stragglers
 from motet.placement.avoiding import place_avoiding
 from motet.placement.even import Gangs
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

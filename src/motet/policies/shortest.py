@@ -9,17 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by, places_in
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

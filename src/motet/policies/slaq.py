@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.damping import damped
 from motet.allocation.keep_current import next_multiple
@@ -23,14 +22,12 @@ from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Speeds, Worth, fastest, worth_with
 from motet.allocation.max_min_share import Dealt, Demand, demand_of
 from motet.allocation.order import order_by
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.loss_fall import normalised_falls
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 _POINTS = 24
 """Of a predicted curve; denser at its beginning, straight in between."""
 _MOST_STEPS = 1e12

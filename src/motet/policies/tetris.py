@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.order import places_in
+from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
@@ -26,9 +27,6 @@ from motet.placement.packing.alignment import GPUS, Space
 from motet.placement.packing.best_first import Holdings, Packed, pack
 from motet.placement.packing.lines import Waiting
 from motet.placement.room import Room
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

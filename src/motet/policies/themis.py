@@ -33,14 +33,13 @@ from motet.allocation.auction.lottery import Lottery
 from motet.allocation.auction.participants import participants
 from motet.allocation.auction.rounds import Award, hold_auction
 from motet.allocation.auction.standings import MEMORY, Standings
+from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
 from motet.estimate.finish_time import JobWork
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _OWN_MEMORY = {
     "lease_us": 0,
     "next_auction_us": 0,

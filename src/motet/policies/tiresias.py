@@ -16,19 +16,17 @@ from math import isinf
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.fill import fill
 from motet.allocation.keep_current import hold, next_multiple
 from motet.allocation.order import order_by, running_first_within
+from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.gittins import ServiceDistribution
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Within = Literal["running_first", "first_start", "job_id"]
 
 _NEW, _MOVED = 2**40, 2**41

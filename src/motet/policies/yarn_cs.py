@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.order import order_by, places_in
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
@@ -23,7 +23,6 @@ from motet.domain.units import NEVER_US, check_seconds, microseconds
 from motet.placement.machines import fewest_machines, in_order
 from motet.placement.room import Demand, Room, gpus_of_empty
 
-Ints = NDArray[np.int64]
 _EVERY_OTHER = "*"
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from motet.domain.arrays import Bytes
 from motet.transport.buffer_pool import BufferPool
 from motet.transport.framing import (
     ERROR,
@@ -19,7 +20,7 @@ from motet.transport.framing import (
     encode_header,
 )
 from motet.transport.outbox import OnSent
-from motet.transport.shared_memory import Bytes, transfer
+from motet.transport.shared_memory import transfer
 from motet.transport.stream import Frame
 
 

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
+from motet.domain.arrays import Bytes
 from motet.domain.errors import MotetError
 from motet.transport.authentication import Identity
 from motet.transport.buffer_pool import BufferPool
@@ -23,7 +24,7 @@ from motet.transport.framing import (
 from motet.transport.outbox import OnSent, Outbox
 from motet.transport.patience import Patience
 from motet.transport.request import Request
-from motet.transport.shared_memory import Bytes, MappedSegments
+from motet.transport.shared_memory import MappedSegments
 from motet.transport.sockets import DescriptorSource, SocketSource, hang_up, tune
 from motet.transport.stream import SMALL_PAYLOAD_BYTES, Frame, FrameReader
 

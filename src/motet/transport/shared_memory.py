@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from motet.domain.arrays import Bytes
 from motet.domain.errors import MotetError
 from motet.transport.framing import ProtocolError, Reference
 from motet.transport.regions import FreeList, page_rounded
@@ -29,8 +30,6 @@ from motet.transport.regions import FreeList, page_rounded
 SEGMENT_BYTES = 64 << 20
 KEEP_BYTES = 256 << 20
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
-
-Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
+from motet.apps.estimator import features_for
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
-from motet.apps.inputs.matrix import features_for, finite_features, varying_target
+from motet.apps.inputs.matrix import finite_features, varying_target
 from motet.apps.linear_regression import LinearRegression
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from marked_process import run_motet
@@ -29,7 +28,6 @@ from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.domain.errors import BadInput
 
-Array = NDArray[Any]
 NUMBERS = np.arange(4_000.0)
 
 

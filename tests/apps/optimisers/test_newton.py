@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.optimisers.newton import (
     Expansion,
@@ -15,8 +14,7 @@ from motet.apps.optimisers.newton import (
     delta_of,
     initial_rows,
 )
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 
 def step(rows: Array, expansions: Any, instances: int = 4) -> bool:

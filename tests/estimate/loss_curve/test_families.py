@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.hyperbola import FARTHEST
 from motet.estimate.loss_curve.members import (
     MEMBERS,
@@ -18,7 +18,6 @@ from motet.estimate.loss_curve.members import (
     value_at,
 )
 
-Floats = NDArray[np.float64]
 SIZE = 60
 ITERATIONS = np.arange(1.0, SIZE + 1)
 

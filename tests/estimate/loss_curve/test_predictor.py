@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.loss_curve.members import Member
 from motet.estimate.loss_curve.predictor import LossModel, LossPredictor
 
-Floats = NDArray[np.float64]
 AHEAD = np.array([0.0, 1, 10, 1000])
 
 

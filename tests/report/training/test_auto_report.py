@@ -21,7 +21,7 @@ from motet.report.training.auto_document import (
 from motet.report.training.auto_figure import auto_figure
 from motet.report.training.auto_summary import configurations_table, turn_line
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
-from motet.runtime.core.options import ReconfigurationReport, RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
 
 START, THEN = RoleCounts(3, 5), RoleCounts(5, 3)
 REPORT = ReconfigurationReport(2, START, THEN, 0.3, 3.5, 4, 7_900_000, 0.27)

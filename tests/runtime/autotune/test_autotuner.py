@@ -18,7 +18,9 @@ from motet.runtime.autotune.autotuner import Pilot, pause_after
 from motet.runtime.autotune.history import Flight, Turn
 from motet.runtime.autotune.machine_settling import Settling, leaving_of
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration

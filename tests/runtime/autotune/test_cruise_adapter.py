@@ -9,9 +9,9 @@ from motet.cruise import plan as cruise
 from motet.cruise.plan import BlockBytes, Holding, make_plan
 from motet.estimate.epoch_cost import Configuration, Fleet
 from motet.runtime.autotune.cruise_adapter import holdings_of, name_of, runtime_plan
-from motet.runtime.controller.ports import Roles
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Plan
+from motet.runtime.elastic.roles import Roles
 
 MACHINES = 5
 FLEET = Fleet.uniform(MACHINES, 1e-3, 1e8)

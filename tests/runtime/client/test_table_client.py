@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from motet.runtime.client.table_client import StaleGeneration, TableClient
+from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import Kind, Status
 from motet.runtime.wire.peers import ExecutorPeers
 from table_on_executors import SECRET, TableOnExecutors
-
-Array = NDArray[Any]
 
 
 def table_of(partition: Any = "range", keys: int = 50, width: int = 3) -> TableOnExecutors:

@@ -10,7 +10,8 @@ from motet.runtime.controller.checkpoint import Checkpoint
 from motet.runtime.controller.epoch_loop import EpochLoop, Progress
 from motet.runtime.controller.event_inbox import Event, WorkerReport
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.options import TrainObserver, TrainOptions
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})

@@ -9,7 +9,8 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import TrainOptions, TrainResult
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import TrainResult
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan
 from motet.runtime.elastic.plan_queue import Timed

@@ -17,14 +17,9 @@ from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput, Interrupted, JobFailed
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Step
-from motet.runtime.core.options import (
-    EpochReport,
-    Recovery,
-    StopRule,
-    TrainObserver,
-    TrainOptions,
-    TrainResult,
-)
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import StopRule, TrainOptions
+from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.worker.local_training import LocalTraining
 from toy_app import ToyRegression
 

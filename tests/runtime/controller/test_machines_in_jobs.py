@@ -13,14 +13,9 @@ from in_process_cluster import InProcessCluster
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.job import Job
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.options import (
-    EpochReport,
-    ReconfigurationReport,
-    Recovery,
-    TrainObserver,
-    TrainOptions,
-    TrainResult,
-)
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
 from toy_app import ToyRegression
 
 EPOCHS = 60

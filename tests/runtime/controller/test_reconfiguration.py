@@ -14,13 +14,13 @@ from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp
-from motet.runtime.core.options import (
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import (
     EpochReport,
     ReconfigurationReport,
     Recovery,
     RoleCounts,
-    TrainObserver,
-    TrainOptions,
     TrainResult,
 )
 from motet.runtime.elastic.layout import Layout

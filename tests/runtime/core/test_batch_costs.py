@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from in_process_cluster import InProcessCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost, CostKeeper
-from motet.runtime.core.options import TrainObserver, TrainOptions
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.subtask import Kind, Subtask, SubtaskLog
 from toy_app import ToyRegression
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput
 from motet.runtime.controller.plan_runner import run_plan
-from motet.runtime.controller.ports import Roles
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch, towards
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration, Timed
+from motet.runtime.elastic.roles import Roles
 
 LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 

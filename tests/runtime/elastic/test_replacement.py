@@ -9,11 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from motet.domain.errors import JobFailed
-from motet.runtime.controller.ports import Roles
 from motet.runtime.core.machine import Condition, Machine
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Move
 from motet.runtime.elastic.replacement import resettled, vacating
+from motet.runtime.elastic.roles import Roles
 
 CONDITIONS: tuple[Condition, ...] = ("up", "leaving", "gone")
 

@@ -16,7 +16,9 @@ import pytest
 from executor_processes import executor_processes
 from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster, ray
 from toy_app import ToyRegression
 

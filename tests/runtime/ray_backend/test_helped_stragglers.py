@@ -10,7 +10,9 @@ import pytest
 
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.options import Stragglers, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import Stragglers, TrainOptions
+from motet.runtime.core.reports import TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster
 from toy_app import SlowSomewhere
 

@@ -13,13 +13,9 @@ import pytest
 
 from executor_processes import executor_processes
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import (
-    EpochReport,
-    Recovery,
-    TrainObserver,
-    TrainOptions,
-    TrainResult,
-)
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Plan, Switch, between
 from motet.runtime.elastic.plan_queue import Timed

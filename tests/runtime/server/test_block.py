@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
-from motet.runtime.server.accumulator import Accumulator, Contribution, Place
+from motet.runtime.core.sums import Place
+from motet.runtime.server.accumulator import Accumulator, Contribution
 from motet.runtime.server.block import AppliedNumbers, Block
-
-Array = NDArray[Any]
 
 
 def add(values: Array, delta: Array, step: Step) -> None:

@@ -7,17 +7,15 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
 from table_on_executors import TableOnExecutors
 
-Array = NDArray[Any]
 KEYS = 64
 CLIENTS = 4
 EVERYBODY = CLIENTS

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
-from motet.runtime.server.accumulator import Contribution, Place
+from motet.runtime.core.sums import Place
+from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, Departed
 from motet.runtime.server.block_transfer import BlockTransfer
-
-Array = NDArray[Any]
 
 
 def add(values: Array, delta: Array, step: Step) -> None:

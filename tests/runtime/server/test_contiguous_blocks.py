@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 from motet.runtime.server.block import Block
 from motet.runtime.server.contiguous_blocks import Neighbours
 
-Array = NDArray[Any]
 STEP = Step(0, 0, 1, 0, 1, 1, 0)
 SIZES = (3, 1, 2)
 CLIENT = 7

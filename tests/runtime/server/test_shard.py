@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import ModelTable, Step
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.server.shard import Shard, Synchronisation
-from motet.runtime.wire.messages import ALL_ROWS, PushHead, Target
+from motet.runtime.server.shard import Shard
 from motet.runtime.wire.ownership import Ownership
-
-Array = NDArray[Any]
+from motet.runtime.wire.table_requests import ALL_ROWS, PushHead, Target
 
 
 class FakeRequest:

@@ -12,7 +12,9 @@ from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput
 from motet.runtime.autotune.load_balancer import Balancer
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import EpochReport, TrainObserver, TrainOptions, TrainResult
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.wire.messages import Kind
 from random_plans import RandomPlans
 from toy_app import ToyRegression

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.rows import Rows
 from motet.runtime.stealing.victim import Answer, Handout, Part, Question
+from motet.runtime.wire.errors import StaleGeneration
 
 
 class ManualClock:

@@ -8,9 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from motet.runtime.client.table_client import StaleGeneration
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.worker.step_gate import Turnstile, WorkChange
+from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.worker.step_gate import Turnstile
 
 DATA = Ownership(1, np.zeros(1, np.int32))
 

@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.auction.division import speeds
 from motet.allocation.auction.line import Line
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.finish_time import JobWork, left_s, longest_job_s, rho, speed_together
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

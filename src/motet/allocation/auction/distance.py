@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.auction.line import Line, Parts
+from motet.domain.arrays import Floats
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import Snapshot
 from motet.estimate.spread import rack_slowdown, spread_slowdown
-
-Floats = NDArray[np.float64]
 
 
 class Distance:

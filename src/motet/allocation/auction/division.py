@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.allocation.auction.line import Line
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.finish_time import JobWork
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Piece = tuple[int, int]
 _IDLE = -1
 

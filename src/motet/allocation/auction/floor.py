@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement, Snapshot
-
-Ints = NDArray[np.int64]
 
 
 class Floor:

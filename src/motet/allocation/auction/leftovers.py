@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Ints
+
 _OF_EXPERIMENT = ("leased_gpus", "early_gpu_us")
 MEMORY = {"granted_gpus": 0, **dict.fromkeys(_OF_EXPERIMENT, 0)}
 """As of the last decision: GPUs granted to a job; of its experiment, all that was granted to its

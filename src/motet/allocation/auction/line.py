@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Parts = tuple[int, ...]
 Slowdown = Callable[[Parts], float]
 """How much longer a gang takes with so many GPUs on each of its machines than on one; >= 1.

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.allocation.auction.standings import Standings
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement, Snapshot
-
-Ints = NDArray[np.int64]
 
 
 class Lottery:

@@ -20,13 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line
+from motet.domain.arrays import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _IDLE = -1
 _BEYOND_ANY_PRODUCT = 1e3
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
 
-Ints = NDArray[np.int64]
 DEFAULT_FAIRNESS = 0.8
 _DIGITS = 9
 

@@ -17,15 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line
 from motet.allocation.auction.optimum import Optimum, best_in, log_bound, log_values
+from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement
 
-Ints = NDArray[np.int64]
 Order = tuple[int, ...]
 
 

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
@@ -22,8 +23,6 @@ from motet.estimate.shares import Pieces, pieces_of, speeds_together
 from motet.estimate.speed_function import PARAMETERS
 from motet.estimate.widths import Widths, request_of, widths_of
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MEMORY = {
     "begun_us": NEVER_US,
     "whole_gpu_us": 0,

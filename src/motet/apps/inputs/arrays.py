@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
-
-Array = NDArray[Any]
 
 _SOURCE = "X"
 

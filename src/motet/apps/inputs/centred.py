@@ -8,14 +8,11 @@ sparse: with M = X - 1 m', M w = X w - m . w and M' r = X' r - sum(r) m.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.apps.inputs.coordinates import Coordinates, Features, divide_columns, mean_squares
-
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.rows import Column, Ragged, Rows
 
-Array = NDArray[Any]
 # A dense (rows, columns) float64 array or a SciPy CSR matrix; both know shape, @ and .T.
 Features = Any
 

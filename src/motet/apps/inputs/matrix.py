@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.apps.estimator import Estimator, check_columns
-from motet.apps.inputs.arrays import as_dataset
 from motet.apps.inputs.memory import FEATURE_COPIES
 from motet.datasets.kinds import LabelledMatrix
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
-
-Array = NDArray[Any]
 
 
 def finite_features(dataset: LabelledMatrix) -> Any:
@@ -58,14 +54,6 @@ def varying_target(dataset: LabelledMatrix) -> Array:
             "nothing to learn; name another column with --target"
         )
     return target
-
-
-def features_for(model: Estimator, X: Any) -> Any:
-    """What `model` shall predict on; raises BadInput unless it is as wide as its training data."""
-    model.check_fitted()
-    features = as_dataset("unlabelled", X).features
-    check_columns(features.shape[1], vars(model)["n_features_in_"])
-    return features
 
 
 def _place(features: Any) -> str:

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds import Ratings
+from motet.domain.arrays import Floats, Indices
 from motet.domain.errors import BadInput
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 def check_ratings(dataset: Ratings) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from motet.domain.arrays import Floats, Indices
 
 _FOLD_IN_SWEEPS = 100
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 # An epoch whose mean loss is higher than the one before by more than this was unstable.
 _TOLERATED_RISE = 1e-3

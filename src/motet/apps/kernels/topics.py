@@ -11,14 +11,9 @@ from math import lgamma, log
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.apps.kernels.keyed_random import next_state, stream_start, unit_float
-
-Indices = NDArray[np.int64]
-Words = NDArray[np.int32]
-Counts = NDArray[np.int32]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Counts, Floats, Indices
 
 _FIRST_TOPICS_STREAM = 0
 _FIRST_SWEEP_STREAM = 1
@@ -27,7 +22,7 @@ _FOLD_IN_TOLERANCE = 1e-4
 
 
 @njit(cache=True, nogil=True)
-def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: int) -> Words:
+def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: int) -> Counts:
     """A random topic for every token, keyed by (seed, document)."""
     topics = np.empty(offsets[-1], np.int32)
     for row in range(len(documents)):
@@ -39,7 +34,7 @@ def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: i
 
 
 @njit(cache=True, nogil=True)
-def count_topics(owners: Words, topics: Words, owner_count: int, topic_count: int) -> Counts:
+def count_topics(owners: Counts, topics: Counts, owner_count: int, topic_count: int) -> Counts:
     """`(owner_count + 1, topic_count)`: tokens of each owner and topic; the last row: of all."""
     counts = np.zeros((owner_count + 1, topic_count), np.int32)
     for token in range(len(topics)):
@@ -51,8 +46,8 @@ def count_topics(owners: Words, topics: Words, owner_count: int, topic_count: in
 @njit(cache=True, nogil=True, error_model="numpy")
 def resample(
     offsets: Indices,
-    words: Words,
-    topics: Words,
+    words: Counts,
+    topics: Counts,
     documents: Indices,
     counts: Counts,
     delta: Counts,
@@ -142,7 +137,7 @@ def _word_weights(counts: Counts, inverse: Floats, beta: float) -> Floats:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _count_document(topics: Words, in_document: Counts, present: Counts) -> int:
+def _count_document(topics: Counts, in_document: Counts, present: Counts) -> int:
     """Fill the document's counts and the list of topics that it has; returns their number."""
     present_count = 0
     for topic in topics:
@@ -192,7 +187,7 @@ def _move(old: int, new: int, in_document: Counts, present: Counts, present_coun
 
 @njit(cache=True, nogil=True)
 def document_log_likelihood(
-    offsets: Indices, topics: Words, topic_count: int, alpha: float
+    offsets: Indices, topics: Counts, topic_count: int, alpha: float
 ) -> float:
     """log p(topics), the documents' topic shares integrated out.
 
@@ -213,7 +208,7 @@ def document_log_likelihood(
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def fold_in(offsets: Indices, words: Words, topic_words: Floats, alpha: float) -> Floats:
+def fold_in(offsets: Indices, words: Counts, topic_words: Floats, alpha: float) -> Floats:
     """Topic shares `(documents, topics)` for fixed `topic_words: (words, topics)`."""
     topic_count = topic_words.shape[1]
     shares = np.empty((len(offsets) - 1, topic_count))
@@ -255,7 +250,7 @@ def _believe(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def token_log_likelihood(
-    offsets: Indices, words: Words, shares: Floats, topic_words: Floats
+    offsets: Indices, words: Counts, shares: Floats, topic_words: Floats
 ) -> float:
     """Sum over tokens of log p(word), documents having the topic `shares`."""
     total = 0.0

@@ -10,16 +10,12 @@ diverges.)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.apps.inputs.centred import Centred
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
-
-Array = NDArray[Any]
 
 SWEEPS_PER_EPOCH = 20
 _W, _C, _GRAM = 0, 1, 2

@@ -10,12 +10,10 @@ at w - step. The owners take the step if it has lowered the objective and else d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 _W, _VALUE, _DAMPING, _GRADIENT, _HESSIAN = range(5)
 _LEAST_DAMPING, _FIRST_RETRY, _FACTOR = 1e-10, 1e-3, 10.0

@@ -12,12 +12,9 @@ model, so the workers, who all pull the same one, take it and report it as a sta
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from motet.domain.arrays import Array
 
 ROW_WIDTH = 4
 _W, _W_BEFORE, _Y, _T = range(ROW_WIDTH)

@@ -9,13 +9,10 @@ workers'. With both roles on each of n machines the exchange takes (M / b) (n - 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.cruise.search.problem import Roles
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.epoch_cost import Fleet, Profile
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def homogeneous_epochs(profile: Profile, fleet: Fleet, roles: Roles) -> tuple[Ints, Floats]:

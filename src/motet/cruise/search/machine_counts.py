@@ -11,14 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.cruise.search.problem import Problem
 from motet.cruise.search.relaxation import relaxed_epoch
 from motet.cruise.search.whole_blocks import rounded_epoch, whole_epoch
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Floats, Ints
 
 FEW_WAYS = 4_096
 _GRID_POINTS = 600

@@ -12,13 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, Profile
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Roles(Enum):

@@ -13,12 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.cruise.search.problem import Links, Problem, link_seconds, server_counts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Floats, Ints
 
 _DESCENTS = 2
 _SWEEPS = 6

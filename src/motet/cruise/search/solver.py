@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.cruise.search.homogeneous import homogeneous_epochs
 from motet.cruise.search.machine_counts import FEW_WAYS, Found, best_in_order, best_with, search
 from motet.cruise.search.problem import Problem, Roles, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, exchange_seconds
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, even_shares
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _WAYS_PER_TOTAL = 8
 _SAMPLED_TOTALS = 41

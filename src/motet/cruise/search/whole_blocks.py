@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from motet.cruise.search.problem import Problem, server_counts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from motet.domain.arrays import Floats, Ints
 
 FEW_SPLITS = 5_000
 _SLACK = 1e-9

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.estimate.loss_curve.history import falls, usual_spacing, without_spikes
 from motet.estimate.loss_curve.hyperbola import lowest_and_highest
 from motet.estimate.loss_curve.members import MEMBERS, PARAMETERS, fit_members, limit, value_at
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BACK_TESTS = 5
 SHARE = 3

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.blend import blended
-
-Floats = NDArray[np.float64]
 
 FARTHEST = 2.0**40
 """What takes more reports than this never comes."""

@@ -14,9 +14,9 @@ from math import exp, log
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats
+
 Curve = tuple[float, float, float]
 
 SLOWEST, FASTEST = 1e-3, 1.6

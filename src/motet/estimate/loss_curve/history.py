@@ -9,10 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST = 1e150
 """What is larger has no square."""

@@ -14,12 +14,11 @@ from math import exp, log
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.exponential import recent_weights, weighted_mean
 from motet.estimate.loss_curve.nonnegative import nonnegative_polynomial
 
-Floats = NDArray[np.float64]
 Curve = tuple[float, float, float, float]
 
 NEAREST, FARTHEST = 3e-4, 30.0

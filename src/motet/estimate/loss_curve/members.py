@@ -12,12 +12,10 @@ from math import ceil, exp, log
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.exponential import fit_exponential, level, local_trend
 from motet.estimate.loss_curve.hyperbola import fit_hyperbola
-
-Floats = NDArray[np.float64]
 
 
 class Member(IntEnum):

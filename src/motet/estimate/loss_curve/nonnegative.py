@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats
+
 Polynomial = tuple[float, float, float]
 
 INFEASIBLE = -np.inf

@@ -15,15 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.loss_curve.blend import blended_limits, blends_at, fit_blends
 from motet.estimate.loss_curve.crossing import reach, settle
 from motet.estimate.loss_curve.history import joined, largest_changes
 from motet.estimate.loss_curve.members import Member
 
-Floats = NDArray[np.float64]
 History = tuple[ArrayLike, ArrayLike]
 
 

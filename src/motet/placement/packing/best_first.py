@@ -12,16 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Wait
 from motet.placement.packing.alignment import GPUS, UNFIT, Space, count_gpus, take
 from motet.placement.packing.lines import Lines, Waiting, move_on
 from motet.placement.packing.spots import Spots, forget_spots_on, look
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 _NOBODY = -1
 _TOO_FEW_GPUS, _TOO_FEW_CPUS, _TOO_LITTLE_MEMORY = (
     int(Wait.TOO_FEW_GPUS),

@@ -6,13 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.placement.packing.alignment import GPUS, Space, best_spot
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Spots(NamedTuple):

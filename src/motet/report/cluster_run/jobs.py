@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.report.cluster_run.quality import QualityOverTime
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 COLUMNS = (
     "job_id",

@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from motet.domain.arrays import Floats, Ints
 
 PLACEMENT_COLUMNS = ("job_id", "machine", "gpus", "start_time", "end_time", "shared_with")
 """Of `placements.csv`."""

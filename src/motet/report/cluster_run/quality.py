@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.units import exact_seconds, microseconds
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LOSS_GROUPS = ("highest_quarter", "next_quarter", "lowest_half")
 """Jobs by their normalised loss, as in SLAQ's figure 3."""

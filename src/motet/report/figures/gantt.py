@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.report.cluster_run.placements import NOBODY, Placements, held_until
 from motet.report.figures.gantt_lanes import lanes
 from motet.report.rendering.figure_parts import (
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Colour: TypeAlias = tuple[float, float, float, float]
 
 MOST_MACHINES, MOST_BARS, MOST_HALVINGS = 64, 2500, 6

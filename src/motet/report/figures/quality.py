@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.units import SECOND_US
 from motet.report.cluster_run.quality import LOSS_GROUPS, QualityOverTime
 from motet.report.figures.run_lines import Runs, by_label, seeds_note
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Qualities = Sequence[QualityOverTime]
 
 MOMENTS = 400

@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.report.cluster_run.jobs import SimulatedJobs
 from motet.report.rendering.figure_parts import line_style, scale_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Runs = Sequence[SimulatedJobs]
 
 TIME_SLICES = 300

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 _REPEATED = ("", "////", "....", "xxxx")
 CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.report.rendering.palette import GRID, INK, QUIET_INK, REFERENCE, job_colour
 from motet.report.rendering.quantities import duration_text
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Numbers = NDArray[Any]
 WIDTH_IN, HEIGHT_IN, DPI = 11.0, 7.2, 130
 MOST_BINS = 150
 MOST_STEPS = 4_000
@@ -37,11 +36,11 @@ class TracePicture:
     """
 
     title: str
-    gpus: Numbers
-    submit_s: Numbers
-    duration_s: Numbers
-    demand_at_s: Numbers
-    demand_gpus: Numbers
+    gpus: Array
+    submit_s: Array
+    duration_s: Array
+    demand_at_s: Array
+    demand_gpus: Array
     cluster_gpus: int | None = None
 
 
@@ -125,7 +124,7 @@ def _draw_demand(axes: Axes, picture: TracePicture) -> None:
     axes.set_xlabel(unit, color=QUIET_INK, fontsize=9)
 
 
-def _thinned(values: Numbers) -> Numbers:
+def _thinned(values: Array) -> Array:
     """Rows with every stretch's highest value and both ends, few enough to draw."""
     stretch = -(-len(values) // MOST_STEPS)
     if stretch == 1:
@@ -135,7 +134,7 @@ def _thinned(values: Numbers) -> Numbers:
     return np.unique([0, *highest, len(values) - 1])
 
 
-def _unit(times_s: Numbers) -> tuple[float, str]:
+def _unit(times_s: Array) -> tuple[float, str]:
     span_s = float(times_s[-1] - times_s[0])
     if span_s > 4 * _DAY_S:
         return _DAY_S, "days"

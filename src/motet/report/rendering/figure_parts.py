@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.report.rendering.palette import GRID, INK, JOB_COLOURS, QUIET_INK, job_colour
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 WIDTH_IN, HEIGHT_IN, DPI = 7.2, 4.0, 130
 PANEL_HEIGHT_IN, LEGEND_LINE_IN, LETTER_IN = 1.05, 0.19, 0.075

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.report.cluster_run.jobs import Pairs, pooled
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 0.01
 EXTREMES = 5

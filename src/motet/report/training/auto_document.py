@@ -11,7 +11,7 @@ import numpy as np
 
 from motet.cruise.autopilot import RoleCount
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
-from motet.runtime.core.options import ReconfigurationReport, RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
 
 EPOCH_COLUMNS = ("epoch", "end_s", "workers", "servers", "predicted_s", "measured_s", "steady")
 DECISION_COLUMNS = (

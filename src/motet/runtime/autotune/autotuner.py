@@ -23,12 +23,8 @@ from motet.runtime.autotune.job_profile import block_bytes_of, profile_of
 from motet.runtime.autotune.machine_settling import Settling, Underway, leaving_of
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.options import (
-    EpochReport,
-    ReconfigurationReport,
-    Recovery,
-    TrainObserver,
-)
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 from motet.runtime.elastic.layout import Layout
 
 _LOOK_EVERY_S = 0.5

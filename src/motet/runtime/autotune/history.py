@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from motet.cruise.autopilot import Decision
-from motet.runtime.core.options import ReconfigurationReport, RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
 
 
 @dataclass

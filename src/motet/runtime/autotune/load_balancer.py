@@ -11,7 +11,8 @@ from functools import partial
 
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.options import ReconfigurationReport, Recovery, TrainObserver
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.reports import ReconfigurationReport, Recovery
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Plan, share_moves
 from motet.runtime.elastic.plan_queue import Reconfiguration

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, Indices
 from motet.runtime.core.application import Update
-from motet.runtime.server.accumulator import added
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
+from motet.runtime.core.sums import added
 
 
 @dataclass(frozen=True, eq=False)

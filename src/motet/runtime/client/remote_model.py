@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, Indices
 from motet.runtime.client.partial_updates import PartialUpdate
 from motet.runtime.client.routes import KeyPlan
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import Batch, Step, Update
-from motet.runtime.server.accumulator import Place
-from motet.runtime.wire.messages import PushHead
-from motet.runtime.worker.worker import Transfer
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
+from motet.runtime.core.sums import Place
+from motet.runtime.core.transfer import Transfer
+from motet.runtime.wire.table_requests import PushHead
 
 
 class RemoteModel:

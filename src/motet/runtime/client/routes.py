@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, Indices
 from motet.runtime.core.partition import Partition
-from motet.runtime.wire.messages import Selection
 from motet.runtime.wire.ownership import Ownership
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
+from motet.runtime.wire.table_requests import Selection
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,19 +17,18 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, Indices
 from motet.domain.errors import JobFailed
 from motet.runtime.client.routes import KeyPlan, Route
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
-from motet.runtime.wire.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, encode_target
+from motet.runtime.core.transfer import Transfer
+from motet.runtime.wire.errors import StaleGeneration
+from motet.runtime.wire.messages import Kind, Status
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.worker.worker import Transfer
+from motet.runtime.wire.table_requests import ANY_CLOCK, WAIT, PushHead, encode_target
 from motet.transport import Call, Connection, Reply
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
 
 PUSH_CHUNK_BYTES = 2 << 20
 _MOST_REDIRECTS = 150_000
@@ -50,10 +49,6 @@ class Peers(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """A receive buffer that peers on this host can fill directly."""
         ...
-
-
-class StaleGeneration(JobFailed):
-    """The job was reset (an executor was lost) while this request was under way."""
 
 
 class TableClient:

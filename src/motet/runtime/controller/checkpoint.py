@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput, JobFailed
-from motet.runtime.core.options import EpochReport
+from motet.runtime.core.reports import EpochReport
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
 
 FORMAT_VERSION = 1
 _KEPT = 2

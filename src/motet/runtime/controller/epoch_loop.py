@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.event_inbox import (
@@ -21,16 +20,10 @@ from motet.runtime.controller.event_inbox import (
     WorkerReport,
 )
 from motet.runtime.controller.executor_group import Generation
-from motet.runtime.core.options import (
-    EpochReport,
-    ReconfigurationReport,
-    Recovery,
-    TrainObserver,
-    TrainOptions,
-)
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 from motet.runtime.wire.assignment import CONTROLLER
-
-Array = NDArray[Any]
 
 
 def _ignore(count: int) -> None:

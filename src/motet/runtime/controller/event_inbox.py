@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.wire.assignment import Outcome
 from motet.runtime.wire.messages import Kind, Status, decode_json, encode_json
 from motet.transport import Endpoint, Request, Server
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

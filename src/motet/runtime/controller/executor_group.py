@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import MotetError, Unreachable
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.controller.checkpoint import Checkpoint, merged_state
-from motet.runtime.controller.ports import ExecutorHandle, Roles
-from motet.runtime.core.application import Application, Evaluation
+from motet.runtime.controller.job_plan import JobPlan
+from motet.runtime.controller.ports import ExecutorHandle
+from motet.runtime.core.application import Evaluation
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import Schedule
-from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.core.schedule import deal_blocks
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.server.shard import Synchronisation
 from motet.runtime.wire.assignment import CONTROLLER, Assignment, Outcome
 from motet.runtime.wire.messages import (
+    FROM_THE_START,
     Kind,
     decode_json,
     decode_rows,
@@ -35,34 +35,12 @@ from motet.runtime.wire.messages import (
 )
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.worker.data_blocks import FROM_THE_START
-from motet.runtime.worker.local_training import deal_blocks
 from motet.transport import Arena, Call, Endpoint
-
-Array = NDArray[Any]
-
 
 # A dead executor is noticed by its process's end, so there is no point in calling it for long.
 _RETRY_FOR_S = 5.0
 _CONTROL_TIMEOUT_S = 60.0
 _DISMISS_TIMEOUT_S = 5.0
-
-
-@dataclass(frozen=True)
-class JobPlan:
-    """What stays the same through all generations of a job."""
-
-    app: Application
-    roles: Roles
-    schedule: Schedule
-    table: TableSpec
-    sync: Synchronisation
-    helps: bool = False
-
-    @property
-    def first_layout(self) -> Layout:
-        """What a job begins with."""
-        return Layout.even(self.roles, self.table.block_count, self.schedule.block_count)
 
 
 OnEnd: TypeAlias = Callable[[int, int, Outcome | None], None]

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.controller.checkpoint import Checkpoint
-from motet.runtime.controller.executor_group import JobPlan
+from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
 
 # More epochs are what a job is resumed for; the seed of a job is in its options.
 _NOT_COMPARED = ("epochs", "random_state")

@@ -25,33 +25,29 @@ from motet.runtime.controller.event_inbox import (
     ExecutorEnded,
     ObserverFailed,
 )
-from motet.runtime.controller.executor_group import Generation, JobPlan
+from motet.runtime.controller.executor_group import Generation
 from motet.runtime.controller.executor_pool import Crew
 from motet.runtime.controller.fingerprint import fingerprint, state_digest
+from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.machine_watch import MachineWatch
 from motet.runtime.controller.operations import Coordinator
 from motet.runtime.controller.plan_runner import Reconfigurer
-from motet.runtime.controller.ports import Cluster, ExecutorLost, LaunchGivenUp, Roles
+from motet.runtime.controller.ports import Cluster, ExecutorLost, LaunchGivenUp
 from motet.runtime.core.application import Application
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.observers import Observers
-from motet.runtime.core.options import (
-    ReconfigurationReport,
-    Recovery,
-    TrainObserver,
-    TrainOptions,
-    TrainResult,
-)
+from motet.runtime.core.observers import Observers, TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import ReconfigurationReport, Recovery, TrainResult
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, Timed
 from motet.runtime.elastic.replacement import usable, vacating
-from motet.runtime.server.shard import Synchronisation
+from motet.runtime.elastic.roles import Roles
 from motet.runtime.wire.assignment import CONTROLLER, Outcome
-from motet.runtime.worker.local_training import DATA_BLOCKS
 
 
 class Job:

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
 from motet.runtime.controller.operations import CannotLaunch, Coordinator, Cost
-from motet.runtime.core.options import ReconfigurationReport
+from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Plan
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration

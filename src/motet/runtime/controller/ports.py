@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from motet.runtime.core.application import Application
@@ -22,24 +21,6 @@ class LaunchGivenUp(Exception):
 
 class MachineGone(ExecutorLost):
     """No executor can be started on a machine because it has gone or is about to."""
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which machines host a worker and which a server; an executor has its machine's number."""
-
-    workers: tuple[int, ...]
-    servers: tuple[int, ...]
-
-    @classmethod
-    def spread(cls, machines: int, workers: int, servers: int) -> Roles:
-        """Workers from the first machine on, servers from the last one back."""
-        return cls(tuple(range(workers)), tuple(range(machines - servers, machines)))
-
-    @property
-    def executors(self) -> list[int]:
-        """Machines with a role."""
-        return sorted({*self.workers, *self.servers})
 
 
 class ExecutorHandle(Protocol):

@@ -29,13 +29,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, Indices
 from motet.runtime.core.partition import PartitionKind
 from motet.runtime.core.rows import Rows
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.runtime.core.subtask import Kind, SubtaskLog
-
-Floats = NDArray[np.float64]
 
 _MOST_KEPT = 256
 _NUMBERS = 6

@@ -1,4 +1,4 @@
-"""Several observers of one run."""
+"""What is told of a run while it goes on, and how several observers listen to one run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,39 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery, TrainObserver
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+
+
+class TrainObserver:
+    """Hears of a run's progress; every method may be left as it is.
+
+    Called from one thread; `reconfigured` and `machine_changed` from others. What a method raises
+    ends the run, which raises it.
+    """
+
+    def preparing(self, what: str) -> None:
+        """A start-up step has begun (for people: "starting 5 executors")."""
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """Training is about to begin."""
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        """A mini-batch ended (called a few times per second at most)."""
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        """A worker's mini-batches since it last told, the oldest first (a few times per second)."""
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """An epoch ended and was evaluated."""
+
+    def recovering(self, recovery: Recovery) -> None:
+        """An executor was lost; training continues from the last checkpoint."""
+
+    def machine_changed(self, machine: Machine) -> None:
+        """A machine appeared ("up"), will be taken away or is gone (called from another thread)."""
+
+    def reconfigured(self, report: ReconfigurationReport) -> None:
+        """A reconfiguration ended (also called from another thread than the rest)."""
 
 
 class Observers(TrainObserver):

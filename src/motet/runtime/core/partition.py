@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from motet.domain.arrays import Indices
+
 PartitionKind = Literal["range", "hash"]
 
 

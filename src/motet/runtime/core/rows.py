@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
+from motet.domain.arrays import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)

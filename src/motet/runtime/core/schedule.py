@@ -13,9 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from motet.domain.arrays import Indices
+from motet.runtime.core.rows import Rows
 
 _FEWEST_BLOCKS = 16
 
@@ -65,3 +65,15 @@ class Schedule:
     def order(self, epoch: int) -> Indices:
         """The order in which an epoch runs its mini-batches. `(batch_count,)`."""
         return np.random.default_rng([self.seed, 0x0DE5, epoch]).permutation(self.batch_count)
+
+
+DATA_BLOCKS = 96
+
+
+def deal_blocks(rows: Rows, schedule: Schedule) -> dict[int, Rows]:
+    """The data blocks of a job: its instances in the schedule's dealt order."""
+    deal = schedule.deal()
+    return {
+        block: rows.take(deal[schedule.block_positions(block)])
+        for block in range(schedule.block_count)
+    }

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from numpy.typing import NDArray
 
 from motet.runtime.core.application import ModelTable
 from motet.runtime.core.partition import Partition
-
-Array = NDArray[Any]
 
 MODEL_TABLE = 1
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from motet.runtime.controller.ports import Roles
-from motet.runtime.core.options import RoleCounts
+from motet.runtime.core.reports import RoleCounts
+from motet.runtime.elastic.roles import Roles
 from motet.runtime.wire.ownership import Ownership
 
 Role = Literal["worker", "server"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from motet.runtime.core.options import ReconfigurationReport
+from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Plan
 

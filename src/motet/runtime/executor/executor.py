@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from motet.domain.errors import JobFailed, MotetError, Unreachable
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.application import Application
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.executor.app_fault import described
@@ -21,10 +20,10 @@ from motet.runtime.server.block_migration import BlockMove
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.stealing.thief import answer_question
 from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import (
     Kind,
     Status,
-    Target,
     decode_json,
     decode_owners,
     decode_rows,
@@ -32,7 +31,8 @@ from motet.runtime.wire.messages import (
     encode_rows,
 )
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.worker.step_gate import WorkChange
+from motet.runtime.wire.table_requests import Target
+from motet.runtime.wire.work_change import WorkChange
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
 
 Control = Callable[[Tenure, dict[str, Any], Request], None]

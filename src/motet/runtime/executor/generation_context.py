@@ -13,8 +13,9 @@ from motet.runtime.stealing.victim import Handout
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
+from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.worker.data_blocks import DataBlocks, Sender
-from motet.runtime.worker.step_gate import Turnstile, WorkChange
+from motet.runtime.worker.step_gate import Turnstile
 from motet.transport import Arena, Endpoint, Request
 
 

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-RowIndices = NDArray[np.uint32]
-
-
-class Place(NamedTuple):
-    """A worker's place among the `worker_count` workers that compute a mini-batch.
-
-    Every contribution says how many there are: workers may come and go between mini-batches.
-    """
-
-    position: int
-    worker_count: int
+from motet.domain.arrays import Array, RowIndices
+from motet.runtime.core.sums import Place, added
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +110,3 @@ class Accumulator:
             self._is_zero = False
         self._statistics = added(self._statistics, contribution.statistics)
         self._next += 1
-
-
-def added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    """Element by element; a worker without instances in the mini-batch reports nothing."""
-    if not one or not other:
-        return one or other
-    return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.application import Step
-from motet.runtime.server.accumulator import Accumulator, Contribution, PartialSum, Place
+from motet.runtime.core.sums import Place
+from motet.runtime.server.accumulator import Accumulator, Contribution, PartialSum
 
-Array = NDArray[Any]
-RowIndices = NDArray[np.uint32]
 UpdateFunction = Callable[[Array, Array, Step], None]
 
 

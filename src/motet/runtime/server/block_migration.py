@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.domain.errors import JobFailed
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.server.shard import Shard
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import Kind, Status, encode_owners
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.server.accumulator import Contribution, PartialSum
 from motet.runtime.server.block import AppliedNumbers, BlockState
 from motet.runtime.wire.messages import decode_json, encode_json
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

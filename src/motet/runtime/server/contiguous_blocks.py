@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block, UpdateFunction
-
-Array = NDArray[Any]
 
 
 class Room:

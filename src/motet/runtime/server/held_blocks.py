@@ -11,19 +11,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block, BlockState, UpdateFunction
 from motet.runtime.server.contiguous_blocks import Neighbours, Room
-from motet.runtime.wire.messages import Selection, Status, Target
+from motet.runtime.wire.messages import Status
 from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.table_requests import Selection, Target
 from motet.transport import Request
-
-Array = NDArray[Any]
 
 _MOST_NAMED = 4096
 _SMALL_BYTES = 16 << 10

@@ -7,15 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
 from motet.runtime.server.held_blocks import Named
 from motet.runtime.wire.messages import Status
 from motet.transport import Request
-
-Array = NDArray[Any]
 
 
 class Payloads:

@@ -10,33 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.runtime.core.application import Step
-from motet.runtime.core.options import Consistency
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, BlockState, Departed, UpdateFunction
 from motet.runtime.server.held_blocks import Holdings, Named
 from motet.runtime.server.payloads import Payloads
-from motet.runtime.wire.messages import ANY_CLOCK, WAIT, Kind, PushHead, Status, Target
+from motet.runtime.wire.messages import Kind, Status
 from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.table_requests import ANY_CLOCK, WAIT, PushHead, Target
 from motet.transport import Request
-
-Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Synchronisation:
-    """How the workers of a job keep step."""
-
-    consistency: Consistency
-    staleness: int
-    workers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)

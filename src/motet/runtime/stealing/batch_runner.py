@@ -10,21 +10,18 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
 
-from numpy.typing import NDArray
-
+from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
 from motet.runtime.client.partial_updates import PartialUpdate, RunningSum, rows_at, together
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import Application, Batch, Step
 from motet.runtime.core.subtask import Kind, Subtask, SubtaskLog, monotonic_us
+from motet.runtime.core.transfer import Transfer
 from motet.runtime.stealing.stealing_gain import Benefit
 from motet.runtime.stealing.thief import Haul, Helper, Pulled
 from motet.runtime.stealing.victim import Handout, Part
-from motet.runtime.worker.worker import Share, Transfer
-
-Array = NDArray[Any]
+from motet.runtime.worker.share import Share
 
 # A unit takes at least this long, if the data blocks allow it.
 _UNIT_US = 2_000

@@ -13,18 +13,16 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-from numpy.typing import NDArray
-
+from motet.domain.arrays import Array, Indices
 from motet.runtime.client.partial_updates import PartialUpdate, rows_at
 from motet.runtime.client.remote_model import RemoteModel
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.application import Application, Batch, Step
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import Kind as SubtaskKind
 from motet.runtime.core.subtask import Subtask, SubtaskLog, monotonic_us
 from motet.runtime.stealing.late_detector import Suspicion
 from motet.runtime.stealing.victim import Answer, Handout, Question
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import (
     Kind,
     Status,
@@ -35,9 +33,6 @@ from motet.runtime.wire.messages import (
 )
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Call, Reply, Request
-
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
 
 _MEMORY = 0.5
 _FADING = 0.9

@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.stealing.batch_split import Division, Leave
+from motet.runtime.wire.errors import StaleGeneration
 
 _LATE_SHARE = 0.3
 _OVERDUE = 1.5

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from motet.runtime.core.application import Application
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import TableSpec
-from motet.runtime.server.shard import Synchronisation
 from motet.runtime.wire.ownership import Ownership
 from motet.transport import Endpoint
 

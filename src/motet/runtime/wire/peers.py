@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.domain.errors import ConnectionLost
 from motet.transport import Arena, Connection, Endpoint
-
-Array = NDArray[Any]
 
 RETRY_FOR_S = 20.0
 

@@ -13,22 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from motet.domain.errors import JobFailed
-from motet.runtime.client.table_client import StaleGeneration
 from motet.runtime.core.application import Application
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule
-from motet.runtime.wire.messages import Kind, Status, encode_json, encode_rows
+from motet.runtime.wire.errors import StaleGeneration
+from motet.runtime.wire.messages import FROM_THE_START, Kind, Status, encode_json, encode_rows
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.worker.step_gate import WorkChange
-from motet.runtime.worker.worker import Share
+from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.worker.share import Share
 from motet.transport import Call
 
 # Under async a source may be many mini-batches behind; its loss ends these waits at once.
 ARRIVE_TIMEOUT_S = 4 * 3600.0
 _SEND_TIMEOUT_S = 4 * 3600.0
-
-FROM_THE_START = -1
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Batch, Step, Update
-from motet.runtime.core.options import EpochReport
+from motet.runtime.core.reports import EpochReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
 from motet.runtime.core.subtask import Kind, SubtaskLog, monotonic_us
-from motet.runtime.worker.worker import Share, Transfer, Worker
-
-Array = NDArray[Any]
-
-DATA_BLOCKS = 96
+from motet.runtime.core.transfer import Transfer
+from motet.runtime.worker.share import Share
+from motet.runtime.worker.worker import Worker
 
 
 class LocalModel:
@@ -102,12 +99,3 @@ class LocalTraining:
             instances=self.schedule.instance_count,
             batch_s=tuple(us / 1e6 for us in log.batch_us),
         )
-
-
-def deal_blocks(rows: Rows, schedule: Schedule) -> dict[int, Rows]:
-    """The data blocks of a job: its instances in the schedule's dealt order."""
-    deal = schedule.deal()
-    return {
-        block: rows.take(deal[schedule.block_positions(block)])
-        for block in range(schedule.block_count)
-    }

@@ -8,28 +8,14 @@ and everybody goes on to there.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from motet.domain.errors import JobFailed
-from motet.runtime.client.table_client import StaleGeneration
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.errors import StaleGeneration
+from motet.runtime.wire.work_change import WorkChange
 
 HOLD_TIMEOUT_S = 120.0
 # How many mini-batches a worker may begin while the controller makes up its mind.
 _SLACK = 1
-
-
-@dataclass(frozen=True, eq=False)
-class WorkChange:
-    """From mini-batch `clock` on, `workers` compute, each with the data blocks that it owns.
-
-    `number`: the change's, ascending within a generation.
-    """
-
-    number: int
-    clock: int
-    workers: tuple[int, ...]
-    data: Ownership
 
 
 class Turnstile:

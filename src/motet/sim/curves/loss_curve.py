@@ -8,11 +8,10 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.errors import UnknownName
 
-Floats = NDArray[np.float64]
 _ENDING = ".csv"
 
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.errors import UnknownName
 from motet.sim.generate.arguments import positive_numbers
 
-Seconds = NDArray[np.float64]
 ARRIVALS = ("poisson:MEAN_S", "bursty:MEAN_S,CV", "every:S")
 BURSTY_CV = 4.0
 
@@ -19,7 +18,7 @@ BURSTY_CV = 4.0
 class Arrivals(Protocol):
     """A way in which jobs arrive."""
 
-    def gaps_s(self, count: int, rng: np.random.Generator) -> Seconds:
+    def gaps_s(self, count: int, rng: np.random.Generator) -> Floats:
         """`(count,)` gaps."""
         ...
 
@@ -30,7 +29,7 @@ class Poisson:
 
     mean_s: float
 
-    def gaps_s(self, count: int, rng: np.random.Generator) -> Seconds:
+    def gaps_s(self, count: int, rng: np.random.Generator) -> Floats:
         """See Arrivals."""
         return rng.exponential(self.mean_s, count)
 
@@ -42,7 +41,7 @@ class Bursty:
     mean_s: float
     variation: float = BURSTY_CV
 
-    def gaps_s(self, count: int, rng: np.random.Generator) -> Seconds:
+    def gaps_s(self, count: int, rng: np.random.Generator) -> Floats:
         """See Arrivals."""
         shape = self.variation**-2
         return rng.gamma(shape, self.mean_s / shape, count)
@@ -54,7 +53,7 @@ class Regular:
 
     gap_s: float
 
-    def gaps_s(self, count: int, rng: np.random.Generator) -> Seconds:
+    def gaps_s(self, count: int, rng: np.random.Generator) -> Floats:
         """See Arrivals."""
         del rng
         return np.full(count, self.gap_s)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
 from motet.sim.generate.arguments import positive_numbers
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 GIGA = 10**9
 DEMANDS = "CPUS,CPUS,GB,GB"
 

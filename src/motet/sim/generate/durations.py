@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.generate.arguments import positive_numbers
-from motet.sim.generate.mix import Ints, Mix
+from motet.sim.generate.mix import Mix
 from motet.sim.generate.samples import read_samples
 
-Seconds = NDArray[np.float64]
 DURATIONS = (
     "bins",
     "loguniform:LOW_S,HIGH_S",
@@ -28,7 +27,7 @@ SHORTEST_S, SHORT_BELOW_S, LONGEST_S = 120.0, 800.0, 7200.0
 class Durations(Protocol):
     """A distribution of how long jobs run."""
 
-    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """`(jobs,)` durations of jobs with these GPUs."""
         ...
 
@@ -41,7 +40,7 @@ class Bins:
     who comes when rather than in how much work there is.
     """
 
-    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """See Durations."""
         short = mix.is_short(gpus, rng)
         low = np.where(short, SHORTEST_S, SHORT_BELOW_S)
@@ -56,7 +55,7 @@ class LogUniform:
     low_s: float
     high_s: float
 
-    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """See Durations."""
         del mix
         low, high = (np.full(len(gpus), limit) for limit in (self.low_s, self.high_s))
@@ -70,7 +69,7 @@ class LogNormal:
     median_s: float
     sigma: float
 
-    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """See Durations."""
         del mix
         return rng.lognormal(np.log(self.median_s), self.sigma, len(gpus))
@@ -80,10 +79,10 @@ class LogNormal:
 class Empirical:
     """Drawn from samples; `is_service`: samples are GPU-seconds, so more GPUs make it shorter."""
 
-    samples_s: Seconds
+    samples_s: Floats
     is_service: bool = False
 
-    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Seconds:
+    def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """See Durations."""
         del mix
         drawn = rng.choice(self.samples_s, len(gpus))
@@ -109,7 +108,7 @@ def parse_durations(text: str) -> Durations:
     raise UnknownName("kind of --durations", kind, [each.partition(":")[0] for each in DURATIONS])
 
 
-def _stratified(stratum: Ints, rng: np.random.Generator) -> Seconds:
+def _stratified(stratum: Ints, rng: np.random.Generator) -> Floats:
     """`(jobs,)` numbers in 0 to 1: of n jobs of a stratum, one in every nth, shuffled."""
     drawn = np.empty(len(stratum))
     for each in np.unique(stratum).tolist():
@@ -119,5 +118,5 @@ def _stratified(stratum: Ints, rng: np.random.Generator) -> Seconds:
     return drawn
 
 
-def _log_uniform(low: Seconds, high: Seconds, quantile: Seconds) -> Seconds:
+def _log_uniform(low: Floats, high: Floats, quantile: Floats) -> Floats:
     return low * (high / low) ** quantile

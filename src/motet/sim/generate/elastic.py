@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.speed_function import SpeedMode
 from motet.sim.curves import bundled_curve
@@ -30,8 +30,6 @@ from motet.sim.generate.mix import shares_of
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.workload import Workload
-
-Floats = NDArray[np.float64]
 
 SLAQ_CURVES = (
     "gbt-cls-a9a8k",

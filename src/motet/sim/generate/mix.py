@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.known_names import WORKLOAD_NAMES
 
-Ints = NDArray[np.int64]
 TENSORFLOW_MODELS = (
     "vgg19",
     "vgg16",

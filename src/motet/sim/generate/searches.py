@@ -20,16 +20,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.mix import TENSORFLOW_MODELS, shares_of
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
 from motet.sim.workload.workload import Workload
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

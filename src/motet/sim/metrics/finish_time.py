@@ -11,15 +11,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.estimate.shares import pieces_of, speeds_together
 from motet.estimate.widths import Request, Widths, widths_of
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
 from motet.sim.workload.workload import Workload
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

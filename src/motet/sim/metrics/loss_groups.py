@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.sim.replay.placements import Holds
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _ENDS = (0.0, 0.25, 0.5, 1.0)
 
 

@@ -12,13 +12,11 @@ rack is not to blame for its width. So there are three levels, and what they cou
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.cluster import Cluster
 from motet.sim.replay.placements import Holds
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 TOGETHER, IN_A_RACK, ACROSS_RACKS = 1.0, 0.5, 0.25
 
 

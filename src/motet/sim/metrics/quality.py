@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US
 from motet.report.cluster_run.quality import QualityOverTime, group_shares
@@ -21,8 +22,6 @@ from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.step_progress import TrainedSteps
 from motet.sim.workload.elastic_work import WorkModels
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 _MOMENTS, _MOMENTS_OF_A_RUN = 1000, 400
 
 

@@ -7,16 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
 from motet.sim.metrics.placement_score import placement_score
 from motet.sim.replay.outcome import Outcome
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9
 CAUSES = ("fair_share", "fragmentation", "policy_order")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.actions import Action
+from motet.domain.arrays import Ints
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN
@@ -17,7 +18,6 @@ from motet.sim.replay.placements import HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps
 from motet.sim.workload.workload import Workload
 
-Ints = NDArray[np.int64]
 _COPIED = {
     "start_us": "first_start_us",
     "executed_us": "executed_us",

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Preempt
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.engine.state import ClusterState
 
-Ints = NDArray[np.int64]
 _COLUMNS = 6
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.cluster import Cluster
 from motet.domain.decision import Wait
@@ -29,11 +28,10 @@ from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.measurement import Meter
 from motet.sim.replay.outcome import Outcome, Recorder
 from motet.sim.replay.running_jobs import RunningJobs
-from motet.sim.replay.step_progress import Imbalance, StepProgress, balanced
-from motet.sim.speeds.speed_model import SpeedModel
+from motet.sim.replay.step_progress import StepProgress
+from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.workload import Workload
 
-Ints = NDArray[np.int64]
 Progress: TypeAlias = Callable[[int, int], None]
 """Told now and then how many jobs have finished, and how many there are."""
 

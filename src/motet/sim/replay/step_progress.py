@@ -7,29 +7,19 @@ whole number of units per microsecond, and no change of speed ever rounds.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ldexp
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import speed
+from motet.sim.speeds.speed_model import Imbalance, balanced
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Imbalance: TypeAlias = Callable[[int, int], float]
 _BITS = 96
 _STEP = SECOND_US << _BITS
-
-
-def balanced(job: int, servers: int) -> float:
-    """An `Imbalance`: every server has as much to do as the others."""
-    del job, servers
-    return 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
@@ -30,7 +30,6 @@ from motet.estimate.spread import RACK_SLOWDOWN, by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 from motet.sim.speeds.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
 
-Ints = NDArray[np.int64]
 _SHARING_LOSS = 0.95
 _NOTHING = ProfileTable()
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from motet.domain.errors import UnknownName
 from motet.domain.snapshot import UNKNOWN
 from motet.placement.parameter_blocks import Division, balanced_blocks, hashed_blocks
-from motet.sim.replay.step_progress import Imbalance, balanced
 from motet.sim.speeds.model_tensors import tensor_sizes
+from motet.sim.speeds.speed_model import Imbalance, balanced
 from motet.sim.workload.workload import Workload
 
 Divide = Callable[[Sequence[int], int], Division]

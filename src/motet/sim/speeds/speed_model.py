@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from motet.domain.snapshot import Placement
 from motet.estimate.exchange import Gang
@@ -93,3 +94,12 @@ class SameEverywhere(MachinesDoNotMatter):
         """See SpeedModel."""
         del model, gpus
         return self.cost_us if self.rescaling_us is None else self.rescaling_us
+
+
+Imbalance: TypeAlias = Callable[[int, int], float]
+
+
+def balanced(job: int, servers: int) -> float:
+    """An `Imbalance`: every server has as much to do as the others."""
+    del job, servers
+    return 1.0

@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import HOUR_US, SECOND_US
 from motet.sim.traces.trace import Trace
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.workload import Workload
 
-Ints = NDArray[np.int64]
 _QUANTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95, "p99": 99}
 
 

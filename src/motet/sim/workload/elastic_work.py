@@ -12,14 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import LONGEST_S, SECOND_US
 from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
 from motet.report.rendering.quantities import count_text
 from motet.sim.curves import LossCurve
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_OF_A_ROLE = 1_000_000
 SLOWEST, FASTEST = 1e-6, 1e9
 MOST_GPU_S = LONGEST_S

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.sim.workload.elastic_work import WorkModels
 
-Ints = NDArray[np.int64]
 _DIGITS = re.compile(r"(\d+)")
 _MOST_DIGITS = 4_000  # Python refuses to read longer numbers.
 

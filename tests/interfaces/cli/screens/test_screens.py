@@ -13,8 +13,8 @@ from motet.interfaces.cli.screens.job_progress import JobProgress
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress, LiveTrain
 from motet.report.rendering.palette import job_colour
-from motet.runtime.controller.ports import Roles
-from motet.runtime.core.options import EpochReport, Recovery
+from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.elastic.roles import Roles
 
 EPOCHS = 20
 

@@ -8,9 +8,9 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.train.reconfigure_file import check_changes, read_plan_file
-from motet.runtime.controller.ports import Roles
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Switch
+from motet.runtime.elastic.roles import Roles
 
 LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 

@@ -21,9 +21,10 @@ from motet.interfaces.cli.demo.references import compare
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
 from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
 from motet.interfaces.cli.screens.run_log import RunLog, nowhere
-from motet.interfaces.cli.screens.train import LineProgress, is_live_terminal, live
+from motet.interfaces.cli.screens.train import LineProgress, live
 from motet.interfaces.cli.shell.called_as import called_as
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.interfaces.cli.train.cluster_start import start_cluster
 from motet.interfaces.cli.train.request import more_metrics
 from motet.report.rendering.json_text import to_json
@@ -32,8 +33,9 @@ from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import LossCurve, save_loss_plot
 from motet.runtime.controller.job import Job
-from motet.runtime.controller.ports import Cluster, Roles
-from motet.runtime.core.options import TrainResult
+from motet.runtime.controller.ports import Cluster
+from motet.runtime.core.reports import TrainResult
+from motet.runtime.elastic.roles import Roles
 
 WIDTH = 100
 PROGRESS_LINES = 4

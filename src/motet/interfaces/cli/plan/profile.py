@@ -11,8 +11,7 @@ from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, even_shares, exchange_s
 from motet.interfaces.cli.plan.fields import Fields, read_fields
 from motet.report.training.folder import RECORD
-from motet.runtime.core.schedule import Schedule
-from motet.runtime.worker.local_training import DATA_BLOCKS
+from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
 
 MEGABIT = 125_000.0
 """Bytes."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -27,7 +25,7 @@ from motet.report.rendering.quantities import (
 from motet.report.training.auto_summary import turn_line
 from motet.runtime.autotune.history import Turn
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.options import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 
 PLAIN_LINES = 10
 SHOWN_DECISIONS = 4
@@ -172,11 +170,6 @@ class LiveTrain:
                 drawing.comp_comm(job.comm_share, SPLIT_WIDTH, colour),
             ]
         )
-
-
-def is_live_terminal(stream: TextIO) -> bool:
-    """Whether lines on this stream may be redrawn."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def live(renderable: RenderableType, console: Console) -> AbstractContextManager[object]:

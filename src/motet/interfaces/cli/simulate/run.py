@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from motet.domain.cluster import Cluster
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.screens.train import is_live_terminal
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.interfaces.cli.simulate.input import TraceFlags, traces
 from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.simulation_runs import Run, RunProgress, Scenario, policy_name, run_all

@@ -26,7 +26,8 @@ from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.fingerprint import fingerprint
 from motet.runtime.controller.job import plan_job
-from motet.runtime.core.options import StopRule, Stragglers, TrainOptions, TrainResult
+from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
+from motet.runtime.core.reports import TrainResult
 from motet.runtime.core.rows import Rows
 
 

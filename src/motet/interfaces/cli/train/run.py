@@ -14,14 +14,9 @@ import click
 from rich.console import Console
 
 from motet.interfaces.cli.screens.run_log import RunLog, nowhere
-from motet.interfaces.cli.screens.train import (
-    PLAIN_LINES,
-    LineProgress,
-    LiveTrain,
-    is_live_terminal,
-    live,
-)
+from motet.interfaces.cli.screens.train import PLAIN_LINES, LineProgress, LiveTrain, live
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.interfaces.cli.train.cluster_start import start_cluster
 from motet.interfaces.cli.train.request import TrainFlags, Training, check, more_metrics
 from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
@@ -37,7 +32,7 @@ from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import Flight
 from motet.runtime.autotune.load_balancer import Balancer
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import ReconfigurationReport, TrainResult
+from motet.runtime.core.reports import ReconfigurationReport, TrainResult
 from motet.runtime.elastic.replacement import usable
 
 COLOUR = job_colour(0)
