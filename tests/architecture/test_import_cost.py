@@ -22,11 +22,12 @@ assert "Usage" in said.getvalue()
 """
 SIMULATE = """
 import contextlib, io
-from motet.interfaces.cli import simulate_run, simulate, compare, explain_screen, policies
+from motet.interfaces.cli.simulate import command, compare_command, explain_screen
+from motet.interfaces.cli.simulate import policy_command, run
 from motet.interfaces import python
 """
 EXPLAIN = """
-from motet.interfaces.cli import explain, explain_screen
+from motet.interfaces.cli.simulate import explain_command, explain_screen
 """
 PROBE = """
 import json, sys, time
@@ -56,7 +57,7 @@ def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
 
 
 def test_planning_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
-    _, packages = probe("from motet.interfaces.cli import plan, plan_run")
+    _, packages = probe("from motet.interfaces.cli.plan import command, run")
     assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()
 
 
