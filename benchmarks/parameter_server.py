@@ -23,7 +23,7 @@ from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.wire.assignment import Assignment
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.table_requests import ANY_CLOCK
@@ -157,7 +157,7 @@ class Table:
         (route,) = self.plan.routes(self.client.ownership)
         head = self.client._head(route, ANY_CLOCK)
         views = [route.views(self.out) for _ in range(count)]
-        calls = [connection.submit(Kind.PULL, head, (), view) for view in views]
+        calls = [connection.submit(RequestKind.PULL, head, (), view) for view in views]
         for call in calls:
             call.wait()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.sim.experiment import Experiment
 from motet.sim.generate import Recipe, generate, parse_arrivals, parse_durations, parse_mix
 from motet.sim.replay.outcome import Outcome
@@ -29,7 +29,7 @@ LIMIT_S = {5_000: 1.0}
 def timed(workload: Workload, cluster: str) -> tuple[Outcome, float]:
     """A simulation and its CPU-seconds."""
     began_s = time.process_time()
-    outcome = Experiment(POLICY).run(workload, Cluster.parse(cluster))
+    outcome = Experiment(POLICY).run(workload, ClusterSpec.parse(cluster))
     return outcome, time.process_time() - began_s
 
 

@@ -10,7 +10,7 @@ import statistics
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues, Snapshot
 from motet.domain.units import SECOND_US
@@ -28,9 +28,9 @@ SIMULATED = 32, 2_000
 LIMIT_S = {200: 1.0, 1_000: 5.0}
 
 
-def machines(count: int) -> Cluster:
+def machines(count: int) -> ClusterSpec:
     """Of 4 GPUs, 32 CPUs and 256 GB."""
-    return Cluster.of([4] * count, cpus=32, memory_bytes=256 * GB)
+    return ClusterSpec.of([4] * count, cpus=32, memory_bytes=256 * GB)
 
 
 def distinct(jobs: int, most_gpus: int = 4) -> Workload:
@@ -47,7 +47,7 @@ def distinct(jobs: int, most_gpus: int = 4) -> Workload:
     )
 
 
-def first_snapshot(workload: Workload, cluster: Cluster) -> Snapshot:
+def first_snapshot(workload: Workload, cluster: ClusterSpec) -> Snapshot:
     """Everybody waits, and durations are known."""
     state = ClusterState(cluster, {}, {}, Queues.without_quotas(workload.queue_names))
     for number in range(len(workload)):

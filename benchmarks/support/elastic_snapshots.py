@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import JobTable, Queues, Snapshot
 from motet.engine.fitters import fitted_measurements
@@ -24,7 +24,7 @@ def elastic_snapshot(
     these for each. Their losses are known up to a random point of a real curve."""
     rng = np.random.default_rng(seed)
     table = _table(jobs, servers, most)
-    cluster = Cluster.uniform(machines, gpus)
+    cluster = ClusterSpec.uniform(machines, gpus)
     return Snapshot(
         now_us=0,
         jobs=table,

@@ -13,7 +13,7 @@ from motet.allocation.damping import damped
 from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Worth
 from motet.allocation.max_min_share import Dealt, demand_of
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import JobTable
 from policy_snapshots import snapshot
 
@@ -25,7 +25,7 @@ def dealt_twice(
 ) -> tuple[Dealt, Dealt, JobTable]:
     """Without and with damping; jobs of 1 to `MOST` workers."""
     columns = {"held_gpus": held, "held_workers": held, "max_workers": MOST}
-    jobs = snapshot(Cluster.of([gpus]), len(held), **columns).jobs
+    jobs = snapshot(ClusterSpec.of([gpus]), len(held), **columns).jobs
     worth = Worth.of_time(linear_speeds(len(held)), np.array(left))
     order = np.arange(len(held))
     dealt = allot(order, demand_of(jobs), jobs.number, worth, gpus)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.engine.catalogue import built_in_policies, find_policies, make_policy
 from motet.policies.tiresias import TiresiasGittins, TiresiasLas
@@ -58,7 +58,7 @@ def test_a_users_file_is_a_policy_like_any_other() -> None:
     workload = Workload.of(["a", "b"], [0, 0], [4_000_000, 2_000_000], [4, 4])
     experiment = Experiment(str(EXAMPLE), {"slice_s": "1"})
     experiment.check()
-    outcome = experiment.run(workload, Cluster.parse("1x4"))
+    outcome = experiment.run(workload, ClusterSpec.parse("1x4"))
     assert outcome.columns["end_us"].tolist() == [6_000_000, 4_000_000]
     assert len(EXAMPLE.read_text().splitlines()) <= 60
 

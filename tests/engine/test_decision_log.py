@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elastic_workloads import Row, elastic_workload, linear
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
@@ -15,11 +15,11 @@ from small_traces import Rows, workload_of
 
 
 def log_of(
-    rows: Rows, policy: str, cluster: Cluster | None = None, **settings: str
+    rows: Rows, policy: str, cluster: ClusterSpec | None = None, **settings: str
 ) -> list[LogEntry]:
     log = DecisionLog()
     experiment = Experiment(policy, {"placement": "consolidate", **settings})
-    experiment.run(workload_of(rows), cluster or Cluster.uniform(1, 4), journal=log)
+    experiment.run(workload_of(rows), cluster or ClusterSpec.uniform(1, 4), journal=log)
     return list(log)
 
 
@@ -43,7 +43,7 @@ def test_a_wait_names_the_jobs_before_it_that_hold_the_gpus() -> None:
 
 
 def test_only_the_first_blockers_are_named_and_all_are_counted() -> None:
-    log = log_of([*[(0, 10, 1)] * 8, (1, 5, 8)], "best-effort", Cluster.uniform(2, 4))
+    log = log_of([*[(0, 10, 1)] * 8, (1, 5, 8)], "best-effort", ClusterSpec.uniform(2, 4))
     assert of_job(log, 8)[0].others == OtherJobs(tuple((job, 1) for job in range(5)), 8)
 
 
@@ -68,7 +68,7 @@ def test_a_preemption_names_who_got_the_gpus_and_then_why_it_waits() -> None:
 def test_those_on_other_machines_took_nothing_from_it() -> None:
     """Both jobs start when job 0 loses its machine, but only one of them there."""
     rows = [(0, 100, 4), (0, 5, 2), (5, 10, 4), (5, 10, 4)]
-    log = log_of(rows, "srtf", Cluster.uniform(2, 4))
+    log = log_of(rows, "srtf", ClusterSpec.uniform(2, 4))
     preempt = next(entry for entry in of_job(log, 0) if entry.event == "preempt")
     (taker,) = preempt.others.first
     where = next(entry.placement for entry in of_job(log, taker[0]) if entry.event == "start")
@@ -118,7 +118,7 @@ def test_between_quanta_a_wait_without_an_order_names_all_who_hold_gpus() -> Non
     assert wait.others == OtherJobs(((0, 3),), 1)
 
 
-def elastic_log(rows: list[Row], policy: str, cluster: Cluster) -> list[LogEntry]:
+def elastic_log(rows: list[Row], policy: str, cluster: ClusterSpec) -> list[LogEntry]:
     log = DecisionLog()
     Experiment(policy).run(elastic_workload(rows), cluster, journal=log)
     return list(log)
@@ -127,7 +127,7 @@ def elastic_log(rows: list[Row], policy: str, cluster: Cluster) -> list[LogEntry
 def test_a_resize_says_from_what_to_what_and_who_got_the_gpus() -> None:
     """Job 1 comes when job 0 has all four GPUs, and leaves before it."""
     rows = [linear(0, 100, 1, 4), linear(10, 10, 1, 4)]
-    log = elastic_log(rows, "fair", Cluster.uniform(1, 4))
+    log = elastic_log(rows, "fair", ClusterSpec.uniform(1, 4))
     start, shrink, grow, finish = of_job(log, 0)
     assert [each.event for each in (start, shrink, grow, finish)] == [
         "start",
@@ -143,7 +143,7 @@ def test_a_resize_says_from_what_to_what_and_who_got_the_gpus() -> None:
 
 def test_an_elastic_job_that_waits_says_with_how_few_gpus_it_would_run() -> None:
     rows = [linear(0, 100, 3), Row(1, 100, 2, 4, 1, 1, 1), Row(2, 0, 4, 4, duration_s=5)]
-    log = elastic_log(rows, "fifo", Cluster.uniform(1, 4))
+    log = elastic_log(rows, "fifo", ClusterSpec.uniform(1, 4))
     waits = [of_job(log, job)[0] for job in (1, 2)]
     assert [(each.event, each.least_gpus) for each in waits] == [
         ("too_few_gpus", 2),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fake_driver import drive
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
@@ -20,7 +20,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 2])
+CLUSTER = ClusterSpec.of([4, 2])
 BLIND = {
     name: policy
     for name, policy in built_in_policies().items()

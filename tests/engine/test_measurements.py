@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from elastic_workloads import Row, elastic_workload
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import JobTable, Snapshot
@@ -143,7 +143,7 @@ class Looks:
 def test_a_simulation_reports_true_losses_and_speeds() -> None:
     workload = elastic_workload([Row(0, 79, 4, 8, 1, 2, 1)])
     policy, book = Looks(), Measurements(ThreePointFitter(), NonNegativeFitter())
-    cluster, planner = Cluster.uniform(1, 8), ConsolidatingPlanner()
+    cluster, planner = ClusterSpec.uniform(1, 8), ConsolidatingPlanner()
     Simulation(workload, cluster, policy, planner, SameEverywhere(), measurements=book).run()
     seen = dict(policy.seen)
     assert workload.work is not None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
@@ -26,7 +26,7 @@ from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 2], names=("big", "small"))
+CLUSTER = ClusterSpec.of([4, 2], names=("big", "small"))
 VARIANTS: list[tuple[str, dict[str, str]]] = [
     *((name, {}) for name in built_in_policies()),
     ("tiresias-las", {"thresholds": "20,60", "promote_knob": "0.5", "quantum_s": "4"}),

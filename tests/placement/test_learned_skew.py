@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.model_profile import profile_of
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.placement.learned_skew import LearnedSkewPlanner
@@ -16,8 +16,8 @@ MODELS = [profile_of(name) for name in ("VGG19", "ResNet50", "GoogLeNet")]
 TOGETHER, SPREAD = Placement((0, 1), (4, 4)), Placement((0, 1, 2), (4, 3, 1))
 
 
-def planner(cluster: Cluster | None = None) -> LearnedSkewPlanner:
-    machines = cluster or Cluster.uniform(4, 4)
+def planner(cluster: ClusterSpec | None = None) -> LearnedSkewPlanner:
+    machines = cluster or ClusterSpec.uniform(4, 4)
     return LearnedSkewPlanner(MODELS, machines, ConsolidatingPlanner(), 0.3)
 
 
@@ -42,7 +42,7 @@ def test_what_was_learned_moves_who_is_consolidated() -> None:
 
 
 def test_slower_gpus_are_not_taken_for_harm_by_spreading() -> None:
-    learner = planner(Cluster.of([4] * 4, types=["V100", "V100", "K80", "K80"]))
+    learner = planner(ClusterSpec.of([4] * 4, types=["V100", "V100", "K80", "K80"]))
     learner.observe(VGG19, Placement((0, 1), (4, 4)), 10_000)
     learner.observe(VGG19, Placement((2, 3), (4, 4)), 1_000)
     learner.observe(RESNET50, Placement((0, 1), (4, 4)), 10_000)
@@ -52,7 +52,7 @@ def test_slower_gpus_are_not_taken_for_harm_by_spreading() -> None:
 
 
 def test_to_cross_racks_needlessly_is_to_be_spread() -> None:
-    learner = planner(Cluster.of([4] * 4, rack=[0, 0, 1, 1]))
+    learner = planner(ClusterSpec.of([4] * 4, rack=[0, 0, 1, 1]))
     for model, rate in [(VGG19, 6_000), (RESNET50, 10_000)]:
         learner.observe(model, Placement((0, 1), (4, 4)), 10_000)
         learner.observe(model, Placement((1, 2), (4, 4)), rate)

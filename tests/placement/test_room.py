@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.snapshot import Placement
 from motet.placement.room import Demand, Room, gpus_of_empty
@@ -18,9 +18,9 @@ MACHINE = st.tuples(st.integers(0, 8), st.integers(0, 20), st.integers(0, 10**15
 DEMAND = st.builds(Demand, st.integers(1, 64), st.integers(0, 200), st.integers(0, 10**15))
 
 
-def cluster_of(machines: list[tuple[int, int, int]]) -> Cluster:
+def cluster_of(machines: list[tuple[int, int, int]]) -> ClusterSpec:
     gpus, cpus, memory_bytes = zip(*machines, strict=True)
-    return Cluster.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
+    return ClusterSpec.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
 
 
 def fits(machine: tuple[int, int, int], demand: Demand, gpus: int) -> bool:
@@ -61,7 +61,7 @@ def test_what_is_given_can_be_taken_and_comes_back(
 
 
 def test_a_shortage_names_what_is_short() -> None:
-    room = Room.of(Cluster.of([4, 4], cpus=[8, 0], memory_bytes=[0, 100]))
+    room = Room.of(ClusterSpec.of([4, 4], cpus=[8, 0], memory_bytes=[0, 100]))
     assert room.shortage(Demand(9), 9) == Wait.TOO_FEW_GPUS
     assert room.shortage(Demand(8, cpus=24), 8) == Wait.TOO_FEW_CPUS
     assert room.shortage(Demand(8, cpus=16, memory_bytes=208), 8) == Wait.TOO_LITTLE_MEMORY
@@ -69,7 +69,7 @@ def test_a_shortage_names_what_is_short() -> None:
 
 
 def test_who_shares_gpus_needs_cpus_and_memory_of_its_own() -> None:
-    room = Room.of(Cluster.of([4], cpus=[8]))
+    room = Room.of(ClusterSpec.of([4], cpus=[8]))
     place, demand = Placement((0,), (4,)), Demand(4, cpus=4)
     room.take(place, demand)
     assert room.holds(place, demand, shares_gpus=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, MotetError
 from motet.engine.catalogue import find_policies
 from motet.interfaces.simulation_runs import Run, Scenario, run_all
@@ -104,7 +104,7 @@ def test_gpus_that_somebody_holds_cannot_be_given_away(tmp_path: Path) -> None:
     both = "{0: Placement((0,), (2,)), 1: Placement((0,), (2,))}"
     mine = own_policy(tmp_path, f"return Decision(np.array([2, 2]), reasons, {both})")
     workload = workload_of([(0, 9, 2), (0, 9, 2)])
-    crowded = Scenario(workload, "0" * 64, Cluster.uniform(2, 2))
+    crowded = Scenario(workload, "0" * 64, ClusterSpec.uniform(2, 2))
     with pytest.raises(MotetError, match="job j1: places: 2 GPUs on machine 0, which has 0 free"):
         run_all([Run(Experiment(str(mine)), crowded)])
 

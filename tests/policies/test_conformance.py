@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
@@ -23,7 +23,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 4, 2])
+CLUSTER = ClusterSpec.of([4, 4, 2])
 MODELS = ["VGG19", "ResNet50", ""]
 jobs = st.lists(
     st.tuples(

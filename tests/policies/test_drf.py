@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import Row, elastic_workload, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
@@ -27,7 +27,7 @@ from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.workload import Workload
 
 
-def run(workload: Workload, cluster: Cluster, policy: Any) -> tuple[Outcome, DecisionLog]:
+def run(workload: Workload, cluster: ClusterSpec, policy: Any) -> tuple[Outcome, DecisionLog]:
     log, queues = DecisionLog(), Queues.without_quotas(workload.queue_names)
     speeds, planner = SameEverywhere(), ConsolidatingPlanner()
     return Simulation(
@@ -55,7 +55,7 @@ def workers_at_first(outcome: Outcome) -> list[int]:
     return trained.workers[first][np.argsort(trained.job[first])].tolist()
 
 
-MACHINE = Cluster.of([100], cpus=[9], memory_bytes=[18])
+MACHINE = ClusterSpec.of([100], cpus=[9], memory_bytes=[18])
 
 
 def test_the_example_of_the_paper_with_elastic_jobs() -> None:
@@ -86,13 +86,13 @@ def test_weights_of_queues_in_queues() -> None:
     queues = ["prod/ads", "prod/maps", "dev"]
     jobs = elastic(queues, [(1, 0)] * 3, most=40)
     policy = Drf(weights="prod:3,prod/ads:2")
-    outcome, _ = run(jobs, Cluster.of([100], cpus=[36]), policy)
+    outcome, _ = run(jobs, ClusterSpec.of([100], cpus=[36]), policy)
     assert workers_at_first(outcome) == [18, 9, 9]
 
 
 def test_a_queue_may_hold_jobs_and_queues() -> None:
     jobs = elastic(["prod", "prod/ads", "dev"], [(1, 0)] * 3)
-    outcome, _ = run(jobs, Cluster.of([100], cpus=[12]), Drf())
+    outcome, _ = run(jobs, ClusterSpec.of([100], cpus=[12]), Drf())
     assert workers_at_first(outcome) == [3, 3, 6]
 
 
@@ -100,7 +100,7 @@ def test_a_queue_may_hold_jobs_and_queues() -> None:
 @given(rows=rows_on(10))
 def test_with_gpus_and_one_queue_only_it_is_fair(rows: list[Row]) -> None:
     """Another program with another way to count comes to the same schedule."""
-    cluster = Cluster.of([4, 4, 2])
+    cluster = ClusterSpec.of([4, 4, 2])
     one, other = (run(elastic_workload(rows), cluster, policy)[0] for policy in (Drf(), Fair()))
     for name, column in one.columns.items():
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
@@ -119,7 +119,7 @@ def jobs_of_two_queues() -> Workload:
 
 
 def test_a_queue_with_less_takes_gpus_from_one_with_more() -> None:
-    outcome, log = run(jobs_of_two_queues(), Cluster.of([6]), Drf())
+    outcome, log = run(jobs_of_two_queues(), ClusterSpec.of([6]), Drf())
     assert outcome.columns["preemptions"].tolist() == [0, 1, 1, 0]
     assert outcome.columns["start_us"][3] == SECOND_US
     waits = {entry.job: entry for entry in log if entry.event == "too_few_gpus"}
@@ -127,7 +127,7 @@ def test_a_queue_with_less_takes_gpus_from_one_with_more() -> None:
 
 
 def test_without_preemption_a_queue_waits_until_gpus_are_free() -> None:
-    outcome, log = run(jobs_of_two_queues(), Cluster.of([6]), Drf(preemptive=False))
+    outcome, log = run(jobs_of_two_queues(), ClusterSpec.of([6]), Drf(preemptive=False))
     assert outcome.columns["preemptions"].tolist() == [0] * 4
     assert outcome.columns["start_us"][3] == 10 * SECOND_US
     assert next(entry.event for entry in log if entry.job == 3) == "too_few_gpus"
@@ -142,7 +142,7 @@ def test_who_waits_for_its_share_hears_of_both_shares() -> None:
         [4, 6, 5],
         queues=["a", "a", "b"],
     )
-    outcome, log = run(jobs, Cluster.of([8]), Drf(preemptive=False))
+    outcome, log = run(jobs, ClusterSpec.of([8]), Drf(preemptive=False))
     first = {entry.job: entry for entry in reversed(list(log)) if entry.time_us == 1}
     assert first[2].event == "too_few_gpus"
     assert (first[1].event, first[1].measure, first[1].bar) == ("share", 0.5, 0.0)
@@ -157,4 +157,4 @@ def test_weights_that_cannot_be_are_refused(text: str) -> None:
 
 def test_the_weight_of_a_queue_that_is_not_there_is_refused() -> None:
     with pytest.raises(BadInput, match="no queue c; there are a, b"):
-        run(jobs_of_two_queues(), Cluster.of([6]), Drf(weights="c:2"))
+        run(jobs_of_two_queues(), ClusterSpec.of([6]), Drf(weights="c:2"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
@@ -24,7 +24,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 4, 2])
+CLUSTER = ClusterSpec.of([4, 4, 2])
 workloads = rows_on(CLUSTER.gpu_count)
 costs = st.sampled_from([0, 2 * SECOND_US])
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import Row, elastic_workload, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
@@ -22,7 +22,7 @@ from policy_snapshots import snapshot
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOONEST_END = EXAMPLES / "soonest_end.py"
-CLUSTER = Cluster.of([4, 4])
+CLUSTER = ClusterSpec.of([4, 4])
 NAN = float("nan")
 
 
@@ -41,14 +41,14 @@ def test_elastic_and_rigid_jobs_all_finish(name: str, rows: list[Row]) -> None:
 
 
 def test_whose_end_is_soonest_runs_and_the_unknown_are_tried_first() -> None:
-    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [20, NAN, 10, 5]})
+    seen = snapshot(ClusterSpec.of([2]), 4, known={"steps_left": [20, NAN, 10, 5]})
     assert soonest_end().decide(seen).gpus.tolist() == [0, 1, 0, 1]
 
 
 def test_a_job_gets_no_workers_that_hardly_make_it_faster() -> None:
     """Workers of the first job only share its work: of four each does a quarter."""
     shared = (0.0, 0.0, 1.0, 0.0, 0.0, 1.0)
-    seen = snapshot(Cluster.of([8]), 2, gpus=4, workers=4, max_workers=4)
+    seen = snapshot(ClusterSpec.of([8]), 2, gpus=4, workers=4, max_workers=4)
     assert seen.estimates is not None
     speed = np.array([shared, seen.estimates.speed[1]])
     seen = replace(seen, estimates=replace(seen.estimates, speed=speed))

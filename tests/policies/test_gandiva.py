@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import profile_of
 from motet.domain.units import SECOND_US
@@ -28,7 +28,7 @@ def run(
     log: DecisionLog | None = None,
     cost_s: int = 0,
 ) -> Outcome:
-    machines = Cluster.of(cluster)
+    machines = ClusterSpec.of(cluster)
     workload = Workload.of(
         [str(number) for number in range(len(rows))],
         [row[0] * SECOND_US for row in rows],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
@@ -15,7 +15,7 @@ from motet.sim.generate.arrivals import Poisson
 from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, optimus_jobs
 from policy_snapshots import snapshot
 
-EIGHT = Cluster.of([8])
+EIGHT = ClusterSpec.of([8])
 
 
 def test_who_has_more_to_do_gets_more() -> None:
@@ -26,12 +26,12 @@ def test_who_has_more_to_do_gets_more() -> None:
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
 def test_an_end_that_nobody_knows_is_taken_to_be_the_usual_one(unknown: float) -> None:
     left = [100.0, unknown, 100.0]
-    seen = snapshot(Cluster.of([9]), 3, max_workers=9, known={"steps_left": left})
+    seen = snapshot(ClusterSpec.of([9]), 3, max_workers=9, known={"steps_left": left})
     assert Optimus().decide(seen).gpus.tolist() == [3, 3, 3]
 
 
 def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None:
-    seen = snapshot(Cluster.of([2]), 3, known={"steps_left": [30, 10, 20]})
+    seen = snapshot(ClusterSpec.of([2]), 3, known={"steps_left": [30, 10, 20]})
     decision = Optimus().decide(seen)
     assert decision.gpus.tolist() == [0, 1, 1]
     assert decision.reasons.code[0] == Wait.MORE_LEFT
@@ -41,7 +41,7 @@ def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None
 
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
 def test_of_a_job_without_an_end_the_log_says_that_the_median_was_taken(unknown: float) -> None:
-    seen = snapshot(Cluster.of([2]), 4, known={"steps_left": [10, 20, 30, unknown]})
+    seen = snapshot(ClusterSpec.of([2]), 4, known={"steps_left": [10, 20, 30, unknown]})
     reasons = Optimus().decide(seen).reasons
     assert reasons.code.tolist() == [0, 0, Wait.MORE_LEFT, Wait.LEFT_UNKNOWN]
     assert reasons.measure is not None
@@ -49,7 +49,7 @@ def test_of_a_job_without_an_end_the_log_says_that_the_median_was_taken(unknown:
 
 
 def test_where_no_end_is_known_nothing_is_compared() -> None:
-    seen = snapshot(Cluster.of([1]), 2, known={"steps_left": [float("nan")] * 2})
+    seen = snapshot(ClusterSpec.of([1]), 2, known={"steps_left": [float("nan")] * 2})
     reasons = Optimus().decide(seen).reasons
     assert reasons.code.tolist() == [0, Wait.LEFT_UNKNOWN]
     assert np.isnan(reasons.measure).all()
@@ -80,7 +80,7 @@ def test_a_job_is_not_resized_for_less_than_that_costs() -> None:
 
 def test_a_job_is_resized_if_another_one_would_have_to_wait() -> None:
     seen = snapshot(
-        Cluster.of([2]),
+        ClusterSpec.of([2]),
         2,
         max_workers=2,
         known={"steps_left": [10, 10]},
@@ -93,7 +93,7 @@ def test_a_job_is_resized_if_another_one_would_have_to_wait() -> None:
 
 def test_workers_and_servers_are_spread_evenly_over_the_fewest_machines() -> None:
     seen = snapshot(
-        Cluster.of([3, 3, 3]),
+        ClusterSpec.of([3, 3, 3]),
         1,
         min_workers=2,
         max_workers=2,
@@ -120,7 +120,7 @@ def test_jobs_are_done_sooner_than_with_fair_shares(seed: int) -> None:
     workload = generate_elastic(recipe, np.random.default_rng(seed))
     fair, optimus = (
         (
-            Experiment(name).run(workload, Cluster.uniform(5, 8)).columns["end_us"]
+            Experiment(name).run(workload, ClusterSpec.uniform(5, 8)).columns["end_us"]
             - workload.submit_us
         ).mean()
         for name in ("fair", "optimus")

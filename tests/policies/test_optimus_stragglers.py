@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Straggler
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
@@ -30,7 +30,7 @@ from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 from policy_snapshots import measured, snapshot
 
-THREE = Cluster.of([4, 4, 4])
+THREE = ClusterSpec.of([4, 4, 4])
 
 
 def two_workers(places: list[Placement], steps_left: float = 100, **others: Any) -> Snapshot:
@@ -195,7 +195,7 @@ def test_rigid_jobs_of_which_no_end_is_known_leave_slow_machines_too(tmp_path: P
     path.write_text("machine,start,end,times_as_long\nm0,10,100000,4\n", encoding="utf-8")
     workload = Workload.of(["a"], [0], [4000 * SECOND_US], [2])
     own = {"slow_machines": str(path), "preemption_cost": "5"}
-    outcome = Experiment("optimus", own).run(workload, Cluster.of([4, 4]))
+    outcome = Experiment("optimus", own).run(workload, ClusterSpec.of([4, 4]))
     # 10 s as usual until 10 s, a quarter of that until 600 s, five to move, then the rest.
     left_us = (4000 - 10 - (600 - 10) / 4) * SECOND_US
     assert outcome.columns["end_us"][0] == 605 * SECOND_US + left_us

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import elastic_workload, linear, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.snapshot import Placement
@@ -30,7 +30,7 @@ from motet.sim.speeds.speed_model import SameEverywhere
 from policy_snapshots import snapshot
 
 STARVE_S, EPOCH_S = 20, 2
-CLUSTER = Cluster.of([4, 2])
+CLUSTER = ClusterSpec.of([4, 2])
 NAN = float("nan")
 
 
@@ -47,13 +47,13 @@ def run(rows: Any, policy: Slaq, journal: DecisionLog | None = None) -> Outcome:
 
 
 def test_a_job_at_its_beginning_gets_more_than_one_that_hardly_learns_any_more() -> None:
-    seen = snapshot(Cluster.of([8]), 2, max_workers=8, known={"steps_done": [0, 500]})
+    seen = snapshot(ClusterSpec.of([8]), 2, max_workers=8, known={"steps_done": [0, 500]})
     assert Slaq().decide(seen).gpus.tolist() == [7, 1]
 
 
 def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
     known = {"steps_done": [300, 5, 100, 0], "loss": [0.5] * 4}
-    seen = snapshot(Cluster.of([2]), 4, known=known)
+    seen = snapshot(ClusterSpec.of([2]), 4, known=known)
     decision = Slaq().decide(seen)
     assert decision.gpus.tolist() == [0, 1, 0, 1]
     code = decision.reasons.code
@@ -66,7 +66,7 @@ def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
 
 def test_of_a_job_without_a_loss_the_log_does_not_say_that_anything_is_predicted() -> None:
     known = {"steps_done": [300, 0, 100, 0], "loss": [0.5, 0.5, NAN, 0.5]}
-    decision = Slaq().decide(snapshot(Cluster.of([2]), 4, known=known))
+    decision = Slaq().decide(snapshot(ClusterSpec.of([2]), 4, known=known))
     assert decision.reasons.code.tolist() == [Wait.LESS_PROGRESS, 0, Wait.FALL_UNKNOWN, 0]
 
 
@@ -76,13 +76,13 @@ def test_a_rigid_job_counts_as_new_for_ever_and_the_narrow_before_the_wide() -> 
     known = {"steps_done": [NAN, NAN, 0, 30], "loss": NAN}
     roles = {"workers": gpus, "min_workers": gpus, "max_workers": gpus}
     for free, runs in ((2, [0, 1, 1, 0]), (4, [2, 1, 1, 0])):
-        seen = snapshot(Cluster.of([free]), 4, known=known, gpus=gpus, **roles)
+        seen = snapshot(ClusterSpec.of([free]), 4, known=known, gpus=gpus, **roles)
         assert Slaq().decide(seen).gpus.tolist() == runs
 
 
 def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> None:
     seen = snapshot(
-        Cluster.of([2]),
+        ClusterSpec.of([2]),
         4,
         now_s=100,
         known={"steps_done": [300, 0, 100, 0]},
@@ -99,7 +99,7 @@ def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> N
 def test_who_starved_is_not_sent_away_before_it_has_run_for_an_epoch() -> None:
     def runs_at(executed_s: int) -> list[int]:
         seen = snapshot(
-            Cluster.of([1]),
+            ClusterSpec.of([1]),
             2,
             now_s=100 + executed_s,
             known={"steps_done": [300, 0]},
@@ -131,7 +131,7 @@ def test_impossible_times_are_refused(name: str, value: float) -> None:
 
 def test_a_job_that_would_have_to_be_resumed_needs_more_to_gain() -> None:
     seen = snapshot(
-        Cluster.of([1]),
+        ClusterSpec.of([1]),
         2,
         known={"steps_done": [10, 11]},
         held_gpus=[0, 1],
@@ -144,7 +144,7 @@ def test_a_job_that_would_have_to_be_resumed_needs_more_to_gain() -> None:
 
 def test_a_job_is_not_resized_for_less_than_that_costs() -> None:
     seen = snapshot(
-        Cluster.of([8]),
+        ClusterSpec.of([8]),
         2,
         max_workers=8,
         known={"steps_done": [100, 100]},
@@ -192,7 +192,7 @@ def test_losses_are_lower_than_with_fair_shares(seed: int) -> None:
     recipe = ElasticRecipe(20, Poisson(15.0), slaq_jobs)
     workload = generate_elastic(recipe, np.random.default_rng(seed))
     fair, slaq = (
-        QualitySummary.of(Experiment(name).run(workload, Cluster.uniform(6, 32)))
+        QualitySummary.of(Experiment(name).run(workload, ClusterSpec.uniform(6, 32)))
         for name in ("fair", "slaq")
     )
     assert slaq.average_normalised_loss < 0.9 * fair.average_normalised_loss

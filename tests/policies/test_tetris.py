@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
@@ -28,7 +28,7 @@ Job = tuple[int, int, int, int]
 """Seconds, GPUs, CPUs, bytes."""
 
 
-def run(jobs: list[Job], cluster: Cluster, policy: Any, **columns: Any) -> Outcome:
+def run(jobs: list[Job], cluster: ClusterSpec, policy: Any, **columns: Any) -> Outcome:
     seconds, gpus, cpus, memory_bytes = zip(*jobs, strict=True)
     workload = Workload.of(
         [f"j{number}" for number in range(len(jobs))],
@@ -53,13 +53,13 @@ def starts_s(outcome: Outcome) -> list[float]:
 
 def test_a_job_goes_where_its_demand_is_a_large_part_of_what_is_free() -> None:
     """1/4 x 4/4 of the GPUs and 1/8 x 8/8 of the CPUs on either, 40/100 or 40/400 of the memory."""
-    cluster = Cluster.of([4, 4], cpus=[8, 8], memory_bytes=[400, 100])
+    cluster = ClusterSpec.of([4, 4], cpus=[8, 8], memory_bytes=[400, 100])
     assert where(run([(9, 1, 1, 40)], cluster, Tetris()), 0) == [1]
 
 
 def test_a_job_avoids_a_machine_where_what_it_needs_is_used_up() -> None:
     """With 40 of 100 bytes free 40/100 x 40/100, on the empty machine 40/100 x 100/100."""
-    cluster = Cluster.of([4, 4], cpus=[8, 8], memory_bytes=[100, 100])
+    cluster = ClusterSpec.of([4, 4], cpus=[8, 8], memory_bytes=[100, 100])
     outcome = run([(9, 1, 1, 60), (90, 1, 1, 40)], cluster, Tetris())
     assert (where(outcome, 0), where(outcome, 1)) == ([0], [1])
 
@@ -67,25 +67,25 @@ def test_a_job_avoids_a_machine_where_what_it_needs_is_used_up() -> None:
 def test_of_two_gangs_the_better_aligned_one_packs_first() -> None:
     """Alignment 2/2 + 8/8 against 2/2 + 1/8; both cannot run at once."""
     jobs = [(10, 2, 1, 0), (10, 2, 8, 0)]
-    outcome = run(jobs, Cluster.of([2], cpus=[8]), Tetris(short_jobs=0.0))
+    outcome = run(jobs, ClusterSpec.of([2], cpus=[8]), Tetris(short_jobs=0.0))
     assert starts_s(outcome) == [10, 0]
 
 
 def test_remaining_work_wins_where_it_counts_enough() -> None:
     jobs = [(10, 2, 1, 0), (100, 2, 8, 0)]
-    cluster = Cluster.of([2], cpus=[8])
+    cluster = ClusterSpec.of([2], cpus=[8])
     assert starts_s(run(jobs, cluster, Tetris(short_jobs=0.0))) == [100, 0]
     assert starts_s(run(jobs, cluster, Tetris(short_jobs=1.0))) == [0, 10]
 
 
 def test_alike_jobs_run_shortest_first() -> None:
     jobs = [(30, 2, 0, 0), (10, 2, 0, 0), (20, 2, 0, 0)]
-    assert starts_s(run(jobs, Cluster.of([2]), Tetris())) == [30, 0, 10]
+    assert starts_s(run(jobs, ClusterSpec.of([2]), Tetris())) == [30, 0, 10]
 
 
 def test_a_gang_that_no_machine_holds_takes_those_that_hold_most() -> None:
     """Four GPUs of machine 1; of the others, which both hold the rest, the one that it fills."""
-    cluster = Cluster.of([4, 4, 4], memory_bytes=[20, 40, 30])
+    cluster = ClusterSpec.of([4, 4, 4], memory_bytes=[20, 40, 30])
     outcome = run([(10, 6, 0, 60)], cluster, Tetris())
     assert outcome.holds.machine.tolist() == [0, 1]
     assert outcome.holds.gpus.tolist() == [2, 4]
@@ -95,7 +95,7 @@ def test_fairness_lets_the_queue_with_least_go_first() -> None:
     """All of queue "a" is shorter than "b"'s only job."""
     jobs = [(10, 1, 0, 0), (10, 1, 0, 0), (10, 1, 0, 0), (50, 1, 0, 0)]
     queues = ["a", "a", "a", "b"]
-    cluster = Cluster.of([2])
+    cluster = ClusterSpec.of([2])
     assert starts_s(run(jobs, cluster, Tetris(), queues=queues)) == [0, 0, 10, 10]
     fair = Tetris(fairness=0.9)
     assert starts_s(run(jobs, cluster, fair, queues=queues)) == [0, 10, 20, 0]
@@ -126,7 +126,7 @@ def test_alone_a_gang_gets_the_machine_with_the_largest_dot_product(
     if not able:
         return
     gpus, cpus, memory_bytes = zip(*machines, strict=True)
-    cluster = Cluster.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
+    cluster = ClusterSpec.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
     (chosen,) = where(run([demand], cluster, Tetris()), 0)
     scores = {number: alignment(demand, machines[number], machines[number]) for number in able}
     assert chosen in able
@@ -164,7 +164,7 @@ def test_decides_as_if_every_job_were_tried_on_every_machine_after_each_start(
     needed = needed.reshape(-1, 4)[:, 1:]
     seen = replace(
         snapshot(
-            Cluster.of(sizes[:, 0], cpus=sizes[:, 1], memory_bytes=sizes[:, 2]),
+            ClusterSpec.of(sizes[:, 0], cpus=sizes[:, 1], memory_bytes=sizes[:, 2]),
             size,
             gpus=needed[:, 0],
             cpus=needed[:, 1],

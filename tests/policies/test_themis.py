@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -28,7 +28,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 4, 2])
+CLUSTER = ClusterSpec.of([4, 4, 2])
 Rows = list[tuple[int, int, int, int]]
 """(submit, duration, GPUs, experiment), in seconds."""
 rows_of_jobs: st.SearchStrategy[Rows] = st.lists(
@@ -129,7 +129,7 @@ def workload_of(rows: Rows) -> Workload:
     )
 
 
-def run(workload: Workload, policy: Themis, cluster: Cluster, cost_s: int = 0) -> Watched:
+def run(workload: Workload, policy: Themis, cluster: ClusterSpec, cost_s: int = 0) -> Watched:
     watched, speeds = Watched(policy), SameEverywhere(cost_s * SECOND_US)
     outcome = Simulation(workload, cluster, watched, ConsolidatingPlanner(), speeds).run()
     assert outcome.is_finished.all()
@@ -148,7 +148,7 @@ def test_a_winner_keeps_the_part_of_a_lease_that_its_payment_leaves() -> None:
     """Shares of 2/3 GPUs: T_ideal is 10,800 s, rho 2/3 with a GPU and 19/18 for who has its share
     a lease later. Without one winner the loser would have its GPU, so c = (18/19) / (3/2)."""
     three = workload_of([(0, 7200, 1, 0)] * 3)
-    watched = run(three, Themis(fairness=0.0), Cluster.uniform(1, 2))
+    watched = run(three, Themis(fairness=0.0), ClusterSpec.uniform(1, 2))
     snapshot, decision = watched.seen[0]
     kept_us = round(600 * SECOND_US * 12 / 19)
     runs = decision.gpus > 0
@@ -163,7 +163,7 @@ def test_a_winner_keeps_the_part_of_a_lease_that_its_payment_leaves() -> None:
 
 def test_what_payments_bring_back_is_drawn_for_until_the_next_auction() -> None:
     three = workload_of([(0, 7200, 1, 0)] * 3)
-    watched = run(three, Themis(fairness=0.0), Cluster.uniform(1, 2))
+    watched = run(three, Themis(fairness=0.0), ClusterSpec.uniform(1, 2))
     (_, before), (snapshot, decision) = watched.seen[:2]
     assert snapshot.now_us == round(600 * SECOND_US * 12 / 19)
     assert decision.memory["lease_us"][decision.gpus > 0].tolist() == [600 * SECOND_US] * 2
@@ -179,7 +179,7 @@ def test_gpus_of_a_job_that_ends_stay_with_its_experiment_until_their_lease_does
     1/3 (by one GPU to 2/3), those of the others from 27/25 to 2/3. They would have one each without
     it, so it keeps (2/3)^2 / (27/25)^2 of a lease. At 100 s its third job goes on on one of two."""
     rows = [(0, 100, 1, 1)] * 3 + [(0, 5000, 1, 0)] * 2
-    watched = run(workload_of(rows), Themis(fairness=0.0, seed=seed), Cluster.uniform(1, 2))
+    watched = run(workload_of(rows), Themis(fairness=0.0, seed=seed), ClusterSpec.uniform(1, 2))
     (_, first), (snapshot, then) = watched.seen[:2]
     kept_us = round(600 * SECOND_US * (2 / 3 / (27 / 25)) ** 2)
     assert first.memory["lease_us"].tolist() == [kept_us, kept_us, 0, 0, 0]
@@ -201,9 +201,9 @@ def fairness(outcome: Outcome) -> np.ndarray[Any, Any]:
 
 def test_equal_jobs_that_share_alike_end_when_they_would_on_their_share() -> None:
     twelve = workload_of([(0, 7200, 4, 0)] * 12)
-    rho = fairness(Experiment("themis", {"lease_s": "60"}).run(twelve, Cluster.uniform(4, 4)))
+    rho = fairness(Experiment("themis", {"lease_s": "60"}).run(twelve, ClusterSpec.uniform(4, 4)))
     assert rho.max() <= 1.02
-    alone = fairness(Experiment("fifo").run(twelve, Cluster.uniform(4, 4)))
+    alone = fairness(Experiment("fifo").run(twelve, ClusterSpec.uniform(4, 4)))
     assert alone.min() < 0.6  # served one after the other instead
 
 
@@ -211,7 +211,7 @@ def test_no_experiment_is_as_badly_off_as_under_tiresias() -> None:
     for seed in range(3):
         jobs = drawn_trace("tiresias-480", seed).workload
         themis, las = (
-            float(fairness(Experiment(name).run(jobs, Cluster.uniform(15, 4))).max())
+            float(fairness(Experiment(name).run(jobs, ClusterSpec.uniform(15, 4))).max())
             for name in ("themis", "tiresias-las")
         )
         assert themis <= 0.75 * las
@@ -222,7 +222,7 @@ def test_searches_end_more_fairly_than_under_tiresias() -> None:
     for seed in range(2):
         jobs = drawn_trace("themis-100", seed).workload
         for name, found in worst.items():
-            rho = fairness(Experiment(name).run(jobs, Cluster.uniform(16, 4)))
+            rho = fairness(Experiment(name).run(jobs, ClusterSpec.uniform(16, 4)))
             found.append(float(rho.max()))
     assert np.mean(worst["themis"]) <= 0.75 * np.mean(worst["tiresias-las"])
 
@@ -230,7 +230,7 @@ def test_searches_end_more_fairly_than_under_tiresias() -> None:
 def test_who_waits_hears_what_won() -> None:
     jobs = drawn_trace("tiresias-480", 0).workload
     log = DecisionLog()
-    Experiment("themis").run(jobs, Cluster.uniform(15, 4), journal=log)
+    Experiment("themis").run(jobs, ClusterSpec.uniform(15, 4), journal=log)
     outbid = [entry for entry in log if entry.event == "outbid"]
     assert len(outbid) > 50
     assert all(entry.measure > 0 and entry.bar > 0 for entry in outbid)
@@ -240,7 +240,7 @@ def test_who_waits_hears_what_won() -> None:
 def test_the_same_seed_draws_the_same_lots_and_another_one_others() -> None:
     jobs = drawn_trace("tiresias-480", 0).workload
     ends = [
-        Experiment("themis", own, seed).run(jobs, Cluster.uniform(15, 4)).columns["end_us"]
+        Experiment("themis", own, seed).run(jobs, ClusterSpec.uniform(15, 4)).columns["end_us"]
         for own, seed in (({}, 0), ({"seed": "0"}, 1), ({}, 1), ({"seed": "1"}, 0))
     ]
     np.testing.assert_array_equal(ends[0], ends[1])
@@ -291,7 +291,7 @@ def test_a_hundred_experiments_on_256_gpus_are_decided_on_in_half_a_second() -> 
 
     simulation = Simulation(
         jobs,
-        Cluster.uniform(64, 4),
+        ClusterSpec.uniform(64, 4),
         Timed(Themis(fairness=0.0)),
         ConsolidatingPlanner(),
         SameEverywhere(),

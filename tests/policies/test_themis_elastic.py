@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Snapshot
@@ -24,7 +24,7 @@ from motet.sim.metrics.finish_time import FinishTimes
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 
-CLUSTER = Cluster.of([4, 4, 2])
+CLUSTER = ClusterSpec.of([4, 4, 2])
 policies = st.builds(
     Themis,
     fairness=st.sampled_from([0.0, 0.8, 1.0]),
@@ -85,7 +85,7 @@ def test_equal_elastic_jobs_share_the_cluster_and_end_as_on_their_shares() -> No
     """Twice as many GPUs, twice as fast; four of them on 16 GPUs have four each."""
     four = elastic_workload([linear(0, 4000, 2, 16)] * 4)
     settings = {"fairness": "0", "waiting": "nothing"}
-    outcome = Experiment("themis", settings).run(four, Cluster.uniform(4, 4))
+    outcome = Experiment("themis", settings).run(four, ClusterSpec.uniform(4, 4))
     assert outcome.trained.workers[outcome.trained.start_us == 0].tolist() == [4] * 4
     assert outcome.columns["end_us"].max() <= 1_000_000_001
 
@@ -93,13 +93,13 @@ def test_equal_elastic_jobs_share_the_cluster_and_end_as_on_their_shares() -> No
 def test_who_comes_alone_gets_all_that_makes_it_faster() -> None:
     """Steps of w workers take 1 / w + 0.1 w seconds: with three it is fastest."""
     slower = linear(0, 100, 1, 8)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
-    outcome = Experiment("themis").run(elastic_workload([slower]), Cluster.uniform(2, 4))
+    outcome = Experiment("themis").run(elastic_workload([slower]), ClusterSpec.uniform(2, 4))
     assert outcome.trained.workers.tolist() == [3]
 
 
 def test_elastic_jobs_end_sooner_and_more_fairly_than_as_gangs() -> None:
     jobs = drawn_trace("optimus-50", 0).workload
-    cluster = Cluster.uniform(16, 4)
+    cluster = ClusterSpec.uniform(16, 4)
     outcomes = [Experiment(name).run(jobs, cluster) for name in ("themis", "tiresias-las")]
     elastic, gangs = (float(outcome.jct_us.mean()) for outcome in outcomes)
     assert elastic <= 0.95 * gangs

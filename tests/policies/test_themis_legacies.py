@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from motet.allocation.auction.legacy import legacies
 from motet.allocation.auction.standings import Standings
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
@@ -76,7 +76,7 @@ def run(rows: Rows) -> Watched:
         memory_bytes=[row[3] * row[2] for row in rows],
         experiments=[f"search-{row[4]}" if row[4] else "" for row in rows],
     )
-    watched, cluster = Watched(), Cluster.of([4, 4], memory_bytes=[70, 30])
+    watched, cluster = Watched(), ClusterSpec.of([4, 4], memory_bytes=[70, 30])
     simulation = Simulation(jobs, cluster, watched, ConsolidatingPlanner(), SameEverywhere())
     assert simulation.run().is_finished.all()
     return watched

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
@@ -45,7 +45,7 @@ def run(rows: list[tuple[int, int, int]], cost_s: int, policy: Themis) -> Outcom
         [row[2] for row in rows],
     )
     speeds = SameEverywhere(cost_s * SECOND_US)
-    return Simulation(jobs, Cluster.of([2, 2]), policy, ConsolidatingPlanner(), speeds).run()
+    return Simulation(jobs, ClusterSpec.of([2, 2]), policy, ConsolidatingPlanner(), speeds).run()
 
 
 @pytest.mark.parametrize("cost_s", [5, 10, 30])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear
 from motet.allocation.auction.standings import Standings
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
@@ -95,7 +95,7 @@ def check(
     known = changes or []
     simulation = Simulation(
         jobs,
-        Cluster.of([4] * MACHINES, memory_bytes=memory),
+        ClusterSpec.of([4] * MACHINES, memory_bytes=memory),
         Watched(Clockwork(rows, cost_s, known)),
         ConsolidatingPlanner(),
         SameEverywhere(cost_s * SECOND_US),

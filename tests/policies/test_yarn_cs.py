@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
@@ -29,7 +29,7 @@ def run(
         queues=queues,
     )
     known = Queues.without_quotas(workload.queue_names)
-    log, cluster = DecisionLog(), Cluster.of([4, 4])
+    log, cluster = DecisionLog(), ClusterSpec.of([4, 4])
     planner = ConsolidatingPlanner()
     simulation = Simulation(
         workload, cluster, policy, planner, SameEverywhere(), queues=known, journal=log

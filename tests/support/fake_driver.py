@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 
 from motet.domain.actions import Migrate, Preempt, Start
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues
 from motet.domain.units import NEVER_US
@@ -50,7 +50,7 @@ class PretendedMachines:
 
 
 def drive(
-    rows: list[tuple[int, int, int]], cluster: Cluster, policy: Policy, planner: Planner
+    rows: list[tuple[int, int, int]], cluster: ClusterSpec, policy: Policy, planner: Planner
 ) -> DecisionLog:
     """Run jobs of (submit, duration, GPUs), in microseconds, to their ends."""
     clock, log = SetClock(), DecisionLog()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from in_process_cluster import InProcessCluster
 from motet.runtime.core.application import Application, Batch, Step, Update
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 
 _WHOLE_SHARE = 0.9
 
@@ -33,7 +33,7 @@ class Gate:
 
     def on_request(self, executor: int, kind: int) -> None:
         """For `InProcessCluster`."""
-        if executor == self.late and kind == Kind.ASK_WORK:
+        if executor == self.late and kind == RequestKind.ASK_WORK:
             with self._changed:
                 self.asked += 1
                 self._changed.notify_all()

@@ -13,7 +13,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
 from motet.runtime.elastic.plan import Add, Delete, Move, Plan
 from motet.runtime.elastic.plan_queue import Timed
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
 
 EPOCHS, PLAN_EPOCH = 50, 4
@@ -44,7 +44,7 @@ def train(cluster: InProcessCluster, folder: Path | None, *, resume: bool = Fals
     return Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
 
 
-def train_until_killed(folder: Path, executor: int, kind: Kind, nth: int) -> None:
+def train_until_killed(folder: Path, executor: int, kind: RequestKind, nth: int) -> None:
     """This process dies when an executor is asked something for the n-th time."""
     lock, left = threading.Lock(), [nth]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from demands import column
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.estimates import Estimates
 from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Queues, Snapshot
@@ -21,7 +21,7 @@ NAN = float("nan")
 
 
 def snapshot(
-    cluster: Cluster,
+    cluster: ClusterSpec,
     size: int,
     *,
     now_s: int = 0,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elastic_workloads import elastic_workload, linear
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.simulation.folder import FinishedRun
@@ -36,7 +36,7 @@ def workload_of(rows: Rows) -> Workload:
 
 def scenario_of(rows: Rows, gpus: int) -> Scenario:
     """On one machine."""
-    return Scenario(workload_of(rows), "0" * 64, Cluster.uniform(1, gpus))
+    return Scenario(workload_of(rows), "0" * 64, ClusterSpec.uniform(1, gpus))
 
 
 def result_of(
@@ -50,7 +50,7 @@ def result_of(
 def elastic_result(policy: str, seed: int = 0) -> SimulationResult:
     """Six jobs with loss curves, ten seconds apart, on four GPUs; the seed draws their steps."""
     rows = [linear(10 * job, 40 + (7 * seed + 13 * job) % 50, 1, 4) for job in range(6)]
-    scenario = Scenario(elastic_workload(rows), f"{seed:064}", Cluster.uniform(1, 4))
+    scenario = Scenario(elastic_workload(rows), f"{seed:064}", ClusterSpec.uniform(1, 4))
     return run_one(Experiment(policy, {"placement": "count"}, seed), scenario)
 
 

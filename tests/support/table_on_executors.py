@@ -12,7 +12,7 @@ from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment
-from motet.runtime.wire.messages import Kind, Status, encode_json, encode_owners
+from motet.runtime.wire.messages import ReplyStatus, RequestKind, encode_json, encode_owners
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Arena
@@ -71,12 +71,17 @@ class TableOnExecutors:
         with self._lock:
             self.ownership = moved = self.ownership.moved(blocks, destination)
         head = encode_json({"generation": 0, "blocks": blocks, "destination": destination})
-        call = self._admin.connection(source).submit(Kind.MOVE_BLOCKS, head, [moved.encode()])
-        assert call.wait(TIMEOUT_S).status == Status.OK
+        call = self._admin.connection(source).submit(
+            RequestKind.MOVE_BLOCKS, head, [moved.encode()]
+        )
+        assert call.wait(TIMEOUT_S).status == ReplyStatus.OK
         for executor in self.executors:
             owners = encode_owners(0, moved)
             connection = self._admin.connection(executor.number)
-            assert connection.submit(Kind.LEARN_OWNERS, owners).wait(TIMEOUT_S).status == Status.OK
+            assert (
+                connection.submit(RequestKind.LEARN_OWNERS, owners).wait(TIMEOUT_S).status
+                == ReplyStatus.OK
+            )
 
     def close(self) -> None:
         self._admin.close()

@@ -16,7 +16,7 @@ MOST_MACHINES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class ClusterSpec:
     """`names`: one per machine; every other column has its length.
 
     `type`: index into `type_names` (GPU generation). `rack`: machines of one number share a

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates
 from motet.domain.machine_speeds import MachineSpeeds
@@ -137,7 +137,7 @@ class Snapshot:
 
     now_us: int
     jobs: JobTable
-    cluster: Cluster
+    cluster: ClusterSpec
     gpu_count: int
     free_gpus: Ints
     placements: Mapping[int, Placement]

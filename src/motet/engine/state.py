@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import ModelProfile
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
@@ -23,7 +23,7 @@ class ClusterState:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterSpec,
         memory_columns: Mapping[str, int],
         driver_columns: Mapping[str, int],
         queues: Queues,
@@ -183,7 +183,7 @@ def _check_names(memory: Mapping[str, int], driver: Mapping[str, int]) -> None:
         )
 
 
-def _seen(cluster: Cluster) -> Cluster:
+def _seen(cluster: ClusterSpec) -> ClusterSpec:
     """The same machines in columns that cannot be written to."""
     return replace(
         cluster,

@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Any
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
@@ -34,7 +34,7 @@ def load_trace(
 
 def simulate(
     trace: Trace | Workload | str | os.PathLike[str],
-    cluster: Cluster | str = "15x4",
+    cluster: ClusterSpec | str = "15x4",
     policy: str = "tiresias-las",
     seed: int = 0,
     **settings: Any,
@@ -54,7 +54,7 @@ def simulate(
 
 
 def _scenario(
-    trace: Trace | Workload | str | os.PathLike[str], seed: int, cluster: Cluster
+    trace: Trace | Workload | str | os.PathLike[str], seed: int, cluster: ClusterSpec
 ) -> Scenario:
     if isinstance(trace, Workload):
         return Scenario(trace, _sha256(trace), cluster)

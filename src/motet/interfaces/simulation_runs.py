@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import JobFailed, MotetError
 from motet.engine.catalogue import find_policies
 from motet.engine.decision_log import DecisionLog
@@ -45,7 +45,7 @@ class Scenario:
 
     workload: Workload
     trace_sha256: str
-    cluster: Cluster
+    cluster: ClusterSpec
 
 
 @dataclass(frozen=True, eq=False)

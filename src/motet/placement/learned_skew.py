@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.estimate.pack_limit import PackLimit
@@ -39,7 +39,7 @@ class LearnedSkewPlanner:
     """`together` places models whose skew exceeds the limit; the others fill fragments."""
 
     models: Sequence[ModelProfile]
-    cluster: Cluster
+    cluster: ClusterSpec
     together: Planner
     prior: float
     _limit: PackLimit = field(init=False)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.snapshot import JobTable, Placement, Snapshot
 
@@ -42,13 +42,13 @@ class Room:
     Where `cluster` counts no CPUs or no memory, their free ones stay 0.
     """
 
-    cluster: Cluster
+    cluster: ClusterSpec
     gpus: Ints
     cpus: Ints
     memory_bytes: Ints
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Self:
+    def of(cls, cluster: ClusterSpec) -> Self:
         """Of machines on which nothing runs."""
         free = (cluster.gpus, cluster.cpus, cluster.memory_bytes)
         return cls(cluster, *(column.copy() for column in free))
@@ -115,7 +115,7 @@ class Room:
             self.memory_bytes[machine] += sign * memory_bytes if size.memory_bytes[machine] else 0
 
 
-def gpus_of_empty(cluster: Cluster, demand: Demand) -> Ints:
+def gpus_of_empty(cluster: ClusterSpec, demand: Demand) -> Ints:
     """`(machines,)`: how many GPUs each could give to such a job if nothing ran there."""
     if not (demand.cpus or demand.memory_bytes):
         return cluster.gpus

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from motet.domain.cluster import MOST_MACHINES, Cluster
+from motet.domain.cluster import MOST_MACHINES, ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 
 COLUMNS = ("name", "count", "gpus", "type", "rack", "cpus", "memory_gb", "bandwidth_gbps")
@@ -52,7 +52,7 @@ class _Machines:
         return int(value)
 
 
-def open_cluster(spec: str) -> Cluster:
+def open_cluster(spec: str) -> ClusterSpec:
     """The cluster that `--cluster` describes. Raises BadInput."""
     readers: dict[str, Callable[[Path], Iterable[_Machines]]] = {
         ".csv": _csv_rows,
@@ -61,7 +61,7 @@ def open_cluster(spec: str) -> Cluster:
     }
     reader = readers.get(Path(spec).suffix.lower())
     if reader is None:
-        return Cluster.parse(spec)
+        return ClusterSpec.parse(spec)
     try:
         rows = list(reader(Path(spec)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -70,7 +70,7 @@ def open_cluster(spec: str) -> Cluster:
     return _cluster(spec, rows)
 
 
-def _cluster(spec: str, rows: Iterable[_Machines]) -> Cluster:
+def _cluster(spec: str, rows: Iterable[_Machines]) -> ClusterSpec:
     machines: list[_Machines] = []
     names: list[str] = []
     for row in rows:
@@ -85,7 +85,7 @@ def _cluster(spec: str, rows: Iterable[_Machines]) -> Cluster:
     if not sum(gpus):
         raise BadInput(f"--cluster {spec}: no machine in it has a GPU")
     racks = {rack: number for number, rack in enumerate(dict.fromkeys(map(_rack, machines)))}
-    return Cluster.of(
+    return ClusterSpec.of(
         gpus,
         names=tuple(names),
         types=[row.text("type", "gpu") for row in machines],

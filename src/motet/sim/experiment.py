@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
@@ -82,16 +82,16 @@ class Experiment:
     def check(self) -> None:
         """Raises BadInput or UnknownName for what cannot be run."""
         self._policy()
-        self._planner(Cluster.uniform(1, 1), ())
-        self._skew_planner(Cluster.uniform(1, 1), ())
-        self._speeds(Cluster.uniform(1, 1), (), (), self._profiles())
+        self._planner(ClusterSpec.uniform(1, 1), ())
+        self._skew_planner(ClusterSpec.uniform(1, 1), ())
+        self._speeds(ClusterSpec.uniform(1, 1), (), (), self._profiles())
         division_named(self._common()["server_balance"])
         self._spells()
 
     def run(
         self,
         workload: Workload,
-        cluster: Cluster,
+        cluster: ClusterSpec,
         report: Progress = lambda *_: None,
         journal: Journal | None = None,
     ) -> Outcome:
@@ -123,7 +123,7 @@ class Experiment:
         is_random = self._common()["placement"] == "random"
         return is_random or self._seeds_policy or isinstance(self._spells(), DrawnSpells)
 
-    def notices(self, workload: Workload, cluster: Cluster) -> tuple[str, ...]:
+    def notices(self, workload: Workload, cluster: ClusterSpec) -> tuple[str, ...]:
         """What people should know of this run before they wait for it."""
         placement = self._common()["placement"]
         found = [_ILP_IS_SLOW] if placement == "ilp" else []
@@ -141,7 +141,7 @@ class Experiment:
             )
         return tuple(found)
 
-    def _leaves_choice_to_planner(self, workload: Workload, cluster: Cluster) -> bool:
+    def _leaves_choice_to_planner(self, workload: Workload, cluster: ClusterSpec) -> bool:
         """Of a policy that would choose machines by how fast they are."""
         by_speed = getattr(self._policy_class()[1], "wants_machine_speeds", False)
         has_cpus = workload.cpus.any() and cluster.cpus.any()
@@ -191,7 +191,7 @@ class Experiment:
         ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()
         return name, policy
 
-    def _planner(self, cluster: Cluster, models: Sequence[ModelProfile]) -> Planner:
+    def _planner(self, cluster: ClusterSpec, models: Sequence[ModelProfile]) -> Planner:
         match self._common()["placement"]:
             case "count":
                 return CountPlanner()
@@ -208,7 +208,7 @@ class Experiment:
             case unknown:
                 raise UnknownName("placement", unknown, PLACEMENTS)
 
-    def _skew_planner(self, cluster: Cluster, models: Sequence[ModelProfile]) -> Planner:
+    def _skew_planner(self, cluster: ClusterSpec, models: Sequence[ModelProfile]) -> Planner:
         together = _consolidating(cluster)
         if self._common()["pack_limit"] == "auto":
             return LearnedSkewPlanner(models, cluster, together, DEFAULT_PACK_LIMIT)
@@ -230,7 +230,7 @@ class Experiment:
 
     def _speeds(
         self,
-        cluster: Cluster,
+        cluster: ClusterSpec,
         models: Sequence[ModelProfile],
         names: Sequence[str],
         profiles: ProfileTable,
@@ -247,7 +247,7 @@ class Experiment:
     def _spells(self) -> Spells:
         return parse_spells(self._common()["slow_machines"])
 
-    def _paces(self, workload: Workload, cluster: Cluster) -> MachinePaces:
+    def _paces(self, workload: Workload, cluster: ClusterSpec) -> MachinePaces:
         from_us = int(workload.submit_us[0]) if len(workload) else 0
         return MachinePaces(pace_changes(self._spells(), cluster, from_us, self.seed))
 
@@ -279,7 +279,7 @@ def _measurements(policy: Policy) -> Measurements | None:
     return fitted_measurements()
 
 
-def _consolidating(cluster: Cluster) -> Planner:
+def _consolidating(cluster: ClusterSpec) -> Planner:
     """In one rack if there are several and that can be."""
     has_racks = len(np.unique(cluster.rack)) > 1
     return RackPlanner(cluster.rack) if has_racks else ConsolidatingPlanner()

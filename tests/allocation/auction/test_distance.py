@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from motet.allocation.auction.distance import Distance
 from motet.allocation.auction.line import Line
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.model_profile import PROFILES
 from motet.estimate.exchange import Gang
 from motet.sim.speeds.profiled import ProfiledSpeeds
@@ -30,7 +30,7 @@ def test_every_stretch_is_as_slow_as_its_placement_will_be(
     """`rows`: (GPUs, of which are free, rack)."""
     gpus, free, racks = (np.array(column) for column in zip(*rows, strict=True))
     free = np.minimum(free, gpus)
-    cluster = Cluster.of(gpus, rack=racks)
+    cluster = ClusterSpec.of(gpus, rack=racks)
     seen = replace(snapshot(cluster, 1, model=model), models=PROFILES)
     line = Line.of(free, reach, racks)
     table = Distance(seen, line, line.reach).of_row(0)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.allocation.auction.floor import Floor
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import Placement
 
 MACHINES = 3
@@ -39,7 +39,7 @@ def shape(place: Placement) -> list[int]:
 def floor_of(before: list[Placement | None], after: list[Placement]) -> Floor:
     size = len(after)
     snapshot: Any = SimpleNamespace(
-        cluster=Cluster.uniform(MACHINES, 64),
+        cluster=ClusterSpec.uniform(MACHINES, 64),
         jobs=SimpleNamespace(number=np.arange(size)),
         placements={row: place for row, place in enumerate(before) if place is not None},
     )

@@ -10,7 +10,7 @@ import pytest
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.lottery import Lottery
 from motet.allocation.auction.standings import MEMORY, Standings
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
 from policy_snapshots import snapshot
@@ -26,7 +26,7 @@ def lottery(
     held = places or {}
     gpus = [sum(held[row].counts) if row in held else 0 for row in range(size)]
     seen = snapshot(
-        Cluster.of([4, 4]),
+        ClusterSpec.of([4, 4]),
         size,
         memory=MEMORY,
         places=held,

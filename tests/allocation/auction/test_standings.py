@@ -10,7 +10,7 @@ import pytest
 
 from motet.allocation.auction.standings import MEMORY, Standings
 from motet.allocation.fill import fill
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
@@ -53,7 +53,7 @@ def test_a_search_counts_from_its_first_submission_with_the_work_of_jobs_that_en
         experiments=["search", "search", ""],
     )
     policy = Watching()
-    Simulation(jobs, Cluster.uniform(1, 4), policy, CountPlanner(), SameEverywhere()).run()
+    Simulation(jobs, ClusterSpec.uniform(1, 4), policy, CountPlanner(), SameEverywhere()).run()
     at_0, at_20, at_40, at_100 = policy.noted
     # 280 GPU-seconds on a share of 2; left as much, after 10 s.
     assert at_0 == (0.0, [0.0], [140.0], [150 / 140])
@@ -72,7 +72,7 @@ def elastic(size: int, **memory: Any) -> Standings:
         np.full(size, int(SpeedMode.SYNC)), np.tile([1.0, 0.0, 0.0, 0.1, 0.0, 1.0], (size, 1))
     )
     seen = snapshot(
-        Cluster.uniform(2, 4),
+        ClusterSpec.uniform(2, 4),
         size,
         memory={**MEMORY, **memory},
         experiment=0,

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import Placement
 from motet.placement.packing.alignment import Space, best_spot, count_gpus, take
 from motet.placement.room import Demand, Room
@@ -23,7 +23,7 @@ def space_of(machines: list[Row]) -> Space:
 
 def room_of(machines: list[Row]) -> Room:
     gpus, cpus, memory_bytes = zip(*machines, strict=True)
-    return Room.of(Cluster.of(gpus, cpus=cpus, memory_bytes=memory_bytes))
+    return Room.of(ClusterSpec.of(gpus, cpus=cpus, memory_bytes=memory_bytes))
 
 
 def spot_of(demand: Row, space: Space) -> tuple[Placement | None, float, float]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.cluster_run.placements import NOBODY, Placements, held_until
 from motet.report.figures.gantt import MOST_BARS, MOST_MACHINES, gantt
@@ -163,7 +163,7 @@ def test_a_job_that_grows_takes_the_lanes_beside_its_own() -> None:
 def test_every_gpu_of_a_simulation_is_drawn_once(policy: str) -> None:
     mix = "slaq-160" if policy == "fair" else "tiresias-480"
     workload = draw_workload(parse_recipe(mix, 40, "every:5", None), np.random.default_rng(1))
-    scenario = Scenario(workload, "0" * 64, Cluster.uniform(6, 16))
+    scenario = Scenario(workload, "0" * 64, ClusterSpec.uniform(6, 16))
 
     rows = run_one(Experiment(policy), scenario).placements
 

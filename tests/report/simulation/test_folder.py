@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.simulation.folder import FinishedRun, SimulationFolder, read_runs
@@ -63,7 +63,7 @@ def test_an_experiment_counts_once_among_those_that_finished(tmp_path: Path) -> 
         [1] * 4,
         experiments=["search", "", "search", ""],
     )
-    scenario = Scenario(jobs, "0" * 64, Cluster.uniform(1, 1))
+    scenario = Scenario(jobs, "0" * 64, ClusterSpec.uniform(1, 1))
     result = run_one(Experiment("fifo", {"placement": "count"}), scenario)
     write(tmp_path, finished_run("fifo", result, SETUP))
     (stored,) = read_runs(tmp_path)

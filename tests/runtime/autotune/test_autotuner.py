@@ -24,7 +24,7 @@ from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining
 from slow_app import SlowRegression
 from toy_app import ToyRegression
@@ -207,7 +207,9 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
     # The first drain cannot prepare its moves of data before it is cut short.
     def hold(executor: int, kind: int) -> None:
         deadline_s = time.monotonic() + 10
-        while kind == Kind.PREPARE_WORK and not all(it.is_cancelled for it in training.urgent[:1]):
+        while kind == RequestKind.PREPARE_WORK and not all(
+            it.is_cancelled for it in training.urgent[:1]
+        ):
             assert time.monotonic() < deadline_s, "nothing overtakes the first drain"
             time.sleep(0.01)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import Kind, Status
+from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.peers import ExecutorPeers
 from table_on_executors import SECRET, TableOnExecutors
 
@@ -127,8 +127,8 @@ def test_the_same_request_twice_is_applied_once(table: TableOnExecutors) -> None
         meta = head(route, -1) + (99).to_bytes(8, "little") + numbers
         ones = np.ones((route.row_count, 3))
         for _ in range(3):
-            reply = peers.connection(route.owner).submit(Kind.UPDATE, meta, [ones]).wait()
-            assert reply.status == Status.OK
+            reply = peers.connection(route.owner).submit(RequestKind.UPDATE, meta, [ones]).wait()
+            assert reply.status == ReplyStatus.OK
     np.testing.assert_array_equal(client.multi_get(), np.ones((50, 3)))
     peers.close()
 

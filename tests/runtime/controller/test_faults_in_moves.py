@@ -14,7 +14,7 @@ from motet.runtime.core.reports import TrainResult
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan
 from motet.runtime.elastic.plan_queue import Timed
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
 
 EPOCHS = 50
@@ -28,7 +28,7 @@ class Died(Exception):
 class Fault:
     """One executor (None: any) crashes when it is asked something for the n-th time."""
 
-    def __init__(self, executor: int | None, kind: Kind, nth: int = 1) -> None:
+    def __init__(self, executor: int | None, kind: RequestKind, nth: int = 1) -> None:
         self._executor = executor
         self._kind = kind
         self._left = nth
@@ -78,17 +78,17 @@ MOVE = Move("model", (0, 1, 2, 5), SOURCE, DESTINATION)
 @pytest.mark.parametrize(
     ("executor", "kind", "nth"),
     [
-        (SOURCE, Kind.MOVE_BLOCKS, 1),
-        (DESTINATION, Kind.LEARN_OWNERS, 1),
-        (DESTINATION, Kind.TAKE_BLOCK, 1),
-        (DESTINATION, Kind.TAKE_BLOCK, 3),
-        (DESTINATION, Kind.SETTLE, 1),
-        (SOURCE, Kind.LEARN_OWNERS, 1),
-        (0, Kind.LEARN_OWNERS, 1),
+        (SOURCE, RequestKind.MOVE_BLOCKS, 1),
+        (DESTINATION, RequestKind.LEARN_OWNERS, 1),
+        (DESTINATION, RequestKind.TAKE_BLOCK, 1),
+        (DESTINATION, RequestKind.TAKE_BLOCK, 3),
+        (DESTINATION, RequestKind.SETTLE, 1),
+        (SOURCE, RequestKind.LEARN_OWNERS, 1),
+        (0, RequestKind.LEARN_OWNERS, 1),
     ],
 )
 def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
-    executor: int, kind: Kind, nth: int
+    executor: int, kind: RequestKind, nth: int
 ) -> None:
     result = train(Fault(executor, kind, nth), MOVE)
     assert_right(result)
@@ -97,25 +97,32 @@ def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
 
 
 @pytest.mark.parametrize("executor", [0, 1])
-@pytest.mark.parametrize("kind", [Kind.PREPARE_WORK, Kind.HOLD, Kind.CHANGE_WORK])
-def test_a_death_at_any_step_of_a_data_move_is_recovered_from(executor: int, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind", [RequestKind.PREPARE_WORK, RequestKind.HOLD, RequestKind.CHANGE_WORK]
+)
+def test_a_death_at_any_step_of_a_data_move_is_recovered_from(
+    executor: int, kind: RequestKind
+) -> None:
     result = train(Fault(executor, kind), Move("data", (0, 2, 4), 0, 1))
     assert_right(result)
     (report,) = result.reconfigurations
     assert report.error == ""
 
 
-@pytest.mark.parametrize("kind", [Kind.DISMISS, Kind.MOVE_BLOCKS, Kind.HOLD, Kind.SET_WORKERS])
-def test_a_death_while_a_server_leaves_is_recovered_from(kind: Kind) -> None:
-    executor = SOURCE if kind in (Kind.DISMISS, Kind.MOVE_BLOCKS) else None
+@pytest.mark.parametrize(
+    "kind",
+    [RequestKind.DISMISS, RequestKind.MOVE_BLOCKS, RequestKind.HOLD, RequestKind.SET_WORKERS],
+)
+def test_a_death_while_a_server_leaves_is_recovered_from(kind: RequestKind) -> None:
+    executor = SOURCE if kind in (RequestKind.DISMISS, RequestKind.MOVE_BLOCKS) else None
     result = train(Fault(executor, kind), Delete(SOURCE))
     np.testing.assert_allclose(result.app.coef_, train(None).app.coef_, rtol=1e-10, atol=1e-13)
     assert result.reconfigurations[-1].after.servers == 1
 
 
-@pytest.mark.parametrize("kind", [Kind.CHANGE_WORK, Kind.MEET, Kind.HOLD])
-def test_a_death_while_a_worker_joins_is_recovered_from(kind: Kind) -> None:
-    executor = 2 if kind == Kind.CHANGE_WORK else None
+@pytest.mark.parametrize("kind", [RequestKind.CHANGE_WORK, RequestKind.MEET, RequestKind.HOLD])
+def test_a_death_while_a_worker_joins_is_recovered_from(kind: RequestKind) -> None:
+    executor = 2 if kind == RequestKind.CHANGE_WORK else None
     result = train(Fault(executor, kind), Add(2, "worker"))
     assert_right(result)
     assert result.reconfigurations[-1].after.workers == 3

@@ -9,14 +9,14 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost, CostKeeper
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.subtask import Kind, Subtask, SubtaskLog
+from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog
 from toy_app import ToyRegression
 
 
 def add_batch(log: SubtaskLog, comp_us: int, wait_us: int, instances: int) -> None:
-    log.add(Subtask(Kind.PULL, 0, 0, 100 + wait_us, wait_us, payload_bytes=8))
-    log.add(Subtask(Kind.COMP, 0, 0, comp_us))
-    log.add(Subtask(Kind.PUSH, 0, 0, 50, payload_bytes=4))
+    log.add(Subtask(SubtaskKind.PULL, 0, 0, 100 + wait_us, wait_us, payload_bytes=8))
+    log.add(Subtask(SubtaskKind.COMP, 0, 0, comp_us))
+    log.add(Subtask(SubtaskKind.PUSH, 0, 0, 50, payload_bytes=4))
     log.instances += instances
     log.batch_us.append(150 + comp_us + wait_us)
 

@@ -24,21 +24,21 @@ from killed_controller import (
     train_until_killed,
 )
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 
 STEPS = [
-    (SOURCE, Kind.MOVE_BLOCKS, 1),
-    (DESTINATION, Kind.LEARN_OWNERS, 1),
-    (DESTINATION, Kind.TAKE_BLOCK, 1),
-    (DESTINATION, Kind.TAKE_BLOCK, 3),
-    (DESTINATION, Kind.SETTLE, 1),
-    (SOURCE, Kind.LEARN_OWNERS, 1),
-    (0, Kind.PREPARE_WORK, 1),
-    (1, Kind.HOLD, 1),
-    (1, Kind.CHANGE_WORK, 1),
-    (0, Kind.MEET, 1),
-    (NEWCOMER, Kind.CHANGE_WORK, 1),
-    (SOURCE, Kind.DISMISS, 1),
+    (SOURCE, RequestKind.MOVE_BLOCKS, 1),
+    (DESTINATION, RequestKind.LEARN_OWNERS, 1),
+    (DESTINATION, RequestKind.TAKE_BLOCK, 1),
+    (DESTINATION, RequestKind.TAKE_BLOCK, 3),
+    (DESTINATION, RequestKind.SETTLE, 1),
+    (SOURCE, RequestKind.LEARN_OWNERS, 1),
+    (0, RequestKind.PREPARE_WORK, 1),
+    (1, RequestKind.HOLD, 1),
+    (1, RequestKind.CHANGE_WORK, 1),
+    (0, RequestKind.MEET, 1),
+    (NEWCOMER, RequestKind.CHANGE_WORK, 1),
+    (SOURCE, RequestKind.DISMISS, 1),
 ]
 
 
@@ -57,7 +57,7 @@ def processes() -> multiprocessing.context.ForkServerContext:
 
 @pytest.mark.parametrize(("executor", "kind", "nth"), STEPS)
 def test_a_controller_killed_at_any_step_of_a_reconfiguration_loses_nothing(
-    executor: int, kind: Kind, nth: int, tmp_path: Path
+    executor: int, kind: RequestKind, nth: int, tmp_path: Path
 ) -> None:
     controller = processes().Process(
         target=train_until_killed, args=(tmp_path, executor, kind, nth)

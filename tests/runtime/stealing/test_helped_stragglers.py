@@ -15,7 +15,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
-from motet.runtime.wire.messages import Kind
+from motet.runtime.wire.messages import RequestKind
 from random_plans import RandomPlans
 from toy_app import ToyRegression
 
@@ -38,7 +38,7 @@ class Restless(TrainObserver):
 class Deadly(Gate):
     """An executor crashes when `asked` is asked something for the n-th time."""
 
-    def __init__(self, asked: int, kind: Kind, nth: int, victim: int) -> None:
+    def __init__(self, asked: int, kind: RequestKind, nth: int, victim: int) -> None:
         super().__init__(LATE)
         self._deadly = asked, kind
         self._left = nth
@@ -102,14 +102,14 @@ def test_every_instance_is_computed_once_per_epoch_while_blocks_and_roles_change
 @pytest.mark.parametrize(
     ("asked", "kind", "victim"),
     [
-        (LATE, Kind.ASK_WORK, LATE),
-        (LATE, Kind.ASK_WORK, 0),
-        (LATE, Kind.RETURN_STATE, LATE),
-        (LATE, Kind.RETURN_STATE, 2),
+        (LATE, RequestKind.ASK_WORK, LATE),
+        (LATE, RequestKind.ASK_WORK, 0),
+        (LATE, RequestKind.RETURN_STATE, LATE),
+        (LATE, RequestKind.RETURN_STATE, 2),
     ],
 )
 def test_a_death_while_a_worker_helps_is_recovered_from(
-    asked: int, kind: Kind, victim: int, nth: int
+    asked: int, kind: RequestKind, victim: int, nth: int
 ) -> None:
     gate = Deadly(asked, kind, nth, victim)
     result = train(gate, gate.cluster)

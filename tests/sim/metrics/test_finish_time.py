@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elastic_workloads import Row, elastic_workload, linear
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
@@ -24,7 +24,7 @@ def outcome_of(experiments: list[str]) -> Outcome:
         [2, 2, 1],
         experiments=experiments,
     )
-    return Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 2))
+    return Experiment("fifo", {"placement": "count"}).run(jobs, ClusterSpec.uniform(1, 2))
 
 
 def test_a_search_ends_with_its_last_job() -> None:
@@ -62,7 +62,7 @@ def test_an_experiment_is_called_as_in_the_trace_and_a_job_alone_by_its_id() -> 
 
 def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
     jobs = Workload.of(["a"], [0], [7 * SECOND_US], [3])
-    outcome = Experiment("fifo", {"placement": "count"}).run(jobs, Cluster.uniform(1, 7))
+    outcome = Experiment("fifo", {"placement": "count"}).run(jobs, ClusterSpec.uniform(1, 7))
     assert Summary.of(outcome).finish_time_fairness.within_share == 1
 
 
@@ -70,13 +70,13 @@ def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
     """Steps of w workers take 1 / w + 0.1 w seconds: it is fastest with three, half as fast again
     as with its one. Two such jobs have 3 of 6 GPUs each all the time; rigid ones only theirs."""
     slower = linear(0, 110, 1, 6)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
-    outcome = Experiment("fair").run(elastic_workload([slower, slower]), Cluster.uniform(1, 6))
+    outcome = Experiment("fair").run(elastic_workload([slower, slower]), ClusterSpec.uniform(1, 6))
     step_s = 1 / 3 + 0.3
     assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx(
         [110 * step_s * 1e6] * 2
     )
     rigid = slower._replace(most_workers=1)
-    outcome = Experiment("fair").run(elastic_workload([rigid, rigid]), Cluster.uniform(1, 6))
+    outcome = Experiment("fair").run(elastic_workload([rigid, rigid]), ClusterSpec.uniform(1, 6))
     assert FinishTimes.of_outcome(outcome).ideal_us.tolist() == pytest.approx([121e6] * 2)
 
 
@@ -88,7 +88,7 @@ def test_who_exchanges_with_servers_is_alone_on_the_fewest_machines(
     that within a machine, half of it on two. Where a machine holds only two of each, they are
     faster than four of each on both; `fair` gives it four."""
     row = Row(0, 100, 4, 4, 4, 4, 1, mode=2, speed=(1.0, 0.0, 4.0, 0.0, 0.0, 4.0))
-    cluster = Cluster.uniform(machines, 8 // machines)
+    cluster = ClusterSpec.uniform(machines, 8 // machines)
     outcome = Experiment("fair").run(elastic_workload([row]), cluster)
     times = FinishTimes.of_outcome(outcome)
     ideal_s = {1: 100 * (1 + 0.04), 2: 100 * (2 + 0.04)}[machines]

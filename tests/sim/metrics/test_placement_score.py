@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import UNKNOWN
 from motet.sim.metrics.placement_score import placement_score
 from motet.sim.replay.placements import Holds
@@ -22,9 +22,9 @@ def holds(rows: Rows) -> Holds:
     return Holds(*columns, partner=np.full(len(rows), UNKNOWN))
 
 
-def racks_of_two() -> Cluster:
+def racks_of_two() -> ClusterSpec:
     """Four machines of four GPUs, two in a rack."""
-    return replace(Cluster.uniform(4, 4), rack=np.array([0, 0, 1, 1]))
+    return replace(ClusterSpec.uniform(4, 4), rack=np.array([0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(

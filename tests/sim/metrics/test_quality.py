@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elastic_workloads import Row, elastic_workload, linear
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.fair import Fair
@@ -29,7 +29,7 @@ CURVE = bundled_curve("svm-sgd-a9a")
 
 
 def run(rows: list[Row], policy: object, gpus: int = 4) -> Outcome:
-    cluster = Cluster.uniform(1, gpus)
+    cluster = ClusterSpec.uniform(1, gpus)
     planner, speeds = ConsolidatingPlanner(), SameEverywhere()
     return Simulation(elastic_workload(rows), cluster, policy, planner, speeds).run()  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import exact_seconds, microseconds
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.experiment import Experiment
@@ -30,7 +30,7 @@ def test_a_row_per_job_with_exact_seconds() -> None:
         users=["ann", "bob"],
         queues=["vc1", "vc2"],
     )
-    scenario = Scenario(workload, "0" * 64, Cluster.uniform(1, 1))
+    scenario = Scenario(workload, "0" * 64, ClusterSpec.uniform(1, 1))
     result = run_one(Experiment("fifo", {"placement": "count"}), scenario)
 
     assert list(result.job_rows()) == [

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import find_policies
@@ -39,7 +39,7 @@ def ends_s(outcome: Outcome) -> list[float]:
     return (outcome.columns["end_us"] / SECOND_US).tolist()
 
 
-def run(workload: Workload, cluster: Cluster, policy: str = "fifo", **settings: str) -> Outcome:
+def run(workload: Workload, cluster: ClusterSpec, policy: str = "fifo", **settings: str) -> Outcome:
     experiment = Experiment(policy, settings)
     experiment.check()
     return experiment.run(workload, cluster)
@@ -55,46 +55,46 @@ def tiresias_jobs() -> Workload:
 @pytest.mark.parametrize("placement", ["consolidate", "skew"])
 def test_a_gang_stays_in_one_rack_where_it_can(placement: str) -> None:
     workload = jobs((0, 100, 1), (1, 100, 6), model="VGG19")
-    racks = Cluster.of([4, 2, 2, 4], rack=[0, 0, 1, 1])
+    racks = ClusterSpec.of([4, 2, 2, 4], rack=[0, 0, 1, 1])
     assert ends_s(run(workload, racks, placement=placement))[1] == 101
 
 
 def test_a_gang_that_must_cross_racks_is_slower() -> None:
     workload = jobs((0, 100, 3), (0, 100, 3), (0, 100, 2), model="VGG19")
-    one = ends_s(run(workload, Cluster.of([4, 4])))
-    two = ends_s(run(workload, Cluster.of([4, 4], rack=[0, 1])))
+    one = ends_s(run(workload, ClusterSpec.of([4, 4])))
+    two = ends_s(run(workload, ClusterSpec.of([4, 4], rack=[0, 1])))
     assert one[:2] == two[:2] == [100, 100]
     assert 100 < one[2] < two[2]
 
 
 def test_jobs_on_slower_gpus_take_longer_by_what_was_measured() -> None:
     workload = jobs((0, 100, 4), (0, 100, 4), model=LM)
-    outcome = run(workload, Cluster.of([4, 4], types=["V100", "K80"]))
+    outcome = run(workload, ClusterSpec.of([4, 4], types=["V100", "K80"]))
     assert ends_s(outcome) == pytest.approx([100, 100 * 74.81 / 16.39], rel=1e-3)
 
 
 def test_a_cluster_of_one_type_takes_as_long_as_the_trace_says() -> None:
     workload = jobs((0, 100, 4), (0, 100, 4), model=LM)
-    assert ends_s(run(workload, Cluster.of([4, 4], types=["K80", "K80"]))) == [100, 100]
+    assert ends_s(run(workload, ClusterSpec.of([4, 4], types=["K80", "K80"]))) == [100, 100]
 
 
 def test_gandiva_keeps_a_pair_together_that_gains_on_slow_gpus_too() -> None:
     workload = jobs(*[(0, 600, 1)] * 4, model="ResNet-18 (batch size 16)")
-    slow = run(workload, Cluster.of([1, 1], types=["V100", "K80"]), "gandiva")
+    slow = run(workload, ClusterSpec.of([1, 1], types=["V100", "K80"]), "gandiva")
     assert slow.columns["preemptions"].sum() == 0
 
 
 def test_gandiva_separates_a_pair_that_does_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("model,type,gpus,beside,steps_per_s\nA,V100,1,,5\nA,V100,1,A,0\n", "utf-8")
-    workload, cluster = jobs((0, 60, 1), (0, 60, 1), model="A"), Cluster.of([1], types=["V100"])
+    workload, cluster = jobs((0, 60, 1), (0, 60, 1), model="A"), ClusterSpec.of([1], types=["V100"])
     outcome = run(workload, cluster, "gandiva", profiles=str(path), quantum_s="10")
     assert outcome.columns["preemptions"].sum() > 0
     assert ends_s(outcome)[-1] < 135
 
 
 def test_the_limit_is_learned_between_models_that_mind_and_models_that_do_not() -> None:
-    workload, cluster = tiresias_jobs(), Cluster.uniform(15, 4)
+    workload, cluster = tiresias_jobs(), ClusterSpec.uniform(15, 4)
     models = tuple(map(bundled_profiles().profile, workload.model_names))
     policy = find_policies("tiresias-las")["tiresias-las"]()
     planner = LearnedSkewPlanner(models, cluster, ConsolidatingPlanner(), prior=1.0)
@@ -105,7 +105,7 @@ def test_the_limit_is_learned_between_models_that_mind_and_models_that_do_not() 
 
 
 def test_a_learned_limit_is_as_good_as_the_one_that_we_chose_and_repeatable() -> None:
-    workload, cluster = tiresias_jobs(), Cluster.uniform(15, 4)
+    workload, cluster = tiresias_jobs(), ClusterSpec.uniform(15, 4)
     learned = [run(workload, cluster, "tiresias-las", pack_limit="auto") for _ in range(2)]
     assert ends_s(learned[0]) == ends_s(learned[1])
     chosen = run(workload, cluster, "tiresias-las")
@@ -114,7 +114,7 @@ def test_a_learned_limit_is_as_good_as_the_one_that_we_chose_and_repeatable() ->
 
 def test_preemptions_cost_what_the_profiles_say() -> None:
     workload = jobs((0, 7200, 4), (3600, 60, 4), model="gpt2")
-    outcome = run(workload, Cluster.of([4]), "tiresias-las", preemption_cost="profile")
+    outcome = run(workload, ClusterSpec.of([4]), "tiresias-las", preemption_cost="profile")
     assert outcome.columns["overhead_us"].tolist() == [10 * SECOND_US, 0]
 
 

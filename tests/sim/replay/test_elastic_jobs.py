@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import LINEAR, Row, elastic_workload, linear
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
@@ -48,7 +48,7 @@ class Scripted:
 
 def run(workload: Workload, policy: Any, gpus: int = 16, **costs: int) -> Outcome:
     speeds = SameEverywhere(**costs)
-    cluster = Cluster.uniform(2, gpus // 2)
+    cluster = ClusterSpec.uniform(2, gpus // 2)
     return Simulation(workload, cluster, policy, ConsolidatingPlanner(), speeds).run()
 
 
@@ -134,7 +134,7 @@ class TwiceAsFar(SameEverywhere):
 def test_being_spread_makes_communication_longer_and_not_computing() -> None:
     row = Row(0, 10, 4, 4, mode=2, speed=(4.0, 1.0, 0.0, 0.25, 0.0, 1.0))
     for gpus, seconds in ((8, 10 * (1 + 1 + 1)), (4, 10 * (1 + 1 + 2))):
-        cluster = Cluster.uniform(2, gpus // 2)
+        cluster = ClusterSpec.uniform(2, gpus // 2)
         policy = Scripted({0: (4, 0)})
         simulation = Simulation(
             elastic_workload([row]), cluster, policy, ConsolidatingPlanner(), TwiceAsFar()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integer_seconds import simulate
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.placement.planners import CountPlanner
 from motet.policies import fifo, shortest, tiresias
@@ -32,7 +32,7 @@ def replay(rows: Rows, policy: Any, gpus: int = GPUS) -> Outcome:
         [row[1] * SECOND_US for row in rows],
         [row[2] for row in rows],
     )
-    cluster = Cluster.uniform(1, gpus)
+    cluster = ClusterSpec.uniform(1, gpus)
     return Simulation(workload, cluster, policy, CountPlanner(), SameEverywhere()).run()
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
@@ -52,7 +52,7 @@ class Everything:
 def run(
     workload: Workload, changes: list[PaceChange], policy: Any = None, machines: int = 2
 ) -> Outcome:
-    cluster, paces = Cluster.uniform(machines, 4), MachinePaces(iter(changes))
+    cluster, paces = ClusterSpec.uniform(machines, 4), MachinePaces(iter(changes))
     planner, speeds = ConsolidatingPlanner(), SameEverywhere()
     return Simulation(workload, cluster, policy or Everything(), planner, speeds, paces=paces).run()
 
@@ -135,7 +135,7 @@ def test_a_pace_without_end_does_not_keep_a_simulation_from_ending() -> None:
     flips = (PaceChange(time_us, 0, 1.0 + time_us % 2) for time_us in range(10**18))
     workload = Workload.of(["a"], [0], [100], [4])
     paces, planner = MachinePaces(flips), ConsolidatingPlanner()
-    cluster = Cluster.of([4])
+    cluster = ClusterSpec.of([4])
     simulation = Simulation(workload, cluster, Everything(), planner, SameEverywhere(), paces=paces)
     assert simulation.run().is_finished.all()
 
@@ -204,7 +204,7 @@ def small_workload() -> Workload:
 
 @pytest.mark.parametrize("name", sorted(built_in_policies()))
 def test_every_policy_copes_and_the_same_seed_gives_the_same(name: str) -> None:
-    cluster, settings = Cluster.of([4, 2, 2]), {"slow_machines": "0.3,60,4"}
+    cluster, settings = ClusterSpec.of([4, 2, 2]), {"slow_machines": "0.3,60,4"}
     one, again, other, usual = (
         Experiment(name, own, seed).run(small_workload(), cluster)
         for own, seed in ((settings, 0), (settings, 0), (settings, 1), ({}, 0))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Queues, Snapshot
@@ -28,7 +28,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
 
-CLUSTER = Cluster.of([4, 4, 2], cpus=[8, 16, 0], memory_bytes=[64, 0, 32])
+CLUSTER = ClusterSpec.of([4, 4, 2], cpus=[8, 16, 0], memory_bytes=[64, 0, 32])
 
 
 class Ask(NamedTuple):
@@ -52,7 +52,7 @@ def workload_of(asks: list[Ask]) -> Workload:
     )
 
 
-def run(workload: Workload, policy: Any, cluster: Cluster = CLUSTER) -> Outcome:
+def run(workload: Workload, policy: Any, cluster: ClusterSpec = CLUSTER) -> Outcome:
     queues, planner = Queues.without_quotas(workload.queue_names), ConsolidatingPlanner()
     return Simulation(workload, cluster, policy, planner, SameEverywhere(), queues=queues).run()
 
@@ -118,7 +118,7 @@ def test_every_policy_finishes_within_cpus_and_memory(policy: Any, asks: list[As
 @settings(deadline=None, max_examples=10)
 @given(asks=asks)
 def test_demands_that_no_machine_counts_change_nothing(policy: Any, asks: list[Ask]) -> None:
-    uncounted = Cluster.of(CLUSTER.gpus)
+    uncounted = ClusterSpec.of(CLUSTER.gpus)
     plain = [ask._replace(cpus=0, memory_bytes=0) for ask in asks]
     one, other = run(workload_of(asks), policy(), uncounted), run(workload_of(plain), policy())
     for name, column in one.columns.items():
@@ -133,7 +133,7 @@ def test_demands_that_no_machine_counts_change_nothing(policy: Any, asks: list[A
     ],
 )
 def test_a_job_waits_for_what_is_short(demands: Mapping[str, Any], code: Wait) -> None:
-    cluster = Cluster.of([4], cpus=[16], memory_bytes=[100])
+    cluster = ClusterSpec.of([4], cpus=[16], memory_bytes=[100])
     second = SECOND_US
     jobs = Workload.of(["a", "b"], [0, 0], [10 * second, 5 * second], [1, 1], **demands)
     outcome = run(jobs, built_in_policies()["best-effort"](), cluster)
@@ -142,7 +142,7 @@ def test_a_job_waits_for_what_is_short(demands: Mapping[str, Any], code: Wait) -
 
 
 def test_a_gang_is_spread_where_memory_is_left() -> None:
-    cluster = Cluster.of([4, 4], memory_bytes=[30, 90])
+    cluster = ClusterSpec.of([4, 4], memory_bytes=[30, 90])
     jobs = Workload.of(["a"], [0], [SECOND_US], [4], memory_bytes=[120])
     holds = run(jobs, built_in_policies()["fifo"](), cluster).holds
     assert (holds.machine.tolist(), holds.gpus.tolist()) == ([0, 1], [1, 3])
@@ -153,7 +153,7 @@ def with_memory(rows: list[Row], memory_bytes: list[int]) -> Workload:
 
 
 def test_an_elastic_job_gets_the_workers_that_memory_allows() -> None:
-    cluster = Cluster.of([4, 4], memory_bytes=[25, 35])
+    cluster = ClusterSpec.of([4, 4], memory_bytes=[25, 35])
     outcome = run(with_memory([linear(0, 50, 4, 8)], [40]), built_in_policies()["fair"](), cluster)
     assert outcome.trained.workers.tolist() == [5]
     assert outcome.columns["end_us"].tolist() == [10 * SECOND_US]
@@ -168,7 +168,7 @@ def test_an_elastic_job_gets_the_servers_that_memory_allows(
     """Of 60 bytes beside 8 GPUs a rigid job takes some; 10 go with every worker and server. With
     less than 20 it waits for all of them."""
     rigid, elastic = Row(0, 0, 2, 2, duration_s=5), Row(0, 9, 3, 3, 3, 3, 1)
-    cluster, log = Cluster.of([8], memory_bytes=[60]), DecisionLog()
+    cluster, log = ClusterSpec.of([8], memory_bytes=[60]), DecisionLog()
     jobs = with_memory([rigid, elastic], [taken, 60])
     Experiment("fair").run(jobs, cluster, journal=log)
     first = next(entry for entry in log if entry.job == 1)
@@ -193,14 +193,14 @@ def test_a_job_that_no_machines_can_hold_is_refused_before_anything_runs(
     gpus: int, cpus: int, gigabytes: int, said: str
 ) -> None:
     jobs = Workload.of(["big"], [0], [1], [gpus], cpus=cpus, memory_bytes=gigabytes * 10**9)
-    cluster = Cluster.of([2, 2], cpus=[3, 3], memory_bytes=[10**9, 10**9])
+    cluster = ClusterSpec.of([2, 2], cpus=[3, 3], memory_bytes=[10**9, 10**9])
     with pytest.raises(BadInput, match=said):
         Experiment("fifo").run(jobs, cluster)
 
 
 def test_an_elastic_job_that_could_run_with_less_is_told_that_its_full_request_must_fit() -> None:
     with pytest.raises(BadInput, match=r"needs 4 GPUs, the cluster has 3; of an elastic job the"):
-        Experiment("fair").run(elastic_workload([linear(0, 50, 4, 8)]), Cluster.of([3]))
+        Experiment("fair").run(elastic_workload([linear(0, 50, 4, 8)]), ClusterSpec.of([3]))
 
 
 SHORT = {"too_few_cpus", "too_little_memory"}
@@ -218,7 +218,7 @@ def test_who_waits_could_not_have_run_with_what_was_free(
         for numbers in (st.lists(each, min_size=len(rows), max_size=len(rows)),) * 2
     )
     workload = replace(elastic_workload(rows), cpus=np.array(cpus), memory_bytes=np.array(memory))
-    cluster, log = Cluster.of([6, 4], cpus=[8, 40], memory_bytes=[40, 10]), DecisionLog()
+    cluster, log = ClusterSpec.of([6, 4], cpus=[8, 40], memory_bytes=[40, 10]), DecisionLog()
     try:
         Experiment(policy).run(workload, cluster, journal=log)
     except BadInput:
@@ -246,7 +246,7 @@ class Stubborn:
 
 
 def test_a_policy_that_names_machines_without_room_is_refused() -> None:
-    cluster = Cluster.of([4, 4], memory_bytes=[100, 100])
+    cluster = ClusterSpec.of([4, 4], memory_bytes=[100, 100])
     jobs = Workload.of(["a", "b"], [0, 0], [1, 1], [1, 1], memory_bytes=[60, 60])
     said = "job b: places: 1 GPUs, 0 CPUs and 60 bytes on machine 0, which has 3, 0 and 40 free"
     with pytest.raises(BrokenPolicy, match=said):

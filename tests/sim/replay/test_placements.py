@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from small_traces import Rows, result_of, workload_of
 
-CLUSTER = Cluster.of([2, 4, 2])
+CLUSTER = ClusterSpec.of([2, 4, 2])
 POLICIES = ("yarn-cs", "srtf", "tiresias-las", "gandiva")
 
 workloads = st.lists(

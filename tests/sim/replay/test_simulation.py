@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
@@ -38,7 +38,7 @@ class TakeTurns:
 def turns(cost_s: float) -> Simulation:
     workload = Workload.of(["a", "b"], [0, 0], [5 * SECOND_US] * 2, [1, 1])
     speeds = SameEverywhere(round(cost_s * SECOND_US))
-    return Simulation(workload, Cluster.of([1]), TakeTurns(), ConsolidatingPlanner(), speeds)
+    return Simulation(workload, ClusterSpec.of([1]), TakeTurns(), ConsolidatingPlanner(), speeds)
 
 
 @pytest.mark.parametrize("cost_s", [1, 2])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.sim.replay.slow_machines import (
@@ -20,12 +20,12 @@ from motet.sim.replay.slow_machines import (
     parse_spells,
 )
 
-TWO = Cluster.of([4, 4], names=("big", "small"))
+TWO = ClusterSpec.of([4, 4], names=("big", "small"))
 HEADER = "machine,start,end,times_as_long\n"
 
 
 def drawn(text: str, machines: int, seed: int, until_s: int) -> list[PaceChange]:
-    changes = pace_changes(parse_spells(text), Cluster.uniform(machines, 1), 0, seed)
+    changes = pace_changes(parse_spells(text), ClusterSpec.uniform(machines, 1), 0, seed)
     return list(takewhile(lambda change: change.time_us < until_s * SECOND_US, changes))
 
 
@@ -57,7 +57,7 @@ def test_a_machine_may_be_slow_from_the_beginning() -> None:
 
 @given(seed=st.integers(0, 100), machines=st.integers(1, 6))
 def test_changes_come_in_order_and_slow_and_usual_take_turns(seed: int, machines: int) -> None:
-    spells, cluster = parse_spells("0.3,10,2"), Cluster.uniform(machines, 1)
+    spells, cluster = parse_spells("0.3,10,2"), ClusterSpec.uniform(machines, 1)
     found = list(islice(pace_changes(spells, cluster, 5, seed), 60))
     again = list(islice(pace_changes(spells, cluster, 5, seed), 60))
     assert found == again

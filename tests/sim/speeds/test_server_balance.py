@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elastic_workloads import Row, elastic_workload
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import UnknownName
 from motet.sim.experiment import Experiment
 from motet.sim.generate.elastic import OPTIMUS_MODELS
@@ -60,7 +60,7 @@ def test_exchanging_takes_longer_by_the_imbalance(name: str) -> None:
     """Ten steps of a second, on machines of their own."""
     workload = jobs("KAGGLE")
     experiment = Experiment("fifo", {"server_balance": name})
-    end_us = experiment.run(workload, Cluster.uniform(4, 1)).columns["end_us"][0]
+    end_us = experiment.run(workload, ClusterSpec.uniform(4, 1)).columns["end_us"][0]
     expected = imbalance_of(workload, division_named(name))(0, 2)
     assert end_us == pytest.approx(10e6 * expected, abs=1)
     assert (name == "mxnet") == (expected > 1.9)

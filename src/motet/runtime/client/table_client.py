@@ -25,7 +25,7 @@ from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.core.transfer import Transfer
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import Kind, Status
+from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import ANY_CLOCK, WAIT, PushHead, encode_target
 from motet.transport import Call, Connection, Reply
@@ -101,13 +101,13 @@ class TableClient:
     def multi_put(self, keys: Keys, values: Array) -> None:
         """Replace the values of unique keys (None: all)."""
         model = self.spec.model
-        self._write(Kind.PUT, self._as_plan(keys), values, model.value_shape, model.dtype)
+        self._write(RequestKind.PUT, self._as_plan(keys), values, model.value_shape, model.dtype)
 
     def multi_update(self, keys: Keys, deltas: Array) -> None:
         """Run the update function on unique keys (None: all), exactly once."""
         model = self.spec.model
         shape, dtype = model.delta_value_shape, model.delta_value_dtype
-        self._write(Kind.UPDATE, self._as_plan(keys), deltas, shape, dtype)
+        self._write(RequestKind.UPDATE, self._as_plan(keys), deltas, shape, dtype)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
@@ -130,7 +130,9 @@ class TableClient:
 
         def prepare(route: Route, origin: Route) -> _Message:
             del origin
-            return _Message(Kind.PULL, self._head(route, clock), (), route.views(destination))
+            return _Message(
+                RequestKind.PULL, self._head(route, clock), (), route.views(destination)
+            )
 
         routes = plan.routes(self._ownership)
         transfer, replies = self._run(plan, routes, prepare, destination.nbytes)
@@ -149,7 +151,7 @@ class TableClient:
         last, earlier = head.encode(), replace(head, is_last=False).encode()
         clock = head.step.clock
         return self._send(
-            Kind.PUSH, plan, delta, clock, lambda _, is_last: last if is_last else earlier
+            RequestKind.PUSH, plan, delta, clock, lambda _, is_last: last if is_last else earlier
         )
 
     # -- requests --------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ class TableClient:
 
     def _write(
         self,
-        kind: Kind,
+        kind: RequestKind,
         plan: KeyPlan,
         values: Array,
         value_shape: tuple[int, ...],
@@ -196,7 +198,7 @@ class TableClient:
 
     def _send(
         self,
-        kind: Kind,
+        kind: RequestKind,
         plan: KeyPlan,
         values: Array,
         clock: int,
@@ -229,7 +231,7 @@ class TableClient:
         if len(ready) == 1:
             route, message = ready[0]
             reply = self._peers.connection(route.owner).submit(*message).wait()
-            if reply.status == Status.OK:
+            if reply.status == ReplyStatus.OK:
                 wait_us = WAIT.unpack(reply.meta)[0] if reply.meta else 0
                 transfer = Transfer(payload_bytes, start_us, monotonic_us(), wait_us)
                 return transfer, [(route, reply)]
@@ -239,11 +241,11 @@ class TableClient:
         while pending:
             route, origin, call = pending.popleft()
             reply = call.wait()
-            if reply.status == Status.OK:
+            if reply.status == ReplyStatus.OK:
                 replies.append((route, reply))
                 if len(reply.meta):
                     wait_us = max(wait_us, int(WAIT.unpack(reply.meta)[0]))
-            elif reply.status == Status.MOVED:
+            elif reply.status == ReplyStatus.MOVED:
                 redirects = 0 if self._learn_from(reply) else redirects + 1
                 self._require_progress(redirects, route)
                 for new in plan.split(route.selection.blocks.tolist(), self._ownership):
@@ -300,7 +302,7 @@ class TableClient:
 class _Message(NamedTuple):
     """What one owner is sent, and where its reply goes."""
 
-    kind: Kind
+    kind: RequestKind
     meta: bytes
     buffers: Sequence[Array]
     into: Sequence[Array] | None

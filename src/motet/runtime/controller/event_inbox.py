@@ -16,7 +16,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.wire.assignment import Outcome
-from motet.runtime.wire.messages import Kind, Status, decode_json, encode_json
+from motet.runtime.wire.messages import ReplyStatus, RequestKind, decode_json, encode_json
 from motet.transport import Endpoint, Request, Server
 
 
@@ -42,7 +42,7 @@ class WorkerReport:
 
     def answer(self, directive: str) -> None:
         """Let the worker go on ("continue") or end ("stop")."""
-        self.request.reply(Status.OK, encode_json(directive))
+        self.request.reply(ReplyStatus.OK, encode_json(directive))
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class Controller:
 
     def _handle(self, request: Request) -> None:
         head = decode_json(request.meta)
-        if request.kind == Kind.BATCH_DONE:
+        if request.kind == RequestKind.BATCH_DONE:
             self.events.put(_progress(head, request))
-            request.reply(Status.OK)
-        elif request.kind == Kind.EPOCH_DONE:
+            request.reply(ReplyStatus.OK)
+        elif request.kind == RequestKind.EPOCH_DONE:
             self.events.put(_worker_report(head, request))
         else:
             raise JobFailed(f"the controller does not know request kind {request.kind}")

@@ -26,7 +26,7 @@ from motet.runtime.elastic.layout import Layout
 from motet.runtime.wire.assignment import CONTROLLER, Assignment, Outcome
 from motet.runtime.wire.messages import (
     FROM_THE_START,
-    Kind,
+    RequestKind,
     decode_json,
     decode_rows,
     encode_json,
@@ -141,7 +141,7 @@ class Generation:
         """
         parts = []
         for number in self.workers_at(epoch_count * self.batch_count - 1):
-            reply = self.ask(number, Kind.READ_STATE, {}).wait()
+            reply = self.ask(number, RequestKind.READ_STATE, {}).wait()
             parts.append(decode_rows(decode_json(reply.meta), memoryview(reply.payload)))
         return merged_state([part for part in parts if len(part)])
 
@@ -177,7 +177,7 @@ class Generation:
             self._peers.meet({number: endpoint})
             known = len(self._told)
             handle.configure(self._assignment(model, self._first_epoch))
-            self.ask_all(Kind.MEET, {"endpoints": [(number, endpoint.encode())]})
+            self.ask_all(RequestKind.MEET, {"endpoints": [(number, endpoint.encode())]})
             # Dialling may take long, and nobody can be told anything meanwhile.
             self._peers.connection(number)
             with self._telling:
@@ -194,7 +194,7 @@ class Generation:
             handle = self._handles.pop(number)
         # Its process is ended in any case.
         with contextlib.suppress(MotetError, TimeoutError):
-            self.ask(number, Kind.DISMISS, {}).wait(_DISMISS_TIMEOUT_S)
+            self.ask(number, RequestKind.DISMISS, {}).wait(_DISMISS_TIMEOUT_S)
         return handle
 
     def is_expected(self, number: int, life: int) -> bool:
@@ -210,12 +210,14 @@ class Generation:
 
     # -- asking executors --------------------------------------------------------------------------
 
-    def ask(self, number: int, kind: Kind, fields: Mapping[str, Any], payload: bytes = b"") -> Call:
+    def ask(
+        self, number: int, kind: RequestKind, fields: Mapping[str, Any], payload: bytes = b""
+    ) -> Call:
         """Send a control message."""
         meta = encode_json({"generation": self.number, **fields})
         return self._peers.connection(number).submit(kind, meta, [payload])
 
-    def ask_all(self, kind: Kind, fields: Mapping[str, Any]) -> None:
+    def ask_all(self, kind: RequestKind, fields: Mapping[str, Any]) -> None:
         """Send everybody a control message and wait until all have answered."""
         self._ask_each(lambda number: self.ask(number, kind, fields), self.executors)
 
@@ -223,11 +225,13 @@ class Generation:
         """Tell everybody who owns the model's blocks."""
         self._client.learn(ownership)
         owners = encode_owners(self.number, ownership)
-        connection, kind = self._peers.connection, Kind.LEARN_OWNERS
+        connection, kind = self._peers.connection, RequestKind.LEARN_OWNERS
         self._ask_each(lambda n: connection(n).submit(kind, owners), self.executors)
 
     def _tell(self, number: int, told: _Told) -> Call:
-        return self.ask(number, Kind.SET_WORKERS, {"workers": told.workers, "clock": told.clock})
+        return self.ask(
+            number, RequestKind.SET_WORKERS, {"workers": told.workers, "clock": told.clock}
+        )
 
     def _ask_each(self, submit: Callable[[int], Call], executors: Iterable[int]) -> None:
         """Who is dismissed meanwhile need not answer."""
@@ -274,6 +278,6 @@ class Generation:
             head = {"block": block, "occasion": FROM_THE_START, "arrays": described}
             meta = encode_json({"generation": self.number, **head})
             connection = self._peers.connection(int(self._layout.data.owners[block]))
-            calls.append(connection.submit(Kind.LOAD_ROWS, meta, arrays))
+            calls.append(connection.submit(RequestKind.LOAD_ROWS, meta, arrays))
         for call in calls:
             call.wait()

@@ -6,7 +6,13 @@ import contextlib
 from collections.abc import Callable
 
 from motet.domain.errors import Unreachable
-from motet.runtime.controller.ports import Cluster, ExecutorHandle, ExecutorLost, MachineGone, never
+from motet.runtime.controller.ports import (
+    ExecutorCluster,
+    ExecutorHandle,
+    ExecutorLost,
+    MachineGone,
+    never,
+)
 from motet.runtime.core.application import Application
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.replacement import leavers, resettled
@@ -17,7 +23,7 @@ class Crew:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ExecutorCluster,
         job: str,
         secret: bytes,
         app: Application,

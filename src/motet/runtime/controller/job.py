@@ -32,7 +32,7 @@ from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.machine_watch import MachineWatch
 from motet.runtime.controller.operations import Coordinator
 from motet.runtime.controller.plan_runner import Reconfigurer
-from motet.runtime.controller.ports import Cluster, ExecutorLost, LaunchGivenUp
+from motet.runtime.controller.ports import ExecutorCluster, ExecutorLost, LaunchGivenUp
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.machine import Machine
@@ -58,7 +58,7 @@ class Job:
         app: Application,
         rows: Rows,
         options: TrainOptions,
-        cluster: Cluster,
+        cluster: ExecutorCluster,
         observer: TrainObserver | None = None,
         timetable: tuple[Timed, ...] = (),
     ) -> None:

@@ -20,7 +20,7 @@ from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost
 from motet.runtime.elastic.layout import Layout, Role
 from motet.runtime.elastic.plan import Add, Delete, Move, Operation, require_another
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import Kind, Status, decode_json
+from motet.runtime.wire.messages import ReplyStatus, RequestKind, decode_json
 from motet.transport import Call
 
 Edit: TypeAlias = Callable[[Layout], Layout]
@@ -152,13 +152,13 @@ class Coordinator:
     def _start_move(self, blocks: list[int], source: int, destination: int) -> tuple[Call, int]:
         owners = self._edit(partial(_with_model_at, destination, blocks)).model
         fields = {"blocks": blocks, "destination": destination}
-        call = self._generation.ask(source, Kind.MOVE_BLOCKS, fields, owners.encode())
+        call = self._generation.ask(source, RequestKind.MOVE_BLOCKS, fields, owners.encode())
         return call, destination
 
     def _finish_move(self, call: Call, destination: int) -> Cost:
         report = _answer(call, _MOVE_TIMEOUT_S)
         self._generation.teach(self._layout.model)
-        _answer(self._generation.ask(destination, Kind.SETTLE, {}), _MOVE_TIMEOUT_S)
+        _answer(self._generation.ask(destination, RequestKind.SETTLE, {}), _MOVE_TIMEOUT_S)
         return Cost(report["bytes"], report["us"] / 1e6)
 
     # -- work ------------------------------------------------------------------------------------
@@ -207,7 +207,9 @@ class Coordinator:
         self._generation.tell_workers(everybody, clock)
         fields = {"number": number, "clock": clock, "workers": after.workers}
         data = after.data.encode()
-        calls = [self._generation.ask(one, Kind.CHANGE_WORK, fields, data) for one in everybody]
+        calls = [
+            self._generation.ask(one, RequestKind.CHANGE_WORK, fields, data) for one in everybody
+        ]
         reports = [_answer(call, _CHANGE_TIMEOUT_S) for call in calls]
         self._generation.tell_workers(after.workers, clock)
         stall_s = max(float(report.get("stall_us", 0)) for report in reports) / 1e6
@@ -218,12 +220,14 @@ class Coordinator:
         if before.data is after.data:
             return 0
         fields, data = {"number": number}, after.data.encode()
-        calls = [self._generation.ask(one, Kind.PREPARE_WORK, fields, data) for one in everybody]
+        calls = [
+            self._generation.ask(one, RequestKind.PREPARE_WORK, fields, data) for one in everybody
+        ]
         return sum(_answer(call, _MOVE_TIMEOUT_S)["bytes"] for call in calls)
 
     def _hold(self, workers: Iterable[int], number: int) -> int:
         """A mini-batch that no worker begins before it is told what changes there."""
-        calls = [self._generation.ask(one, Kind.HOLD, {"number": number}) for one in workers]
+        calls = [self._generation.ask(one, RequestKind.HOLD, {"number": number}) for one in workers]
         clocks: list[int] = [_answer(call, _HOLD_TIMEOUT_S) for call in calls]
         return max(clocks)
 
@@ -258,7 +262,7 @@ def _with_data_at(destination: int, blocks: list[int], now: Layout) -> Layout:
 
 def _answer(call: Call, timeout_s: float) -> Any:
     reply = call.wait(timeout_s)
-    if reply.status != Status.OK:
+    if reply.status != ReplyStatus.OK:
         raise StaleGeneration("the job was reset while it was reconfigured")
     return decode_json(reply.meta)
 

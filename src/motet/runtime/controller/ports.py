@@ -57,7 +57,7 @@ def never() -> bool:
     return False
 
 
-class Cluster(Protocol):
+class ExecutorCluster(Protocol):
     """Machines that executors can be started on."""
 
     @property

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.runtime.core.subtask import Kind, SubtaskLog
+from motet.runtime.core.subtask import SubtaskKind, SubtaskLog
 
 _MOST_KEPT = 256
 _NUMBERS = 6
@@ -67,11 +67,11 @@ def _sums(log: SubtaskLog) -> Floats:
     busy, moved = log.busy_us, log.payload_bytes
     return np.array(
         [
-            busy[Kind.COMP],
-            busy[Kind.PULL] + busy[Kind.PUSH],
+            busy[SubtaskKind.COMP],
+            busy[SubtaskKind.PULL] + busy[SubtaskKind.PUSH],
             log.instances,
-            moved[Kind.PULL],
-            moved[Kind.PUSH],
+            moved[SubtaskKind.PULL],
+            moved[SubtaskKind.PUSH],
         ],
         dtype=np.float64,
     )

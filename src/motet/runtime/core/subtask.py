@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 Clock = Callable[[], int]
 
 
-class Kind(Enum):
+class SubtaskKind(Enum):
     """The kinds of subtask; PULL and PUSH are COMM."""
 
     PULL = "pull"
@@ -29,7 +29,7 @@ class Kind(Enum):
 class Subtask:
     """One timed subtask of one mini-batch."""
 
-    kind: Kind
+    kind: SubtaskKind
     clock: int
     start_us: int
     end_us: int
@@ -51,8 +51,10 @@ class SubtaskLog:
     """
 
     first: int = 0
-    busy_us: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
-    payload_bytes: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    busy_us: dict[SubtaskKind, int] = field(default_factory=lambda: dict.fromkeys(SubtaskKind, 0))
+    payload_bytes: dict[SubtaskKind, int] = field(
+        default_factory=lambda: dict.fromkeys(SubtaskKind, 0)
+    )
     wait_us: int = 0
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)

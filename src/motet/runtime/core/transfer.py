@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from motet.runtime.core.subtask import Kind, Subtask
+from motet.runtime.core.subtask import Subtask, SubtaskKind
 
 
 class Transfer(NamedTuple):
@@ -18,6 +18,6 @@ class Transfer(NamedTuple):
     end_us: int = 0
     wait_us: int = 0
 
-    def subtask(self, kind: Kind, clock: int) -> Subtask:
+    def subtask(self, kind: SubtaskKind, clock: int) -> Subtask:
         """The subtask that this was."""
         return Subtask(kind, clock, self.start_us, self.end_us, self.wait_us, self.payload_bytes)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from motet.runtime.wire.messages import Status, encode_json
+from motet.runtime.wire.messages import ReplyStatus, encode_json
 from motet.transport import Request
 
 
@@ -26,7 +26,7 @@ class Errands:
                 self._asking.setdefault(number, []).append(request)
                 return is_new
             report = self._done[number]
-        request.reply(Status.OK, encode_json(report))
+        request.reply(ReplyStatus.OK, encode_json(report))
         return False
 
     def run(self, number: int, request: Request, work: Callable[[], Any]) -> None:
@@ -48,7 +48,7 @@ class Errands:
             self._done[number] = report
             asking = self._asking.pop(number, [])
         for request in asking:
-            request.reply(Status.OK, encode_json(report))
+            request.reply(ReplyStatus.OK, encode_json(report))
 
     def fail(self, number: int, error: Exception) -> None:
         """The errand cannot be done; who asks again has it tried again."""

@@ -22,8 +22,8 @@ from motet.runtime.stealing.thief import answer_question
 from motet.runtime.wire.assignment import Assignment, Outcome
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import (
-    Kind,
-    Status,
+    ReplyStatus,
+    RequestKind,
     decode_json,
     decode_owners,
     decode_rows,
@@ -108,22 +108,22 @@ class Executor:
 
     def _handle(self, request: Request) -> None:
         tenure = self._tenure
-        if request.kind <= Kind.PUT:
+        if request.kind <= RequestKind.PUT:
             self._handle_table(request, tenure)
-        elif request.kind == Kind.LEARN_OWNERS:
+        elif request.kind == RequestKind.LEARN_OWNERS:
             generation, ownership = decode_owners(request.meta)
             if tenure is None or generation != tenure.number:
-                request.reply(Status.STALE)
+                request.reply(ReplyStatus.STALE)
                 return
             tenure.learn(ownership)
-            request.reply(Status.OK)
+            request.reply(ReplyStatus.OK)
         else:
             self._handle_control(request, tenure)
 
     def _handle_table(self, request: Request, tenure: Tenure | None) -> None:
         target, offset = Target.decode(request.meta)
         if tenure is None or target.generation != tenure.number:
-            request.reply(Status.STALE)
+            request.reply(ReplyStatus.STALE)
             return
         if target.table != MODEL_TABLE:
             raise JobFailed(f"executor {self.number} has no table {target.table}")
@@ -140,14 +140,14 @@ class Executor:
             raise JobFailed(f"executor {self.number} does not know request kind {request.kind}")
         head = decode_json(request.meta)
         if tenure is None or head["generation"] != tenure.number:
-            request.reply(Status.STALE)
+            request.reply(ReplyStatus.STALE)
             return
         control(tenure, head, request)
 
 
 def _load_rows(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     tenure.data.put(head["block"], head["occasion"], decode_rows(head["arrays"], request.payload))
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
 
 
 def _read_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
@@ -155,12 +155,12 @@ def _read_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     rows = tenure.data.share.rows
     columns = tenure.assignment.app.state_columns if len(rows) else ()
     described, arrays = encode_rows(rows.select(columns))
-    request.reply(Status.OK, encode_json(described), arrays)
+    request.reply(ReplyStatus.OK, encode_json(described), arrays)
 
 
 def _meet(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     tenure.meet({number: Endpoint.decode(text) for number, text in head["endpoints"]})
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
 
 
 def _move_blocks(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
@@ -173,17 +173,17 @@ def _take_block(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     del head
     block = BlockTransfer.decode(request.meta, request.payload)
     tenure.shard.take_in(block.number, block.state, block.version, block.worker_clocks)
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
 
 
 def _settle(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     del head
     tenure.shard.settle()
-    request.reply(Status.OK, encode_json(None))
+    request.reply(ReplyStatus.OK, encode_json(None))
 
 
 def _hold(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    request.reply(Status.OK, encode_json(tenure.turnstile.hold(head["number"])))
+    request.reply(ReplyStatus.OK, encode_json(tenure.turnstile.hold(head["number"])))
 
 
 def _prepare_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
@@ -198,7 +198,7 @@ def _change_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None
 
 def _set_workers(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     tenure.shard.set_workers(head["workers"], head["clock"])
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
 
 
 def _ask_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
@@ -208,27 +208,27 @@ def _ask_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
 def _return_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     state = decode_rows(head["arrays"], request.payload)
     tenure.handout.take_back(head["clock"], head["low"], state)
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
 
 
 def _dismiss(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
     del head
-    request.reply(Status.OK)
+    request.reply(ReplyStatus.OK)
     tenure.turnstile.end()
 
 
 _CONTROLS: dict[int, Control] = {
-    Kind.LOAD_ROWS: _load_rows,
-    Kind.READ_STATE: _read_state,
-    Kind.MEET: _meet,
-    Kind.MOVE_BLOCKS: _move_blocks,
-    Kind.TAKE_BLOCK: _take_block,
-    Kind.SETTLE: _settle,
-    Kind.HOLD: _hold,
-    Kind.PREPARE_WORK: _prepare_work,
-    Kind.CHANGE_WORK: _change_work,
-    Kind.SET_WORKERS: _set_workers,
-    Kind.DISMISS: _dismiss,
-    Kind.ASK_WORK: _ask_work,
-    Kind.RETURN_STATE: _return_state,
+    RequestKind.LOAD_ROWS: _load_rows,
+    RequestKind.READ_STATE: _read_state,
+    RequestKind.MEET: _meet,
+    RequestKind.MOVE_BLOCKS: _move_blocks,
+    RequestKind.TAKE_BLOCK: _take_block,
+    RequestKind.SETTLE: _settle,
+    RequestKind.HOLD: _hold,
+    RequestKind.PREPARE_WORK: _prepare_work,
+    RequestKind.CHANGE_WORK: _change_work,
+    RequestKind.SET_WORKERS: _set_workers,
+    RequestKind.DISMISS: _dismiss,
+    RequestKind.ASK_WORK: _ask_work,
+    RequestKind.RETURN_STATE: _return_state,
 }

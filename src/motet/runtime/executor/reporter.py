@@ -9,12 +9,12 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.batch_costs import CostKeeper
-from motet.runtime.core.subtask import Kind as SubtaskKind
+from motet.runtime.core.subtask import SubtaskKind
 from motet.runtime.core.subtask import SubtaskLog, monotonic_us
 from motet.runtime.executor.generation_context import Tenure
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import Kind, decode_json, encode_json
+from motet.runtime.wire.messages import RequestKind, decode_json, encode_json
 from motet.transport import Call
 
 _PROGRESS_EVERY_US = 200_000
@@ -45,7 +45,7 @@ class _Reporter:
         ):
             self._last_us = now_us
             fields = {"batch": batch, "leads": place.position == 0}
-            self._send(Kind.BATCH_DONE, epoch, fields, self._costs.take())
+            self._send(RequestKind.BATCH_DONE, epoch, fields, self._costs.take())
 
     def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> str:
         """Report an epoch; returns the controller's directive, "continue" or "stop"."""
@@ -59,10 +59,10 @@ class _Reporter:
             "sums": len(sums),
         }
         payload = np.concatenate([np.asarray(sums, np.float64), np.array(log.batch_us, np.float64)])
-        call = self._send(Kind.EPOCH_DONE, epoch, report, payload)
+        call = self._send(RequestKind.EPOCH_DONE, epoch, report, payload)
         return str(decode_json(call.wait().meta))
 
-    def _send(self, kind: Kind, epoch: int, fields: dict[str, Any], payload: Array) -> Call:
+    def _send(self, kind: RequestKind, epoch: int, fields: dict[str, Any], payload: Array) -> Call:
         head = {
             "generation": self._tenure.number,
             "rank": self._tenure.executor,

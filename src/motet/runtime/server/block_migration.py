@@ -21,7 +21,7 @@ from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import Kind, Status, encode_owners
+from motet.runtime.wire.messages import ReplyStatus, RequestKind, encode_owners
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Call
@@ -49,7 +49,7 @@ def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str
     began_us, payload_bytes = monotonic_us(), 0
     destination = peers.connection(move.destination)
     owners = encode_owners(move.generation, move.ownership)
-    _finish(destination.submit(Kind.LEARN_OWNERS, owners))
+    _finish(destination.submit(RequestKind.LEARN_OWNERS, owners))
     if not shard.await_blocks(move.blocks, MOVE_TIMEOUT_S):
         raise JobFailed(
             f"of the blocks {list(move.blocks[:5])}... that executor {move.destination} is to get "
@@ -69,7 +69,7 @@ def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str
         )
         meta, arrays = transfer.encode()
         payload_bytes += sum(array.nbytes for array in arrays)
-        under_way.append(destination.submit(Kind.TAKE_BLOCK, meta, arrays))
+        under_way.append(destination.submit(RequestKind.TAKE_BLOCK, meta, arrays))
     for call in under_way:
         _finish(call)
     moved_us = monotonic_us() - began_us
@@ -82,5 +82,5 @@ def _finish(call: Call) -> None:
         reply = call.wait(MOVE_TIMEOUT_S)
     except TimeoutError as error:
         raise JobFailed(f"a block did not arrive within {MOVE_TIMEOUT_S:.0f} s: {error}") from error
-    if reply.status != Status.OK:
+    if reply.status != ReplyStatus.OK:
         raise StaleGeneration("the job was reset while blocks moved")

@@ -19,7 +19,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block, BlockState, UpdateFunction
 from motet.runtime.server.contiguous_blocks import Neighbours, Room
-from motet.runtime.wire.messages import Status
+from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import Selection, Target
 from motet.transport import Request
@@ -114,7 +114,7 @@ class Holdings:
 
     def redirect(self, request: Request) -> None:
         """Answer that some blocks have moved."""
-        request.reply(Status.MOVED, self._ownership.encode())
+        request.reply(ReplyStatus.MOVED, self._ownership.encode())
 
     def let_go(self, numbers: Sequence[int], ownership: Ownership) -> dict[int, Block]:
         """Blocks that from now on nobody finds here; `ownership` tells who gets them.

@@ -12,7 +12,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
 from motet.runtime.server.held_blocks import Named
-from motet.runtime.wire.messages import Status
+from motet.runtime.wire.messages import ReplyStatus
 from motet.transport import Request
 
 
@@ -27,19 +27,19 @@ class Payloads:
     def answer(self, request: Request, named: Named, meta: bytes = b"") -> None:
         """Reply with the values of the named blocks."""
         if named.row_count is not None:
-            request.reply(Status.OK, meta, [self._gather(named, named.row_count)])
+            request.reply(ReplyStatus.OK, meta, [self._gather(named, named.row_count)])
             return
         if named.is_small:
-            request.reply(Status.OK, meta, [self._joined(named)])
+            request.reply(ReplyStatus.OK, meta, [self._joined(named)])
             return
         neighbours = named.neighbours
         stretch = None if neighbours is None else neighbours.pin()
         if neighbours is not None and stretch is not None:
-            request.reply(Status.OK, meta, [stretch], on_sent=neighbours.unpin)
+            request.reply(ReplyStatus.OK, meta, [stretch], on_sent=neighbours.unpin)
             return
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
-        request.reply(Status.OK, meta, values, on_sent=partial(_unpin, pinned))
+        request.reply(ReplyStatus.OK, meta, values, on_sent=partial(_unpin, pinned))
 
     def _joined(self, named: Named) -> bytes:
         """Small values as one copy, made anew after the shard has changed.

@@ -21,7 +21,7 @@ from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, BlockState, Departed, UpdateFunction
 from motet.runtime.server.held_blocks import Holdings, Named
 from motet.runtime.server.payloads import Payloads
-from motet.runtime.wire.messages import Kind, Status
+from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import ANY_CLOCK, WAIT, PushHead, Target
 from motet.transport import Request
@@ -60,13 +60,13 @@ class Shard:
 
     def handle(self, request: Request, target: Target, offset: int) -> None:
         """Answer a table request, now or later; the rest of its meta begins at `offset`."""
-        if request.kind == Kind.PULL:
+        if request.kind == RequestKind.PULL:
             self.pull(request, target)
-        elif request.kind == Kind.PUSH:
+        elif request.kind == RequestKind.PUSH:
             self.push(request, target, PushHead.decode(request.meta, offset, target.clock))
         else:
             client, numbers = _sequence(request.meta, offset, target)
-            apply = self.update if request.kind == Kind.UPDATE else self.put
+            apply = self.update if request.kind == RequestKind.UPDATE else self.put
             apply(request, target, client, numbers)
 
     def pull(self, request: Request, target: Target) -> None:
@@ -97,7 +97,7 @@ class Shard:
         if has_moved:
             self._holdings.redirect(request)
         else:
-            request.reply(Status.OK)
+            request.reply(ReplyStatus.OK)
         if self._sync.consistency == "ssp" and not has_moved:
             self._finished(head)
         if committed or (head.is_last and self._sync.consistency == "ssp"):
@@ -125,7 +125,7 @@ class Shard:
             self._holdings.redirect(request)
             return
         self._payloads.changed()
-        request.reply(Status.OK)
+        request.reply(ReplyStatus.OK)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Replace values, exactly once per (client, number)."""
@@ -144,7 +144,7 @@ class Shard:
             self._holdings.redirect(request)
             return
         self._payloads.changed()
-        request.reply(Status.OK)
+        request.reply(ReplyStatus.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
 

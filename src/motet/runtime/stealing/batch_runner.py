@@ -16,7 +16,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.client.partial_updates import PartialUpdate, RunningSum, rows_at, together
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import Application, Batch, Step
-from motet.runtime.core.subtask import Kind, Subtask, SubtaskLog, monotonic_us
+from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.core.transfer import Transfer
 from motet.runtime.stealing.stealing_gain import Benefit
 from motet.runtime.stealing.thief import Haul, Helper, Pulled
@@ -57,7 +57,7 @@ class Teamwork:
         batch, before_us = share.batch(number), sum(log.busy_us.values())
         sizes = self._open(share, number, batch, step)
         values, transfer = self._model.pull(batch, step)
-        log.add(transfer.subtask(Kind.PULL, step.clock))
+        log.add(transfer.subtask(SubtaskKind.PULL, step.clock))
         self._link.add(transfer)
         self._helper.waited(self._model.take_wait_us(), self._work_us)
         pulled, began_us = Pulled(batch.keys, values), monotonic_us()
@@ -126,7 +126,7 @@ class Teamwork:
     def _compute(self, batch: Batch, values: Array, step: Step, log: SubtaskLog) -> PartialUpdate:
         start_us = monotonic_us()
         update = self._app.compute(batch, values, step)
-        took = Subtask(Kind.COMP, step.clock, start_us, monotonic_us())
+        took = Subtask(SubtaskKind.COMP, step.clock, start_us, monotonic_us())
         log.add(took)
         log.instances += len(batch.rows)
         each_us = took.busy_us / len(batch.rows)
@@ -144,7 +144,7 @@ class Teamwork:
             pushed = self._model.push(batch, own.update, step)
         else:
             pushed = self._model.push_at(sums, len(batch.rows), step)
-        log.add(pushed.subtask(Kind.PUSH, step.clock))
+        log.add(pushed.subtask(SubtaskKind.PUSH, step.clock))
 
 
 class LinkRate:
@@ -158,7 +158,7 @@ class LinkRate:
 
     def add(self, transfer: Transfer) -> None:
         """A PULL that has just ended."""
-        busy_us = transfer.subtask(Kind.PULL, 0).busy_us
+        busy_us = transfer.subtask(SubtaskKind.PULL, 0).busy_us
         if transfer.payload_bytes >= _TELLING_BYTES:
             self._rates.append(transfer.payload_bytes / max(busy_us, 1))
 

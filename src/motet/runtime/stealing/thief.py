@@ -18,14 +18,14 @@ from motet.runtime.client.partial_updates import PartialUpdate, rows_at
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import Application, Batch, Step
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.subtask import Kind as SubtaskKind
 from motet.runtime.core.subtask import Subtask, SubtaskLog, monotonic_us
+from motet.runtime.core.subtask import SubtaskKind
 from motet.runtime.stealing.late_detector import Suspicion
 from motet.runtime.stealing.victim import Answer, Handout, Question
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import (
-    Kind,
-    Status,
+    ReplyStatus,
+    RequestKind,
     decode_json,
     decode_rows,
     encode_json,
@@ -156,7 +156,7 @@ class Helper:
             ready_us,
         )
         head = {"generation": self._generation, **asdict(question)}
-        return self._peers.connection(owner).submit(Kind.ASK_WORK, encode_json(head))
+        return self._peers.connection(owner).submit(RequestKind.ASK_WORK, encode_json(head))
 
     def _compute(self, lot: _Lot, pulled: Pulled, step: Step, haul: Haul, log: SubtaskLog) -> None:
         batch = self._app.make_batch(lot.rows)
@@ -187,7 +187,7 @@ class Helper:
             "arrays": described,
         }
         connection = self._peers.connection(lot.owner)
-        return connection.submit(Kind.RETURN_STATE, encode_json(head), arrays)
+        return connection.submit(RequestKind.RETURN_STATE, encode_json(head), arrays)
 
     def _note(self, owner: int, all_in_us: float) -> None:
         """What an instance of this one's took, asking and the way included."""
@@ -204,11 +204,11 @@ def answer_question(handout: Handout, head: Mapping[str, Any], request: Request)
 def _reply(request: Request, answer: Answer) -> None:
     told: dict[str, Any] = {"is_late": answer.is_late}
     if answer.grant is None:
-        request.reply(Status.OK, encode_json(told))
+        request.reply(ReplyStatus.OK, encode_json(told))
         return
     described, arrays = encode_rows(answer.grant.rows)
     told |= {"low": answer.grant.low, "more": answer.grant.has_more, "arrays": described}
-    request.reply(Status.OK, encode_json(told), arrays)
+    request.reply(ReplyStatus.OK, encode_json(told), arrays)
 
 
 def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
@@ -223,6 +223,6 @@ def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
 
 def _checked(call: Call) -> Reply:
     reply = call.wait()
-    if reply.status != Status.OK:
+    if reply.status != ReplyStatus.OK:
         raise StaleGeneration("the job was reset while a worker helped another")
     return reply

@@ -19,7 +19,7 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.wire.ownership import Ownership
 
 
-class Kind(IntEnum):
+class RequestKind(IntEnum):
     """Request kinds."""
 
     PULL = 1
@@ -44,7 +44,7 @@ class Kind(IntEnum):
     RETURN_STATE = 42
 
 
-class Status(IntEnum):
+class ReplyStatus(IntEnum):
     """Reply statuses below the transport's own error statuses."""
 
     OK = 0

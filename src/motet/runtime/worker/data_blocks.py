@@ -17,7 +17,13 @@ from motet.runtime.core.application import Application
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import FROM_THE_START, Kind, Status, encode_json, encode_rows
+from motet.runtime.wire.messages import (
+    FROM_THE_START,
+    ReplyStatus,
+    RequestKind,
+    encode_json,
+    encode_rows,
+)
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.work_change import WorkChange
@@ -45,7 +51,9 @@ class Sender:
             "occasion": occasion,
             "arrays": described,
         }
-        return self.carriers.connection(owner).submit(Kind.LOAD_ROWS, encode_json(head), arrays)
+        return self.carriers.connection(owner).submit(
+            RequestKind.LOAD_ROWS, encode_json(head), arrays
+        )
 
 
 class DataBlocks:
@@ -147,5 +155,5 @@ class DataBlocks:
 
 def _finish(calls: Iterable[Call]) -> None:
     for call in calls:
-        if call.wait(_SEND_TIMEOUT_S).status != Status.OK:
+        if call.wait(_SEND_TIMEOUT_S).status != ReplyStatus.OK:
             raise StaleGeneration("the job was reset while data moved")

@@ -13,7 +13,7 @@ from motet.runtime.core.application import Application, Batch, Step, Update
 from motet.runtime.core.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
-from motet.runtime.core.subtask import Kind, SubtaskLog, monotonic_us
+from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.core.transfer import Transfer
 from motet.runtime.worker.share import Share
 from motet.runtime.worker.worker import Worker
@@ -91,8 +91,8 @@ class LocalTraining:
             loss=loss,
             metrics=metrics,
             wall_s=wall_s,
-            comp_s=busy[Kind.COMP] / 1e6,
-            comm_s=(busy[Kind.PULL] + busy[Kind.PUSH]) / 1e6,
+            comp_s=busy[SubtaskKind.COMP] / 1e6,
+            comm_s=(busy[SubtaskKind.PULL] + busy[SubtaskKind.PUSH]) / 1e6,
             wait_s=0.0,
             bytes_pulled=0,
             bytes_pushed=0,

@@ -14,7 +14,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Batch, Step, Update
 from motet.runtime.core.schedule import Schedule
-from motet.runtime.core.subtask import Clock, Kind, Subtask, SubtaskLog
+from motet.runtime.core.subtask import Clock, Subtask, SubtaskKind, SubtaskLog
 from motet.runtime.core.transfer import Transfer
 from motet.runtime.worker.share import Share
 
@@ -50,13 +50,13 @@ class Alone:
         """PULL, COMP, PUSH of the worker's part of mini-batch `number`."""
         batch = share.batch(number)
         model, pulled = self._model.pull(batch, step)
-        log.add(pulled.subtask(Kind.PULL, step.clock))
+        log.add(pulled.subtask(SubtaskKind.PULL, step.clock))
         start_us = self._now_us()
         update = self._app.compute(batch, model, step) if len(batch.rows) else None
-        log.add(Subtask(Kind.COMP, step.clock, start_us, self._now_us()))
+        log.add(Subtask(SubtaskKind.COMP, step.clock, start_us, self._now_us()))
         log.instances += len(batch.rows)
         pushed = self._model.push(batch, update, step)
-        log.add(pushed.subtask(Kind.PUSH, step.clock))
+        log.add(pushed.subtask(SubtaskKind.PUSH, step.clock))
 
 
 class Worker:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from motet.domain.arrays import Floats, Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.sim.replay.placements import Holds
 
 TOGETHER, IN_A_RACK, ACROSS_RACKS = 1.0, 0.5, 0.25
 
 
-def placement_score(holds: Holds, cluster: Cluster) -> float:
+def placement_score(holds: Holds, cluster: ClusterSpec) -> float:
     """The mean over all GPU-time that jobs held; NaN if they held none."""
     begins = _begins(holds)
     if not len(begins):
@@ -30,7 +30,7 @@ def placement_score(holds: Holds, cluster: Cluster) -> float:
     return float(np.average(_scores(holds, cluster, begins, gpus), weights=gpu_us))
 
 
-def _scores(holds: Holds, cluster: Cluster, begins: Ints, gpus: Ints) -> Floats:
+def _scores(holds: Holds, cluster: ClusterSpec, begins: Ints, gpus: Ints) -> Floats:
     """Of each time that a job was somewhere."""
     machines = np.diff(np.append(begins, len(holds)))
     of = np.repeat(np.arange(len(begins)), machines)

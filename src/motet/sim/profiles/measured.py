@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Self
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.sim.profiles.table import ByGpus, ModelName, ProfileTable, nearest
 
 DOES_NOT_FIT = 0.01
@@ -29,7 +29,7 @@ class MeasuredSpeeds:
         self.is_typed = bool(self._known)
 
     @classmethod
-    def of(cls, table: ProfileTable, models: Sequence[str], cluster: Cluster) -> Self:
+    def of(cls, table: ProfileTable, models: Sequence[str], cluster: ClusterSpec) -> Self:
         """For a simulation's models on its machines."""
         return cls(table, models, [cluster.type_names[kind] for kind in cluster.type.tolist()])
 

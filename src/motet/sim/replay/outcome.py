@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from motet.domain.actions import Action
 from motet.domain.arrays import Ints
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN
 from motet.engine.state import ClusterState
@@ -42,7 +42,7 @@ class Outcome:
     """
 
     workload: Workload
-    cluster: Cluster
+    cluster: ClusterSpec
     columns: dict[str, Ints]
     waited_us: Ints
     times_us: Ints
@@ -69,7 +69,7 @@ class Outcome:
 class Recorder:
     """Collects an `Outcome` while a simulation runs."""
 
-    def __init__(self, workload: Workload, cluster: Cluster, together_gpus: int = 0) -> None:
+    def __init__(self, workload: Workload, cluster: ClusterSpec, together_gpus: int = 0) -> None:
         self._workload, self._cluster, self._together = workload, cluster, together_gpus
         jobs, names = len(workload), ("end_us", "promotions", *_COPIED)
         columns = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
 from motet.domain.model_profile import ModelProfile
@@ -77,7 +77,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        cluster: Cluster,
+        cluster: ClusterSpec,
         policy: Policy,
         planner: Planner,
         speeds: SpeedModel,

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, exact_seconds, microseconds
 
@@ -77,7 +77,9 @@ def parse_spells(text: str) -> Spells:
     return _drawn(text)
 
 
-def pace_changes(spells: Spells, cluster: Cluster, from_us: int, seed: int) -> Iterator[PaceChange]:
+def pace_changes(
+    spells: Spells, cluster: ClusterSpec, from_us: int, seed: int
+) -> Iterator[PaceChange]:
     """In the order of time, then machine; without end where they are drawn, from `from_us` on.
 
     The same seed draws the same, whatever the jobs do. Raises BadInput for a machine that the

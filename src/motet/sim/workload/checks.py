@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import NEVER_US
 from motet.placement.room import Demand, gpus_of_empty
@@ -15,7 +15,7 @@ from motet.sim.workload.workload import Workload
 GIGA = 10**9
 
 
-def check_sizes(workload: Workload, cluster: Cluster) -> None:
+def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:
     """Raises BadInput."""
     for job, text in workload.work.complaints() if workload.work else ():
         raise BadInput(f"job {workload.ids[job]}: {text}")
@@ -31,7 +31,7 @@ def check_sizes(workload: Workload, cluster: Cluster) -> None:
     _check_demands(workload, cluster)
 
 
-def _check_demands(workload: Workload, cluster: Cluster) -> None:
+def _check_demands(workload: Workload, cluster: ClusterSpec) -> None:
     """CPUs and memory; most jobs ask for the same as others."""
     columns = np.column_stack([workload.gpus, workload.cpus, workload.memory_bytes])
     kinds, first = np.unique(columns, axis=0, return_index=True)

@@ -33,7 +33,7 @@ from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import LossCurve, save_loss_plot
 from motet.runtime.controller.job import Job
-from motet.runtime.controller.ports import Cluster
+from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.core.reports import TrainResult
 from motet.runtime.elastic.roles import Roles
 
@@ -90,7 +90,7 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
 def _train_all(screen: DemoScreen) -> list[Finished]:
     """All jobs at the same time, each in a thread; they read their data while Ray starts."""
     screen.stage = "starting Ray"
-    cluster_ready: Future[Cluster] = Future()
+    cluster_ready: Future[ExecutorCluster] = Future()
     pool = ThreadPoolExecutor(len(screen.jobs))
     running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]
     try:
@@ -104,7 +104,7 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train(view: JobView, cluster_ready: Future[Cluster]) -> Finished:
+def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
     prepared = prepare(view.job)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.known_names import WORKLOAD_NAMES
@@ -29,7 +29,7 @@ class TraceFlags:
         return is_drawn(str(self.trace))
 
 
-def traces(flags: TraceFlags, cluster: Cluster, seeds: Sequence[int]) -> Mapping[int, Trace]:
+def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Mapping[int, Trace]:
     """The trace of each seed. Raises BadInput."""
     if flags.is_drawn:
         if flags.format_name or flags.throughputs:

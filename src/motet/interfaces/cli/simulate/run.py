@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from motet.domain.cluster import Cluster
+from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.results import print_result
 from motet.interfaces.cli.shell.terminal import is_live_terminal
@@ -67,7 +67,7 @@ def run(flags: SimulateFlags) -> None:
     _show(flags, trace, cluster, results)
 
 
-def _simulate(flags: SimulateFlags) -> tuple[Trace, Cluster, list[SimulationResult]]:
+def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, list[SimulationResult]]:
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
     found = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
@@ -151,7 +151,7 @@ def _run(
     name: str,
     experiment: Experiment,
     found: Mapping[int, Trace],
-    cluster: Cluster,
+    cluster: ClusterSpec,
     log_folder: Path | None,
 ) -> Run:
     trace = found[experiment.seed]
@@ -177,7 +177,7 @@ def _seeds(flags: SimulateFlags) -> list[int]:
 
 
 def _tell(
-    flags: SimulateFlags, trace: Trace, wanted: Sequence[Experiment], cluster: Cluster
+    flags: SimulateFlags, trace: Trace, wanted: Sequence[Experiment], cluster: ClusterSpec
 ) -> None:
     """What people should know before they wait."""
     if flags.quiet:
@@ -259,7 +259,7 @@ def _finished(name: str, run: Run, result: SimulationResult) -> FinishedRun:
     )
 
 
-def _setup(flags: SimulateFlags, trace: Trace, cluster: Cluster) -> dict[str, Any]:
+def _setup(flags: SimulateFlags, trace: Trace, cluster: ClusterSpec) -> dict[str, Any]:
     return {
         "command": ["motet", *sys.argv[1:]],
         "trace": str(flags.trace) if flags.is_drawn else str(flags.trace.absolute()),
@@ -278,7 +278,7 @@ def _whole_path(given: str) -> str:
 
 
 def _show(
-    flags: SimulateFlags, trace: Trace, cluster: Cluster, results: Sequence[SimulationResult]
+    flags: SimulateFlags, trace: Trace, cluster: ClusterSpec, results: Sequence[SimulationResult]
 ) -> None:
     documents = [result.summary for result in results]
     if flags.as_json:

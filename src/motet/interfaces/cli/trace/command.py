@@ -19,7 +19,7 @@ from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.sim.known_names import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from motet.domain.cluster import Cluster
+    from motet.domain.cluster import ClusterSpec
     from motet.sim.traces import Trace
 
 path_type = click.Path(path_type=Path)
@@ -252,7 +252,7 @@ def _write(target: Path, text: str, jobs: int) -> None:
     click.echo(f"{jobs:,} jobs written to {target}", err=True)
 
 
-def _save_picture(file: Path, found: Trace, cluster: Cluster | None, path: Path) -> None:
+def _save_picture(file: Path, found: Trace, cluster: ClusterSpec | None, path: Path) -> None:
     from motet.domain.units import SECOND_US
     from motet.report.figures.traces import TracePicture, save_trace_plot
     from motet.sim.traces.summary import demand

@@ -10,7 +10,7 @@ from motet.domain.errors import BadInput
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 
 if TYPE_CHECKING:
-    from motet.runtime.controller.ports import Cluster
+    from motet.runtime.controller.ports import ExecutorCluster
     from motet.runtime.core.options import TrainOptions
 
 LOGICAL_MACHINES = 4
@@ -51,7 +51,9 @@ class AutoStart:
         present = max(LOGICAL_MACHINES, needed) if self.is_embedded else needed
         return self._shape_on(present if self.machines is None else self.machines)
 
-    def on(self, cluster: Cluster, options: TrainOptions, most_workers: int) -> TrainOptions:
+    def on(
+        self, cluster: ExecutorCluster, options: TrainOptions, most_workers: int
+    ) -> TrainOptions:
         """The options with the machines that are there; more than `most_workers` have no data."""
         present = sum(machine.condition == "up" for machine in cluster.machines())
         shape = self._shape_on(present)
