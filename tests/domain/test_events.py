@@ -1,0 +1,63 @@
+"""Events as JSON and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motet.domain import events
+from motet.domain.errors import BadInput
+from motet.domain.events import EVENTS, event_from_json, event_to_json
+
+numbers = st.integers(-(2**62), 2**62)
+floats = st.floats(allow_nan=False)
+BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
+    "int": numbers,
+    "float": floats,
+    "str": st.text(),
+    "Mapping[str, int]": st.dictionaries(st.text(), numbers),
+    "Mapping[str, str]": st.dictionaries(st.text(), st.text()),
+    "Goal | None": st.none() | st.builds(events.Goal, st.none() | floats, st.none() | floats),
+    "tuple[Point, ...]": st.lists(st.tuples(floats, floats)).map(tuple),
+    "Ints": st.lists(numbers).map(lambda values: np.array(values, dtype=np.int64)),
+}
+
+
+def of_kind(kind: Any) -> st.SearchStrategy[Any]:
+    return st.builds(kind, **{each.name: BY_TYPE[str(each.type)] for each in fields(kind)})
+
+
+@pytest.mark.parametrize("kind", EVENTS.values(), ids=EVENTS)
+@settings(deadline=None)
+@given(data=st.data())
+def test_an_event_reads_back_as_it_was_written(kind: Any, data: Any) -> None:
+    event = data.draw(of_kind(kind))
+    text = json.dumps(event_to_json(event))
+    assert event_from_json(json.loads(text)) == event
+
+
+def test_the_document_names_the_event_and_its_fields() -> None:
+    assert event_to_json(events.Stopped(3)) == {"event": "Stopped", "job": 3}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"event": "Sneezed"},
+        {"event": ["Stopped"]},
+        {"event": "Stopped"},
+        {"event": "Stopped", "job": 3, "mood": 1},
+        {"event": "Submitted", "job": 3, "columns": {}, "goal": 5},
+        {"event": "RemainingMeasured", "jobs": ["x"], "remaining_us": [1]},
+    ],
+)
+def test_a_document_that_is_no_event_is_refused(document: Any) -> None:
+    with pytest.raises(BadInput, match="event"):
+        event_from_json(document)
