@@ -10,6 +10,7 @@ from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import SpeedMode
 from motet.sim.curves import bundled_curve
 from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.interventions import Interventions
 from motet.sim.workload.workload import Workload
 
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -40,7 +41,9 @@ def linear(submit_s: int, steps: int, workers: int, most_workers: int | None = N
     return Row(submit_s, steps, workers, most_workers or workers)
 
 
-def elastic_workload(rows: list[Row], order: list[int] | None = None) -> Workload:
+def elastic_workload(
+    rows: list[Row], order: list[int] | None = None, interventions: Interventions | None = None
+) -> Workload:
     """Jobs "j0", "j1", ..., given in `order`."""
     order = list(range(len(rows))) if order is None else order
     rows = [rows[number] for number in order]
@@ -68,6 +71,7 @@ def elastic_workload(rows: list[Row], order: list[int] | None = None) -> Workloa
         [row.duration_s * SECOND_US for row in rows],
         column("gpus"),
         work=work,
+        interventions=interventions,
     )
 
 

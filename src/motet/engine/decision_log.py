@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,15 @@ from numpy.typing import NDArray
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
 from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
+from motet.domain.events import (
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    MachineLeft,
+    Resumed,
+    Suspended,
+)
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
@@ -23,6 +33,14 @@ _NOT_SEEN = -1
 _NAN = float("nan")
 _NEARER = 4
 _JOBS_PER_LOOK = 16
+_TOLD: Mapping[type[Event], str] = {
+    Finished: "finish",
+    Failed: "fail",
+    Cancelled: "cancel",
+    Suspended: "suspend",
+    Resumed: "unsuspend",
+}
+"""Events that are entries of their own, and what they are called there."""
 _TIMED = (Wait.LOCALITY, Wait.ORDER, Wait.OUTBID, Wait.LEASE_OVER)
 
 
@@ -49,22 +67,41 @@ class DecisionLog:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def finished(self, now_us: int, job: int, overhead_us: int) -> None:
+    def received(self, now_us: int, events: Sequence[Event]) -> None:
         """See Journal."""
+        for event in events:
+            if isinstance(event, MachineLeft):
+                self._note_evictions(now_us, event.machine)
+            elif type(event) in _TOLD:
+                self._note_event(now_us, event)
+
+    def _note_event(self, now_us: int, event: Any) -> None:
+        """What a user did to a job, or its end: it holds nothing from then on."""
+        job = event.job
         where = self._places.pop(job, NOWHERE)
         self._teams.pop(job, None)
         self._gone.append((job, sum(where.counts)))
+        self._make_room(job)
+        self._column("code")[job] = _NOT_SEEN
         self._tell(
             LogEntry(
                 now_us,
                 job,
-                "finish",
+                _TOLD[type(event)],
                 sum(where.counts),
                 placement=where,
                 queue=self._queue(job),
-                overhead_us=overhead_us,
+                overhead_us=getattr(event, "overhead_us", 0),
             )
         )
+
+    def _note_evictions(self, now_us: int, machine: int) -> None:
+        """Jobs lose their GPUs with a machine that is gone."""
+        lost = [job for job, where in self._places.items() if machine in where.machines]
+        for job in sorted(lost):
+            where = self._places.pop(job)
+            queue, gpus = self._queue(job), sum(where.counts)
+            self._tell(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]

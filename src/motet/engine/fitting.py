@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,19 +16,9 @@ from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.engine.checks import Problem
+from motet.engine.diff import SlotChange
 from motet.placement.planner import Planner
 from motet.placement.room import Demand, Room
-
-
-class Change(NamedTuple):
-    """A job that shall hold other GPUs than it does."""
-
-    row: int
-    number: int
-    held: int
-    wanted: int
-    workers: int
-    servers: int
 
 
 class Overcommitted(Exception):
@@ -43,8 +32,12 @@ class Overcommitted(Exception):
 class Fitting:
     """Finds machines for the changes of one decision, in the policy's order."""
 
-    def __init__(self, snapshot: Snapshot, decision: Decision, planner: Planner) -> None:
+    def __init__(
+        self, snapshot: Snapshot, decision: Decision, planner: Planner, closed: Ints
+    ) -> None:
+        """`closed`: machines that take no jobs."""
         self._snapshot, self._decision, self._planner = snapshot, decision, planner
+        self._closed = closed
         self._room = Room.seen(snapshot)
         self._standing = dict(snapshot.placements)
         size = len(snapshot.jobs)
@@ -55,7 +48,7 @@ class Fitting:
         self._workers: Ints = np.zeros(size, dtype=np.int64)
         self._servers: Ints = np.zeros(size, dtype=np.int64)
 
-    def fit(self, changes: Sequence[Change], partners: Mapping[int, int]) -> Decision:
+    def fit(self, changes: Sequence[SlotChange], partners: Mapping[int, int]) -> Decision:
         """The decision with a place for every change that finds one; the others wait.
 
         Raises Overcommitted.
@@ -81,7 +74,7 @@ class Fitting:
             servers=self._servers,
         )
 
-    def _take_back(self, changes: Sequence[Change]) -> None:
+    def _take_back(self, changes: Sequence[SlotChange]) -> None:
         """What all of them hold; of two on the same GPUs the last one gives them back."""
         partner = dict(
             zip(
@@ -95,8 +88,9 @@ class Fitting:
                 stays = partner[change.number] in self._standing
                 place = self._standing.pop(change.number)
                 self._room.give_back(place, self._demand(change.row), shares_gpus=stays)
+        self._room.gpus[self._closed] = 0
 
-    def _settle(self, change: Change, partner: int) -> None:
+    def _settle(self, change: SlotChange, partner: int) -> None:
         demand, host = self._demand(change.row), self._standing.get(partner)
         shares_gpus = host is not None
         place = host or self._place(change, change.wanted)
@@ -111,10 +105,12 @@ class Fitting:
         self._gpus[change.row] = sum(place.counts)
         self._workers[change.row], self._servers[change.row] = change.workers, change.servers
 
-    def _place(self, change: Change, gpus: int) -> Placement | None:
+    def _place(self, change: SlotChange, gpus: int) -> Placement | None:
         """None where so many do not fit. Raises Overcommitted."""
         chosen, demand = self._decision.places.get(change.row), self._demand(change.row)
         if chosen is not None:
+            if np.isin(self._closed, chosen.machines).any():
+                return None
             self._check(chosen, change.row, demand)
             return chosen
         free = self._room.gpus_for(demand)
@@ -133,7 +129,7 @@ class Fitting:
                 )
                 raise Overcommitted(Problem(text, row))
 
-    def _smaller(self, change: Change) -> Change | None:
+    def _smaller(self, change: SlotChange) -> SlotChange | None:
         """With how many workers an elastic job fits; with about as many fewer servers where not
         even the least of workers fits beside all of them. None if it must not be changed."""
         jobs, row = self._snapshot.jobs, change.row

@@ -28,6 +28,12 @@ class Finished:
         self._size += 1
         self._history = None
 
+    def copy(self) -> Finished:
+        """The same jobs; what is added to one of them is not in the other."""
+        twin = Finished()
+        twin._data, twin._size, twin._sorted = self._data.copy(), self._size, self._sorted
+        return twin
+
     @property
     def history(self) -> History:
         """All of them, oldest first."""

@@ -9,31 +9,8 @@ from motet.domain.actions import Action
 from motet.domain.arrays import Floats
 from motet.domain.decision import Decision
 from motet.domain.estimates import LossForecasts
-from motet.domain.snapshot import Placement, Snapshot
-
-
-class Clock(Protocol):
-    """Time in whole microseconds; never goes back."""
-
-    def now_us(self) -> int:
-        """The time now."""
-        ...
-
-
-class Launcher(Protocol):
-    """Carries actions out."""
-
-    def start(self, job: int, placement: Placement) -> None:
-        """Start a job, or resume it from its checkpoint."""
-        ...
-
-    def preempt(self, job: int) -> None:
-        """Checkpoint a job and take its GPUs away."""
-        ...
-
-    def migrate(self, job: int, placement: Placement) -> None:
-        """Checkpoint a job and go on elsewhere."""
-        ...
+from motet.domain.events import Event
+from motet.domain.snapshot import Snapshot
 
 
 class CurveFitter(Protocol):
@@ -59,14 +36,15 @@ class SpeedFitter(Protocol):
 
 
 class Journal(Protocol):
-    """Hears of every decision before it is carried out, and of completions before the decision."""
+    """Keeps what happened, in order: events before they are folded, then the decision."""
+
+    def received(self, now_us: int, events: Sequence[Event]) -> None:
+        """The events of one step, before the engine's state changes."""
+        ...
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
-        """`snapshot`: what the policy saw; its arrays change afterwards."""
-        ...
-
-    def finished(self, now_us: int, job: int, overhead_us: int) -> None:
-        """A job is done; `overhead_us`: its time in checkpoints and restores."""
+        """`snapshot`: what the policy saw; its arrays change afterwards. `actions`: all that follow
+        from the decision, those that still wait for slots included."""
         ...

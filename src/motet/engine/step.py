@@ -1,38 +1,45 @@
 """The only loop body: what happened -> what is known -> a decision -> actions.
 
-Every driver calls `Engine.step` with the events of one instant and carries the actions out.
+Every driver calls `Engine.step` with the events of one instant and carries the actions out. They
+are requests: what became of them, the driver reports as events (`motet.domain.events`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
-from typing import TypeAlias
 
-import numpy as np
-
-from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.actions import Action
 from motet.domain.decision import Decision
 from motet.domain.errors import MotetError
+from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
-from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
-from motet.domain.units import exact_seconds
+from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.units import NEVER_US, exact_seconds
+from motet.engine.capture import CapturedEngine
+from motet.engine.catalogue import find_policies, make_policy
 from motet.engine.checks import Problem, problem_of
+from motet.engine.diff import SlotChange, changes_of, partners_of
 from motet.engine.faults import BrokenPolicy, fault, place_of_decide
-from motet.engine.fitting import Change, Fitting, Overcommitted
+from motet.engine.fitting import Fitting, Overcommitted
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
-from motet.engine.roles import roles_of
+from motet.engine.reduce import Reducer
+from motet.engine.requests import Requests
+from motet.engine.slots import Slots
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
-Observe: TypeAlias = Callable[[int, Placement, int], None]
-"""See `LearningPlanner.observe`."""
-
 
 class Engine:
-    """A policy and a planner at work on one cluster's state."""
+    """A policy and a planner at work on one cluster's state.
+
+    `decision` and `changes`: what the last step decided, and the actions that follow from it,
+    those that still wait for slots included; None and nothing if it was no time for a decision.
+    `recheck_at_us`: when a `Tick` is due.
+    """
 
     def __init__(
         self,
@@ -45,50 +52,77 @@ class Engine:
         monitor: MachineMonitor | None = None,
     ) -> None:
         """`name_of`: what people call the job of a number. `measurements`: with the fitters that a
-        policy needs which wants estimates; the driver reports to `engine.measurements`, unless
-        that is None: then nobody wants them. `monitor`: to which the driver reports of machines,
-        for a policy that says `wants_machine_speeds`.
-        """
+        policy needs which wants estimates. `monitor`: for a policy that wants machine speeds."""
         self._policy = policy
         self._name_of = name_of
         self._journal = journal
         self._planner = planner
-        self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
+        self._requests = Requests(state.cluster.gpus.tolist())
+        self._slots = Slots(state, planner, self._requests)
         self._monitor = monitor
-        wants = getattr(policy, "wants_estimates", False)
-        self.measurements = (measurements or Measurements()) if wants else None
+        wants_estimates = getattr(policy, "wants_estimates", False)
+        self._measurements = measurements or (Measurements() if wants_estimates else None)
+        self._reducer = self._new_reducer()
+        self.decision: Decision | None = None
+        self.changes: Sequence[Action] = ()
+        self.recheck_at_us = NEVER_US
 
-    def decide(self) -> tuple[Decision, list[Action]]:
-        """Ask the policy and bring the state to what it wants; preemptions come first.
+    def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
+        """Fold what happened at one instant; ask the policy if there is a reason to.
 
-        Raises BrokenPolicy.
+        Returns the actions that can be carried out now; those that need slots which a job still
+        holds follow in the step that is told of its end. Raises BrokenPolicy for a decision that
+        cannot be, BadInput for an event that cannot be.
         """
-        snapshot = self.state.snapshot()
-        if self.measurements is not None:
-            snapshot = replace(snapshot, estimates=self.measurements.estimates(snapshot.jobs))
-        if self._monitor is not None:
-            snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
+        self.state.advance(now_us)
+        if self._journal is not None:
+            self._journal.received(now_us, events)
+        self.decision, self.changes = None, ()
+        is_due = False
+        for event in events:
+            if isinstance(event, PolicyChanged):
+                self._change_policy(event)
+                is_due = True
+            else:
+                is_due |= self._reducer.fold(event)
+        if is_due:
+            self._decide()
+        return self._requests.take()
+
+    # -- a decision --------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        snapshot = self._snapshot()
         decision = self._ask(snapshot)
-        problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
+        state = self.state
+        problem = problem_of(decision, snapshot, has_elastic=state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot)
-        self.state.remember(decision.memory)
-        if self.state.has_demands:
-            decision = self._fitted(decision, snapshot)
-        actions = self._carry_out(decision, snapshot)
-        if self._journal is not None:
-            self._journal.decided(snapshot.now_us, snapshot, decision, actions)
-        return decision, actions
-
-    def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
-        """As far as CPUs and memory go. Raises BrokenPolicy."""
-        partners = _partners(decision, snapshot)
-        changes = self._changes(decision, snapshot, partners)
+        state.remember(decision.memory)
+        partners = partners_of(decision, snapshot)
         try:
-            return Fitting(snapshot, decision, self._planner).fit(changes, partners)
+            if state.has_demands or len(state.machines.closed):
+                changes = self._changes(decision, snapshot, partners)
+                fitting = Fitting(snapshot, decision, self._planner, state.machines.closed)
+                decision = fitting.fit(changes, partners)
+                partners = partners_of(decision, snapshot)
+            changes = self._changes(decision, snapshot, partners)
+            self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
         except Overcommitted as error:
             raise self._broken(error.problem, snapshot) from None
+        state.table.column("wait_code")[:] = decision.reasons.code
+        self.decision, self.recheck_at_us = decision, decision.recheck_at_us
+        if self._journal is not None:
+            self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
+
+    def _snapshot(self) -> Snapshot:
+        snapshot = self.state.snapshot()
+        if self._measurements is not None and getattr(self._policy, "wants_estimates", False):
+            snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
+        if self._monitor is not None and getattr(self._policy, "wants_machine_speeds", False):
+            snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
+        return snapshot
 
     def _ask(self, snapshot: Snapshot) -> Decision:
         """Whatever a policy of the user's own raises names its line, sys.exit() included."""
@@ -102,128 +136,50 @@ class Engine:
                 raise
             raise found from error
 
+    def _changes(
+        self, decision: Decision, snapshot: Snapshot, partners: dict[int, int]
+    ) -> list[SlotChange]:
+        return changes_of(decision, snapshot, partners, has_elastic=self.state.has_elastic)
+
     def _broken(self, problem: Problem, snapshot: Snapshot) -> BrokenPolicy:
         when = f"at {exact_seconds(snapshot.now_us)} s"
         if problem.row != UNKNOWN:
             when += f", job {self._name_of(int(snapshot.jobs.number[problem.row]))}"
         return BrokenPolicy(f"{place_of_decide(type(self._policy))}: {when}: {problem.text}")
 
-    def finished(self, number: int) -> None:
-        """A job is done and leaves."""
-        self._tell_planner(number)
-        if self.measurements is not None:
-            self.measurements.left(number)
-        self.state.finished(number)
+    def _change_policy(self, event: PolicyChanged) -> None:
+        ((name, kind),) = find_policies(event.policy).items()
+        policy = make_policy(name, kind, event.settings)
+        self.state.change_memory(dict(policy.memory_columns))
+        self._policy = policy
+        if getattr(policy, "wants_estimates", False) and self._measurements is None:
+            self._measurements = Measurements()
+            self._reducer = self._new_reducer()
 
-    def _tell_planner(self, number: int) -> None:
-        """How fast a job that leaves its GPUs ran on them, unless somebody shared them, or it had
-        others than it asks for: then its rate says little about the machines."""
-        if self._observe is None or number not in self.state.placements:
-            return
-        jobs, row = self.state.jobs, self.state.table.row_of(number)
-        is_full = jobs.held_gpus[row] == jobs.gpus[row]
-        if jobs.partner[row] == UNKNOWN and is_full:
-            place = self.state.placements[number]
-            self._observe(int(jobs.model[row]), place, int(jobs.rate[row]))
+    def _new_reducer(self) -> Reducer:
+        return Reducer(self.state, self._slots, self._requests, self._measurements, self._monitor)
 
-    def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:
-        """Take GPUs away first, then give them out in the policy's order."""
-        partners = _partners(decision, snapshot)
-        changes = self._changes(decision, snapshot, partners)
-        for change in changes:
-            if change.held:
-                self._tell_planner(change.number)
-                self.state.vacated(change.number)
-        actions: list[Action] = [Preempt(c.number) for c in changes if not c.wanted]
-        for change in changes:
-            if change.wanted:
-                partner = partners.get(change.number, UNKNOWN)
-                partner = partner if partner in self.state.placements else UNKNOWN
-                place = self._place(change, partner, decision, snapshot)
-                roles = change.workers, change.servers
-                self.state.started(change.number, place, *roles, partner)
-                kind = Migrate if change.held else Start
-                actions.append(kind(change.number, place, *roles))
-        return actions
+    # -- captured and restored ---------------------------------------------------------------------
 
-    def _changes(
-        self, decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]
-    ) -> list[Change]:
-        jobs = snapshot.jobs
-        rows = np.flatnonzero(decision.gpus != jobs.held_gpus).tolist()
-        rows += [row for row, place in decision.places.items() if self._is_elsewhere(row, place)]
-        rows += _regrouped(decision, snapshot, partners)
-        workers, servers = jobs.workers, jobs.servers
-        if self.state.has_elastic:
-            workers, servers = roles_of(decision, jobs)
-            differs = (workers != jobs.held_workers) | (servers != jobs.held_servers)
-            rows += np.flatnonzero(differs).tolist()
-        if not rows:
-            return []
-        rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
-        columns = (jobs.number, jobs.held_gpus, decision.gpus, workers, servers)
-        return [Change(row, *(int(column[row]) for column in columns)) for row in rows]
+    def capture(self) -> CapturedEngine:
+        """What is known now, once all actions have been carried out."""
+        assert self._requests.are_settled, "actions are still on their way"
+        return CapturedEngine(
+            self.state.capture(),
+            self.recheck_at_us,
+            deepcopy(self._measurements),
+            deepcopy(self._monitor),
+        )
 
-    def _is_elsewhere(self, row: int, place: Placement) -> bool:
-        return self.state.placements.get(int(self.state.jobs.number[row])) != place
-
-    def _place(
-        self, change: Change, partner: int, decision: Decision, snapshot: Snapshot
-    ) -> Placement:
-        if partner != UNKNOWN:
-            return self.state.placements[partner]
-        chosen = decision.places.get(change.row)
-        if chosen is not None:
-            self._check_is_free(chosen, change.row, snapshot)
-            return chosen
-        model = int(snapshot.jobs.model[change.row])
-        return self._planner.place(self.state.free_gpus, change.wanted, model)
-
-    def _check_is_free(self, place: Placement, row: int, snapshot: Snapshot) -> None:
-        for machine, count in zip(*place, strict=True):
-            free = int(self.state.free_gpus[machine])
-            if count > free:
-                text = f"places: {count} GPUs on machine {machine}, which has {free} free"
-                raise self._broken(Problem(text, row), snapshot)
-
-
-def _partners(decision: Decision, snapshot: Snapshot) -> dict[int, int]:
-    """Who shares GPUs with whom, by job."""
-    if decision.group is None:
-        return {}
-    members: dict[int, list[int]] = {}
-    for row in np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0)).tolist():
-        members.setdefault(int(decision.group[row]), []).append(row)
-    partners: dict[int, int] = {}
-    for rows in members.values():
-        if len(rows) == 2:
-            one, other = (int(snapshot.jobs.number[row]) for row in rows)
-            partners |= {one: other, other: one}
-    return partners
-
-
-def _regrouped(decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]) -> list[int]:
-    """Rows of jobs that go on running but must move to come to a partner, or away from one."""
-    jobs, position = snapshot.jobs, decision.reasons.position
-    if not partners and not (jobs.partner != UNKNOWN).any():
-        return []
-    row_of = {number: row for row, number in enumerate(jobs.number.tolist())}
-
-    def wanted(row: int) -> int:
-        return partners.get(int(jobs.number[row]), UNKNOWN)
-
-    def comes(row: int) -> bool:
-        other = wanted(row)
-        is_new = other not in (UNKNOWN, int(jobs.partner[row]))
-        return is_new and bool(position[row] > position[row_of[other]])
-
-    def goes(row: int) -> bool:
-        if jobs.partner[row] == UNKNOWN or wanted(row) != UNKNOWN:
-            return False
-        other = row_of[int(jobs.partner[row])]
-        if not decision.gpus[other] or comes(other):
-            return False
-        return wanted(other) != UNKNOWN or bool(position[row] > position[other])
-
-    running = np.flatnonzero((jobs.held_gpus > 0) & (decision.gpus > 0)).tolist()
-    return [row for row in running if comes(row) or goes(row)]
+    def restore(self, captured: CapturedEngine) -> None:
+        """Go on from what another engine knew, of the same cluster; the policy may be another."""
+        self.state.restore(captured.state)
+        self.recheck_at_us = captured.recheck_at_us
+        if captured.measurements is not None:
+            self._measurements = deepcopy(captured.measurements)
+        if captured.monitor is not None:
+            self._monitor = deepcopy(captured.monitor)
+        jobs, table = self.state.jobs, self.state.table
+        for job, placement in self.state.placements.items():
+            self._requests.adopt(job, placement, int(jobs.partner[table.row_of(job)]))
+        self._reducer = self._new_reducer()

@@ -114,6 +114,28 @@ class ActiveTable:
         self._rows[values["number"]] = row
         self._look()
 
+    def columns(self) -> dict[str, Ints]:
+        """A copy of every column of the present jobs, by name."""
+        size = len(self._rows)
+        return {name: self._data[place, :size].copy() for name, place in self._index.items()}
+
+    def row(self, number: int) -> dict[str, int]:
+        """All columns of one job."""
+        values = self._data[:, self._rows[number]].tolist()
+        return dict(zip(self._index, values, strict=True))
+
+    def restore(self, columns: Mapping[str, Ints]) -> None:
+        """Replace all jobs by these, in their order; columns that are not named get the value of a
+        new job, names without a column are left out."""
+        numbers = columns["number"]
+        capacity = max(_FIRST_CAPACITY, 1 << (len(numbers) - 1).bit_length())
+        data = np.zeros((len(self._index), capacity), dtype=np.int64)
+        data[:, : len(numbers)] = self._template[:, None]
+        for name in self._index.keys() & columns.keys():
+            data[self._index[name], : len(numbers)] = columns[name]
+        self._rows = {number: row for row, number in enumerate(numbers.tolist())}
+        self._hold(data)
+
     def remove(self, number: int) -> None:
         """A job leaves."""
         row, last = self._rows.pop(number), len(self._rows)

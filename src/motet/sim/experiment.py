@@ -45,6 +45,7 @@ from motet.sim.speeds.profiled import ProfiledRestarts, ProfiledSpeeds
 from motet.sim.speeds.server_balance import division_named, imbalance_of
 from motet.sim.speeds.speed_model import SameEverywhere, SpeedModel
 from motet.sim.workload.checks import check_sizes
+from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
@@ -94,15 +95,27 @@ class Experiment:
         cluster: ClusterSpec,
         report: Progress = lambda *_: None,
         journal: Journal | None = None,
+        timeline: Sequence[TimedEvent] = (),
     ) -> Outcome:
-        """Simulate. Raises BadInput for a job that no machine can ever hold."""
+        """Simulate. `timeline`: what happens to machines. Raises BadInput for a job that no machine
+        can ever hold."""
+        return self.simulation(workload, cluster, journal, timeline).run(report)
+
+    def simulation(
+        self,
+        workload: Workload,
+        cluster: ClusterSpec,
+        journal: Journal | None = None,
+        timeline: Sequence[TimedEvent] = (),
+    ) -> Simulation:
+        """The run before it begins. Raises as `run` does."""
         check_sizes(workload, cluster)
         names, profiles = workload.model_names, self._profiles()
         models = tuple(profiles.profile(name) for name in names)
         planner = self._planner(cluster, models)
         speeds = self._speeds(cluster, models, names, profiles)
         policy, queues = self._policy(), Queues.without_quotas(workload.queue_names)
-        simulation = Simulation(
+        return Simulation(
             workload,
             cluster,
             policy,
@@ -114,8 +127,8 @@ class Experiment:
             models=models,
             imbalance=imbalance_of(workload, division_named(self._common()["server_balance"])),
             paces=self._paces(workload, cluster),
+            timeline=timeline,
         )
-        return simulation.run(report)
 
     @property
     def draws_lots(self) -> bool:

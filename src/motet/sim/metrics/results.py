@@ -91,10 +91,11 @@ class SimulationResult:
         """The rows of `jobs.csv`, in the order of arrival; seconds as exact text, "" if unknown."""
         jobs, columns = self.outcome.workload, self.outcome.columns
         names = ("start_us", "end_us", "waiting_us", "preemptions", "promotions", "migrations")
+        states = self._states
         events = [columns[name].tolist() for name in names]
         known = [jobs.submit_us.tolist(), jobs.gpus.tolist(), jobs.queue.tolist()]
-        for row in zip(jobs.ids, jobs.users, *known, *events, strict=True):
-            job_id, user, submit_us, gpus, queue, start_us, end_us, waited_us, *counts = row
+        for row in zip(states, jobs.ids, jobs.users, *known, *events, strict=True):
+            state, job_id, user, submit_us, gpus, queue, start_us, end_us, waited_us, *counts = row
             done = end_us != UNKNOWN
             yield (
                 job_id,
@@ -107,8 +108,17 @@ class SimulationResult:
                 exact_seconds(end_us - submit_us) if done else "",
                 exact_seconds(waited_us) if done else "",
                 *counts,
-                "finished" if done else "waiting",
+                state,
             )
+
+    @property
+    def _states(self) -> list[str]:
+        """What became of every job; one that was running when nothing more happened waits, too."""
+        is_cancelled = self.outcome.columns["cancel_us"] != UNKNOWN
+        is_suspended = self.outcome.is_suspended
+        choices = [is_cancelled, self.outcome.is_finished, is_suspended]
+        states = np.select(choices, ["cancelled", "finished", "suspended"], "waiting")
+        return [str(state) for state in states]
 
     def placement_rows(self) -> Iterator[tuple[str | int, ...]]:
         """The rows of `placements.csv`, by start; seconds as exact text."""

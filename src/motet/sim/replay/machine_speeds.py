@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from motet.domain.snapshot import Placement
 from motet.domain.units import NEVER_US
-from motet.engine.machine_monitor import MachineMonitor
-from motet.engine.state import ClusterState
 from motet.estimate.stragglers import speed_at_paces
 from motet.sim.replay.slow_machines import PaceChange
 from motet.sim.replay.step_progress import StepProgress
@@ -42,6 +40,13 @@ class MachinePaces:
         self.next_us = self._coming.time_us
         return sorted(self._jobs_on.get(machine, ()))
 
+    def skip_to(self, now_us: int, placements: Mapping[int, Placement]) -> None:
+        """Everything until now has happened, and these jobs hold GPUs."""
+        while self.next_us <= now_us:
+            self.change()
+        for job, place in placements.items():
+            self.came(job, place)
+
     # -- who is where ------------------------------------------------------------------------------
 
     def came(self, job: int, place: Placement) -> None:
@@ -68,6 +73,10 @@ class MachinePaces:
         """How many times as long its slowest machine takes: a gang waits for that."""
         return max(self._slow.get(machine, 1.0) for machine in place.machines)
 
+    def times_as_long(self, machine: int) -> float:
+        """How many times as long as usual computing takes there."""
+        return self._slow.get(machine, 1.0)
+
     def steps_per_s(
         self,
         progress: StepProgress,
@@ -84,11 +93,3 @@ class MachinePaces:
 
         times = [self._slow.get(machine, 1.0) for machine in place.machines]
         return speed_at_paces(progress.mode(job), place.counts, times, speed)
-
-    def measure(self, state: ClusterState, monitor: MachineMonitor) -> None:
-        """What workers that train tell of their machines."""
-        jobs = state.jobs
-        trains = (jobs.held_gpus > 0) & (jobs.ready_us < state.now_us)
-        for number in jobs.number[trains].tolist():
-            for machine in state.placements[number].machines:
-                monitor.measured(machine, self._slow.get(machine, 1.0), state.now_us)

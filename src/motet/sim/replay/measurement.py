@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from motet.engine.measurements import Measurements
+from motet.domain.events import Event, Goal, ProgressMeasured, SpeedMeasured
 from motet.engine.state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
@@ -15,52 +17,68 @@ MOST_NEW_POINTS = 64
 
 
 class Meter:
-    """Reports to an engine's `Measurements`."""
+    """Reads elastic jobs."""
 
-    def __init__(
-        self, work: WorkModels, progress: StepProgress, book: Measurements, paces: MachinePaces
-    ) -> None:
-        self._work, self._progress, self._book, self._paces = work, progress, book, paces
+    def __init__(self, work: WorkModels, progress: StepProgress, paces: MachinePaces) -> None:
+        self._work, self._progress, self._paces = work, progress, paces
         self._reported: dict[int, int] = {}
 
-    def arrived(self, job: int) -> None:
-        """A job is there; its speed was tried in a few small configurations, at no cost.
+    def goal(self, job: int) -> Goal | None:
+        """What its user says of its end; None of a job without a work model."""
+        if job not in self._progress:
+            return None
+        target_loss = float(self._work.target_loss[job])
+        if np.isfinite(target_loss):
+            return Goal(target_loss)
+        return Goal(None, float(self._work.planned_steps[job]))
 
-        As Optimus does before a job starts (section 3.2): with the fewest and the most workers and
-        servers, and halfway.
+    def tried(self, job: int) -> list[Event]:
+        """Its speed in a few small configurations, tried before it starts, at no cost.
+
+        As Optimus does (section 3.2): with the fewest and the most workers and servers, and
+        halfway.
         """
-        work = self._work
-        target_loss = float(work.target_loss[job])
-        planned = np.nan if np.isfinite(target_loss) else float(work.planned_steps[job])
-        self._book.arrived(job, target_loss, planned)
-        for workers, servers in _tried(work, job):
-            self._book.ran(job, workers, servers, self._progress.speed(job, workers, servers))
+        if job not in self._progress:
+            return []
+        return [
+            SpeedMeasured(job, workers, servers, self._progress.speed(job, workers, servers))
+            for workers, servers in _tried(self._work, job)
+        ]
 
-    def read(self, state: ClusterState) -> None:
-        """How far the jobs that run have come."""
-        jobs = state.jobs
-        for number in jobs.number[jobs.held_gpus > 0].tolist():
+    def read(self, running: Sequence[int], state: ClusterState) -> list[Event]:
+        """How far these jobs have come."""
+        found: list[Event] = []
+        for number in running:
             if number in self._progress:
-                self._read(number, state.now_us)
+                found.append(self._read(number, state.now_us))
                 if not self._paces.touch(state.placements[number]):
-                    self._read_speed(number)
+                    found.append(self._read_speed(number))
+        return found
 
-    def _read(self, job: int, now_us: int) -> None:
+    def capture(self) -> Mapping[int, int]:
+        """The last step that was reported of every job."""
+        return dict(self._reported)
+
+    def restore(self, captured: Mapping[int, int]) -> None:
+        """Report only what comes after these steps."""
+        self._reported = dict(captured)
+
+    def _read(self, job: int, now_us: int) -> ProgressMeasured:
         done = self._progress.steps_done(job, now_us)
         first, last = self._reported.get(job, -1) + 1, int(done)
-        points: list[tuple[float, float]] = []
+        points: tuple[tuple[float, float], ...] = ()
         if self._work.curve_of(job) is not None and last >= first:
             count = min(last - first + 1, MOST_NEW_POINTS)
             steps = np.unique(np.linspace(last, first, count).astype(np.int64))
             losses = self._work.loss(job, steps)
-            points = list(zip(steps.astype(float).tolist(), losses.tolist(), strict=True))
+            points = tuple(zip(steps.astype(float).tolist(), losses.tolist(), strict=True))
         self._reported[job] = max(last, first - 1)
-        self._book.trained(job, done, points)
+        return ProgressMeasured(job, done, points)
 
-    def _read_speed(self, job: int) -> None:
+    def _read_speed(self, job: int) -> SpeedMeasured:
         """With the workers and servers that it has; what a slow machine leaves of that is no
         measurement of them."""
-        self._book.ran(job, *self._progress.roles(job), self._progress.speed_now(job))
+        return SpeedMeasured(job, *self._progress.roles(job), self._progress.speed_now(job))
 
 
 def _tried(work: WorkModels, job: int) -> list[tuple[int, int]]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.actions import Action
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Bools, Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.snapshot import UNKNOWN
-from motet.engine.state import ClusterState
-from motet.sim.replay.placements import HoldRecorder, Holds
+from motet.engine.state import WAITED_COLUMNS, ClusterState
+from motet.sim.replay.placements import CapturedHolds, HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps
 from motet.sim.workload.workload import Workload
 
@@ -35,9 +34,11 @@ _COLUMNS_COPIED = tuple(_COPIED.values())
 class Outcome:
     """`columns`: by name, `(jobs,)`, as they were when the job or the simulation ended.
 
-    `end_us` and `start_us` are UNKNOWN for jobs that never finished or started. `waited_us[code]`:
+    `end_us`, `start_us` and `cancel_us` are UNKNOWN for jobs that never finished, started or were
+    cancelled. `waited_us[code]`:
     time that each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every
     decision. `holds`: who held which machine's GPUs. `trained`: steps of elastic jobs.
+    `is_suspended`: `(jobs,)`, at the end.
     `together_gpus`: how many GPUs may share a machine; 0: it did not matter where jobs were.
     """
 
@@ -51,12 +52,13 @@ class Outcome:
     decision_count: int
     holds: Holds
     trained: TrainedSteps
+    is_suspended: Bools
     together_gpus: int = 0
 
     @property
-    def is_finished(self) -> NDArray[np.bool_]:
+    def is_finished(self) -> Bools:
         """Which jobs finished."""
-        done: NDArray[np.bool_] = self.columns["end_us"] != UNKNOWN
+        done: Bools = self.columns["end_us"] != UNKNOWN
         return done
 
     @property
@@ -66,24 +68,45 @@ class Outcome:
         return (self.columns["end_us"] - self.workload.submit_us)[done]
 
 
+@dataclass(frozen=True, eq=False)
+class CapturedRecord:
+    """Of a `Recorder`: columns of jobs, times of waits, rows of decisions, holds."""
+
+    data: Ints
+    waited_us: Ints
+    series: tuple[tuple[int, int, int], ...]
+    holds: CapturedHolds
+
+
 class Recorder:
     """Collects an `Outcome` while a simulation runs."""
 
     def __init__(self, workload: Workload, cluster: ClusterSpec, together_gpus: int = 0) -> None:
         self._workload, self._cluster, self._together = workload, cluster, together_gpus
-        jobs, names = len(workload), ("end_us", "promotions", *_COPIED)
-        columns = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)
-        self._columns = dict(zip(names, columns, strict=True))
-        self._copied = columns[-len(_COPIED) :]
+        jobs, names = len(workload), ("end_us", "cancel_us", "promotions", *_COPIED)
+        self._data: Ints = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)
+        self._columns = dict(zip(names, self._data, strict=True))
+        self._copied = self._data[-len(_COPIED) :]
         self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
         self._series: list[tuple[int, int, int]] = []
-        self._waits = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
         """A job is about to leave."""
         self._columns["end_us"][number] = state.now_us
         self._copy(number, state)
+        self._holds.ended(number, state.now_us)
+
+    def cancelled(self, number: int, state: ClusterState) -> None:
+        """The user of a job is about to withdraw it."""
+        self._columns["cancel_us"][number] = state.now_us
+        if number in state.suspended:
+            self._keep(number, state.suspended[number])
+        elif number in state.table:
+            self._copy(number, state)
+
+    def stopped(self, number: int, state: ClusterState) -> None:
+        """A job loses its GPUs, not by a decision."""
         self._holds.ended(number, state.now_us)
 
     def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
@@ -97,6 +120,10 @@ class Recorder:
         """Everything, and what became until now of the jobs that never finished."""
         for number in state.jobs.number.tolist():
             self._copy(number, state)
+        for number, row in state.suspended.items():
+            self._keep(number, row)
+        is_suspended = np.zeros(len(self._workload), dtype=np.bool_)
+        is_suspended[list(state.suspended)] = True
         series = np.array(self._series, dtype=np.int64).reshape(-1, 3)
         return Outcome(
             self._workload,
@@ -109,13 +136,31 @@ class Recorder:
             len(series),
             self._holds.holds(),
             progress.trained(),
+            is_suspended,
             self._together,
         )
+
+    def capture(self) -> CapturedRecord:
+        """All that has been collected."""
+        holds = self._holds.capture()
+        return CapturedRecord(self._data.copy(), self._waited_us.copy(), (*self._series,), holds)
+
+    def restore(self, captured: CapturedRecord) -> None:
+        """That has been collected."""
+        self._data[:], self._waited_us[:] = captured.data, captured.waited_us
+        self._series = [*captured.series]
+        self._holds.restore(captured.holds)
 
     def _copy(self, number: int, state: ClusterState) -> None:
         table = state.table
         self._copied[:, number] = table.of_job(number, _COLUMNS_COPIED)
-        self._waited_us[:, number] = table.of_job(number, self._waits)
+        self._waited_us[:, number] = table.of_job(number, WAITED_COLUMNS)
         has_queues = table.has("promotions")
         promotions = table.column("promotions")[table.row_of(number)] if has_queues else 0
         self._columns["promotions"][number] = promotions
+
+    def _keep(self, number: int, row: Mapping[str, int]) -> None:
+        """The same of a suspended job."""
+        self._copied[:, number] = [row[name] for name in _COLUMNS_COPIED]
+        self._waited_us[:, number] = [row[name] for name in WAITED_COLUMNS]
+        self._columns["promotions"][number] = row.get("promotions", 0)

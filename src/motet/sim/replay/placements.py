@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,15 @@ class Holds:
         return len(self.job)
 
 
+@dataclass(frozen=True, eq=False)
+class CapturedHolds:
+    """Of a `HoldRecorder`: since when jobs hold what they hold, with whom, and what has ended."""
+
+    open: Mapping[int, tuple[int, Placement]]
+    partner: Ints
+    rows: array[int]
+
+
 class HoldRecorder:
     """Collects `Holds`: 48 bytes for each, and little work beside that of the decision itself."""
 
@@ -60,6 +69,15 @@ class HoldRecorder:
         partner = int(self._partner[number])
         for machine, count in zip(*placement, strict=True):
             self._rows.extend((number, machine, count, start_us, now_us, partner))
+
+    def capture(self) -> CapturedHolds:
+        """All until now."""
+        return CapturedHolds(dict(self._open), self._partner.copy(), self._rows[:])
+
+    def restore(self, captured: CapturedHolds) -> None:
+        """All until then."""
+        self._open, self._partner = dict(captured.open), captured.partner.copy()
+        self._rows = captured.rows[:]
 
     def holds(self) -> Holds:
         """All that have ended."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.arrays import Ints
+from motet.domain.events import Event, Resized, SpeedChanged, Started, Stopped
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.engine.state import ClusterState
@@ -14,8 +19,27 @@ from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import FULL_SPEED, SpeedModel
 
 
+class Pace(NamedTuple):
+    """From when on a job trains how fast: `ready_us`, `rate`, `alone_rate` of its events."""
+
+    ready_us: int
+    rate: int
+    alone_rate: int
+
+
+DRIVER_COLUMNS = {
+    "finish_us": NEVER_US,
+    "work_us": 0,
+    "company": UNKNOWN,
+    "overhead_us": 0,
+}
+"""What the simulator keeps beside every job: when it will be done if nothing changes, the time that
+it still needs alone on its full request while it does not run, the partner to whom its speed is
+adapted, and its time in checkpoints and restores."""
+
+
 class RunningJobs:
-    """Carries out what an engine decided, in the columns of its table.
+    """Carries out actions, at once, in the simulator's columns; reports what became of them.
 
     `has_trained`: whether any job has made progress; who asks for it may take it back.
     """
@@ -26,49 +50,82 @@ class RunningJobs:
         speeds: SpeedModel,
         progress: StepProgress,
         paces: MachinePaces,
+        duration_us: Ints,
     ) -> None:
+        """`duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
+        self._duration_us = duration_us
+        self._moving: set[int] = set()
         self.has_trained = False
 
-    def carry_out(self, action: Action) -> None:
-        """A job starts, moves or stops now."""
+    def arrived(self, numbers: Iterable[int]) -> None:
+        """Jobs are there and have all of their work before them."""
         table = self._state.table
-        row = table.row_of(action.job)
-        self._stop(row)
-        if isinstance(action, Preempt):
-            table.column("preemptions")[row] += 1
-            self._paces.left(action.job)
-            return
-        rescales = self._rescales(action)
-        if isinstance(action, Migrate):
-            table.column("rescales" if rescales else "migrations")[row] += 1
-        self._paces.came(action.job, action.placement)
-        self._begin(row, action.placement, rescales=rescales)
+        for number in numbers:
+            if number in table:
+                table.column("work_us")[table.row_of(number)] = self._duration_us[number]
 
-    def finished(self, number: int) -> None:
-        """A job is done."""
+    def decided(self, changes: Iterable[Action]) -> None:
+        """Jobs that shall stop or move do not train any more, in the order of the decision."""
+        for action in changes:
+            if not isinstance(action, Start):
+                self._stop(self._state.table.row_of(action.job))
+            if isinstance(action, Migrate):
+                self._moving.add(action.job)
+
+    def carry_out(self, actions: Iterable[Action]) -> list[Event]:
+        """Jobs leave slots, and begin to train on others."""
+        return [self._carried_out(action) for action in actions]
+
+    def stop(self, number: int) -> None:
+        """A job loses its GPUs now, not by an action."""
+        self._stop(self._state.table.row_of(number))
+        self._paces.left(number)
+
+    def left(self, number: int) -> None:
+        """A job is done, or withdrawn."""
         if number in self._progress:
             self._progress.finished(number, self._state.now_us)
         self._paces.left(number)
 
-    def adapt_to_company(self) -> None:
+    def adapt_to_company(self) -> list[Event]:
         """Jobs whose partner came, left or changed run at another speed from now on."""
         table, jobs = self._state.table, self._state.jobs
         changed = (table.column("company") != jobs.partner) & (jobs.held_gpus > 0)
-        for row in np.flatnonzero(changed).tolist():
-            jobs.ready_us[row] = self._change_speed(row)
+        return [
+            SpeedChanged(int(jobs.number[row]), *self._change_speed(row))
+            for row in np.flatnonzero(changed).tolist()
+        ]
 
-    def adapt_to_machines(self, numbers: list[int]) -> None:
+    def adapt_to_machines(self, numbers: Iterable[int]) -> list[Event]:
         """These jobs run at another speed from now on, as a machine of theirs does.
 
         Policies do not see that: a job was ready, and started, when it was.
         """
-        for row in map(self._state.table.row_of, numbers):
-            self._change_speed(row)
+        found: list[Event] = []
+        for number in numbers:
+            row = self._state.table.row_of(number)
+            ready_us = int(self._state.jobs.ready_us[row])
+            found.append(SpeedChanged(number, ready_us, *self._change_speed(row)[1:]))
+        return found
+
+    def _carried_out(self, action: Action) -> Event:
+        job = action.job
+        if isinstance(action, Preempt):
+            self._paces.left(job)
+            return Stopped(job)
+        row, rescales = (
+            self._state.table.row_of(job),
+            job in self._moving and self._rescales(action),
+        )
+        self._moving.discard(job)
+        self._paces.came(job, action.placement)
+        kind = Resized if isinstance(action, Migrate) else Started
+        return kind(job, *self._begin(row, action.placement, rescales=rescales))
 
     def _rescales(self, action: Start | Migrate) -> bool:
-        """Whether a job that runs goes on with other numbers of workers or servers."""
-        if not isinstance(action, Migrate) or action.job not in self._progress:
+        """Whether a job goes on with other numbers of workers or servers."""
+        if action.job not in self._progress:
             return False
         return self._progress.roles(action.job) != (action.workers, action.servers)
 
@@ -96,24 +153,21 @@ class RunningJobs:
             left_us = int(table.column("finish_us")[row]) - now_us
             table.column("work_us")[row] = left_us * int(table.jobs.rate[row]) // FULL_SPEED
 
-    def _begin(self, row: int, placement: Placement, *, rescales: bool) -> None:
+    def _begin(self, row: int, placement: Placement, *, rescales: bool) -> Pace:
         jobs, now_us = self._state.jobs, self._state.now_us
         has_run = bool(jobs.first_start_us[row] < now_us)
         model, gpus = int(jobs.model[row]), sum(placement.counts)
         cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
         cost_us = cost_of(model, gpus) if has_run else 0
         self._state.table.column("overhead_us")[row] += cost_us
-        jobs.ready_us[row] = now_us + cost_us
-        self._go_on(row, now_us + cost_us)
+        return self._go_on(row, now_us + cost_us)
 
-    def _change_speed(self, row: int) -> int:
-        """From when on, in microseconds."""
+    def _change_speed(self, row: int) -> Pace:
         from_us = max(int(self._state.jobs.ready_us[row]), self._state.now_us)
         self._keep_progress(row)
-        self._go_on(row, from_us)
-        return from_us
+        return self._go_on(row, from_us)
 
-    def _go_on(self, row: int, from_us: int) -> None:
+    def _go_on(self, row: int, from_us: int) -> Pace:
         """Run from then on, as fast as the place and the company allow."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
@@ -121,20 +175,19 @@ class RunningJobs:
         place = self._state.placements[number]
         table.column("company")[row] = partner
         if number in self._progress:
-            self._go_on_with_steps(row, number, place, from_us)
-            return
+            return self._go_on_with_steps(row, number, place, from_us)
         speed = self._speeds.speed(model, place)
         if self._paces.touch(place):
             speed = max(round(speed / self._paces.slowest(place)), 1)
-        jobs.alone_rate[row] = speed
+        alone_rate = speed
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
             speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
-        jobs.rate[row] = speed
         work_us = int(table.column("work_us")[row])
         table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
+        return Pace(from_us, speed, alone_rate)
 
-    def _go_on_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> None:
+    def _go_on_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
         """The same for a job with a work model: its own speed function says how fast it is."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
@@ -144,10 +197,10 @@ class RunningJobs:
         speed = self._progress.speed(number, *roles, *slowdown)
         if self._paces.touch(place):
             speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
-        jobs.alone_rate[row] = self._progress.rate(number, speed)
+        alone_rate = self._progress.rate(number, speed)
         if partner != UNKNOWN:
             other = int(jobs.model[table.row_of(partner)])
             speed *= self._speeds.shared(model, other, place)
-        jobs.rate[row] = self._progress.rate(number, speed)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
+        return Pace(from_us, self._progress.rate(number, speed), alone_rate)

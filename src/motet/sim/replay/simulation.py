@@ -1,22 +1,30 @@
 """A workload under a policy in virtual time.
 
-At one instant: completions, then arrivals, then one decision. Between instants nothing happens, so
-the clock jumps from one to the next.
+At one instant: completions, then arrivals and what users do, then machines, then one decision.
+Between instants nothing happens, so the clock jumps from one to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
+from motet.domain.events import (
+    Cancelled,
+    Event,
+    Finished,
+    MachineLeft,
+    Resumed,
+    Stopped,
+    Submitted,
+    Suspended,
+    Tick,
+)
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
-from motet.domain.snapshot import UNKNOWN, Queues
+from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US, seconds
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
@@ -24,12 +32,16 @@ from motet.engine.ports import Journal
 from motet.engine.state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planner import Planner
+from motet.sim.replay.agenda import Agenda
+from motet.sim.replay.captured import CapturedSimulation
+from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.measurement import Meter
 from motet.sim.replay.outcome import Outcome, Recorder
-from motet.sim.replay.running_jobs import RunningJobs
+from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
+from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -38,29 +50,6 @@ Progress: TypeAlias = Callable[[int, int], None]
 DECISIONS_BETWEEN_REPORTS = 1000
 FUTILE_DECISIONS = 100_000
 """After so many without a job that trained, came or went, none ever will."""
-_WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
-_OWN = {
-    "finish_us": NEVER_US,
-    "work_us": 0,
-    "company": UNKNOWN,
-    "overhead_us": 0,
-    "preemptions": 0,
-    "migrations": 0,
-    "rescales": 0,
-    "wait_code": 0,
-    **dict.fromkeys(_WAITS, 0),
-}
-_ARRIVING = {
-    "queue": "queue",
-    "experiment": "experiment",
-    "submit_us": "submit_us",
-    "model": "model",
-    "gpus": "gpus",
-    "cpus": "cpus",
-    "memory_bytes": "memory_bytes",
-    "work_us": "duration_us",
-}
-"""Columns of a job that arrives, and what they are called in a workload."""
 
 
 class EndlessSimulation(MotetError):
@@ -68,11 +57,11 @@ class EndlessSimulation(MotetError):
 
 
 def _nobody(finished: int, jobs: int) -> None:
-    """Nobody wants to know."""
+    """Progress that is not reported."""
 
 
 class Simulation:
-    """One run. `run` may be called once."""
+    """One run. `run` may be called again after it stopped at a given time."""
 
     def __init__(
         self,
@@ -88,51 +77,52 @@ class Simulation:
         models: Sequence[ModelProfile] = (),
         imbalance: Imbalance = balanced,
         paces: MachinePaces | None = None,
+        timeline: Sequence[TimedEvent] = (),
     ) -> None:
         """`measurements`: with fitters, for a policy that wants estimates. `models`: what it may
         know of the workload's models. `imbalance`: of the jobs' servers. `paces`: of machines that
-        are slow at times.
+        are slow at times. `timeline`: what happens to machines, in the order of time.
         """
-        self._workload = workload
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and getattr(policy, "wants_machine_speeds", False)
-        self._monitor = MachineMonitor(cluster.size) if is_watched else None
-        self._tells_durations = getattr(policy, "knows_durations", False)
+        monitor = MachineMonitor(cluster.size) if is_watched else None
         known = queues or Queues()
-        self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
+        state = ClusterState(cluster, dict(policy.memory_columns), DRIVER_COLUMNS, known, models)
+        self._state = state
         self._progress = StepProgress(workload.work, imbalance)
-        self._running = RunningJobs(self._state, speeds, self._progress, self._paces)
+        self._running = RunningJobs(
+            state, speeds, self._progress, self._paces, workload.duration_us
+        )
         name_of = workload.ids.__getitem__
-        self._engine = Engine(
-            policy, planner, self._state, journal, name_of, measurements, self._monitor
-        )
-        book, work = self._engine.measurements, workload.work
-        self._meter = (
-            None if book is None or work is None else Meter(work, self._progress, book, self._paces)
-        )
-        self._arriving = np.stack([getattr(workload, name) for name in _ARRIVING.values()], axis=1)
+        self.engine = Engine(policy, planner, state, journal, name_of, measurements, monitor)
+        work = workload.work
+        meter = None
+        if work is not None and getattr(policy, "wants_estimates", False):
+            meter = Meter(work, self._progress, self._paces)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
-        self._journal = journal
-        self._next = 0
-        self._recheck_us = NEVER_US
+        oracle = getattr(policy, "knows_durations", False)
+        self._instruments = Instruments(
+            state, self._paces, meter, has_oracle=oracle, watches_machines=is_watched
+        )
+        self._agenda = Agenda(workload, timeline, tells_durations=oracle)
         self._futile = 0
 
-    def run(self, report: Progress = _nobody) -> Outcome:
-        """Until no job is left that can ever run. Raises EndlessSimulation."""
+    def run(self, report: Progress = _nobody, until_us: int = NEVER_US) -> Outcome:
+        """Until no job is left that can ever run, or nothing more happens before a given time.
+
+        Raises EndlessSimulation.
+        """
         until_report = DECISIONS_BETWEEN_REPORTS
-        while (now_us := self._next_instant_us()) < NEVER_US:
-            self._advance(now_us)
-            self._complete()
-            self._arrive()
-            self._decide()
-            self._check_that_somebody_trains()
+        while (now_us := self._next_instant_us(until_us)) < until_us:
+            self._live_through(now_us)
+            self._check_that_jobs_train()
             until_report -= 1
             if not until_report:
-                report(self._next - len(self._state.table), len(self._workload))
+                report(self._agenda.arrived - len(self._state.table), self._agenda.job_count)
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state, self._progress)
 
-    def _check_that_somebody_trains(self) -> None:
+    def _check_that_jobs_train(self) -> None:
         self._futile = 0 if self._running.has_trained else self._futile + 1
         self._running.has_trained = False
         if self._futile <= FUTILE_DECISIONS:
@@ -148,82 +138,131 @@ class Simulation:
             "promote_knob, quantum_s or lease_s)"
         )
 
-    # -- one instant -------------------------------------------------------------------------------
+    # -- from instant to instant -------------------------------------------------------------------
 
-    def _next_instant_us(self) -> int:
+    def _next_instant_us(self, until_us: int) -> int:
         """Machines that become slow, or fast again, before that are dealt with on the way."""
         next_us = self._next_event_us()
-        while self._paces.next_us < next_us < NEVER_US:
+        while next_us < NEVER_US and self._paces.next_us < min(next_us, until_us):
             self._change_pace()
             next_us = self._next_event_us()
         return next_us
 
     def _change_pace(self) -> None:
-        """Of a machine: jobs on it run at another speed from now on. Nobody is told."""
+        """Of a machine: jobs on it run at another speed from now on; no reason for a decision."""
         change_us, jobs = self._paces.next_us, self._paces.change()
         if jobs:
-            self._advance(change_us)
-            self._running.adapt_to_machines(jobs)
+            self._state.advance(change_us)
+            self.engine.step(change_us, self._running.adapt_to_machines(jobs))
 
     def _next_event_us(self) -> int:
-        has_arrivals = self._next < len(self._workload)
         finish = self._state.table.column("finish_us")
-        if not len(finish) and not has_arrivals:
+        if not (len(finish) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
-        arrival_us = int(self._workload.submit_us[self._next]) if has_arrivals else NEVER_US
         finish_us = int(finish.min()) if len(finish) else NEVER_US
-        return min(arrival_us, finish_us, self._recheck_us)
+        return min(self._agenda.next_us, finish_us, self.engine.recheck_at_us)
 
-    def _advance(self, now_us: int) -> None:
-        passed_us = now_us - self._state.now_us
-        table = self._state.table
-        if passed_us and len(table):
-            table.add_by_code(_WAITS[0], table.column("wait_code"), passed_us)
+    @property
+    def _can_resume(self) -> bool:
+        return bool(self._state.suspended) and self._agenda.has_timeline
+
+    # -- one instant -------------------------------------------------------------------------------
+
+    def _live_through(self, now_us: int) -> None:
+        """All that happens now, then one decision, whose actions take no time."""
         self._state.advance(now_us)
+        events = self._instruments.read(now_us)
+        done, arrived = self._done(now_us), self._agenda.arrivals(now_us)
+        events += [self._completion(number) for number in done]
+        for number in arrived:
+            events += self._submission(number)
+        for event in self._agenda.timeline(now_us):
+            if self._has_effect(event, done, arrived):
+                events += self._intervention(event)
+        if now_us == self.engine.recheck_at_us:
+            events.append(Tick())
+        actions = self.engine.step(now_us, events)
+        decision, changes = self.engine.decision, self.engine.changes
+        self._running.arrived(arrived)
+        self._running.decided(changes)
+        while actions:
+            actions = self.engine.step(now_us, self._running.carry_out(actions))
+        if self._state.has_shared and (changed := self._running.adapt_to_company()):
+            self.engine.step(now_us, changed)
+        if decision is not None:
+            self._recorder.decided(self._state, decision, changes)
 
-    def _complete(self) -> None:
+    def _done(self, now_us: int) -> list[int]:
         table = self._state.table
-        done = table.column("finish_us") == self._state.now_us
-        for number in sorted(table.jobs.number[done].tolist()):
-            self._futile = 0
-            self._running.finished(number)
-            self._recorder.finished(number, self._state)
-            if self._journal is not None:
-                overhead_us = int(table.column("overhead_us")[table.row_of(number)])
-                self._journal.finished(self._state.now_us, number, overhead_us)
-            self._engine.finished(number)
+        done: list[int] = table.jobs.number[table.column("finish_us") == now_us].tolist()
+        return sorted(done)
 
-    def _arrive(self) -> None:
-        jobs, now_us = self._workload, self._state.now_us
-        while self._next < len(jobs) and jobs.submit_us[self._next] == now_us:
-            number = self._next
-            known = dict(zip(_ARRIVING, self._arriving[number].tolist(), strict=True))
-            self._state.submitted({"number": number, **known, **self._progress.arrived(number)})
-            if self._meter is not None and number in self._progress:
-                self._meter.arrived(number)
-            self._next += 1
-            self._futile = 0
-
-    def _decide(self) -> None:
-        if self._tells_durations:
-            self._measure()
-        if self._meter is not None:
-            self._meter.read(self._state)
-        if self._monitor is not None:
-            self._paces.measure(self._state, self._monitor)
-        decision, actions = self._engine.decide()
-        for action in actions:
-            self._running.carry_out(action)
-        if self._state.has_shared:
-            self._running.adapt_to_company()
+    def _completion(self, number: int) -> Event:
+        self._futile = 0
+        self._running.left(number)
+        self._recorder.finished(number, self._state)
         table = self._state.table
-        table.column("wait_code")[:] = decision.reasons.code
-        self._recheck_us = decision.recheck_at_us
-        self._recorder.decided(self._state, decision, actions)
+        return Finished(number, int(table.column("overhead_us")[table.row_of(number)]))
 
-    def _measure(self) -> None:
-        """What an oracle knows of the jobs: the time that they will still train as they do now."""
-        table, now_us = self._state.table, self._state.now_us
-        jobs = table.jobs
-        left_us = table.column("finish_us") - np.maximum(jobs.ready_us, now_us)
-        jobs.remaining_us[:] = np.where(jobs.held_gpus > 0, left_us, table.column("work_us"))
+    def _submission(self, number: int) -> list[Event]:
+        self._futile = 0
+        columns = self._agenda.submitted(number) | self._progress.arrived(number)
+        return [
+            Submitted(number, columns, self._instruments.goal(number)),
+            *self._instruments.tried(number),
+        ]
+
+    def _has_effect(self, event: Event, done: Container[int], arrived: Container[int]) -> bool:
+        """What users do to jobs that have ended, or to suspended ones, may have none."""
+        table, suspended = self._state.table, self._state.suspended
+        match event:
+            case Suspended(job):
+                return (job in table or job in arrived) and job not in done
+            case Resumed(job):
+                return job in suspended
+            case Cancelled(job):
+                is_active = job in table or job in arrived or job in suspended
+                return is_active and job not in done
+            case _:
+                return True
+
+    def _intervention(self, event: Event) -> list[Event]:
+        """Of users or machines; jobs that lose their processes by it stop at once."""
+        self._futile = 0
+        state, stops = self._state, list[int]()
+        match event:
+            case Cancelled(job) | Suspended(job):
+                stops = [job] if job in state.placements else []
+            case MachineLeft(machine):
+                stops = state.on_machine(machine)
+        for number in stops:
+            self._running.stop(number)
+            self._recorder.stopped(number, state)
+        if isinstance(event, Cancelled):
+            self._recorder.cancelled(event.job, state)
+            self._running.left(event.job)
+        return [event, *map(Stopped, stops)]
+
+    # -- captured and restored ---------------------------------------------------------------------
+
+    def capture(self) -> CapturedSimulation:
+        """Everything, between two instants: another simulation can go on from there."""
+        return CapturedSimulation(
+            self.engine.capture(),
+            self._agenda.arrived,
+            self._progress.capture(),
+            self._recorder.capture(),
+            self._instruments.capture(),
+        )
+
+    def restore(self, captured: CapturedSimulation) -> None:
+        """Go on from what a simulation of the same workload and cluster captured.
+
+        Before the first `run`. The policy may be another; its planner begins anew.
+        """
+        self.engine.restore(captured.engine)
+        self._agenda.skip_to(captured.arrived, captured.engine.state.now_us)
+        self._progress.restore(captured.progress)
+        self._recorder.restore(captured.recorder)
+        self._instruments.restore(captured.instruments)
+        self._paces.skip_to(captured.engine.state.now_us, self._state.placements)

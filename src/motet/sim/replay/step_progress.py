@@ -7,7 +7,8 @@ whole number of units per microsecond, and no change of speed ever rounds.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import ldexp
 
 import numpy as np
@@ -56,6 +57,15 @@ class _Run:
 
     def left_at(self, now_us: int) -> int:
         return max(self.left - max(now_us - self.begins_us, 0) * self.pace, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedProgress:
+    """Of a `StepProgress`: its jobs, and the columns of what has been trained."""
+
+    runs: Mapping[int, _Run]
+    whole: array[int]
+    steps: array[float]
 
 
 class StepProgress:
@@ -142,6 +152,16 @@ class StepProgress:
     def speed_now(self, job: int) -> float:
         """Steps per second of a job that runs, machines and company included."""
         return ldexp(self._runs[job].pace, -_BITS)
+
+    def capture(self) -> CapturedProgress:
+        """How far all jobs have come."""
+        runs = {job: replace(run) for job, run in self._runs.items()}
+        return CapturedProgress(runs, self._whole[:], self._steps[:])
+
+    def restore(self, captured: CapturedProgress) -> None:
+        """They have come that far."""
+        self._runs = {job: replace(run) for job, run in captured.runs.items()}
+        self._whole, self._steps = captured.whole[:], captured.steps[:]
 
     def trained(self) -> TrainedSteps:
         """All that has ended."""

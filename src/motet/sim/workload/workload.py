@@ -12,6 +12,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.interventions import Interventions
 
 _DIGITS = re.compile(r"(\d+)")
 _MOST_DIGITS = 4_000  # Python refuses to read longer numbers.
@@ -42,6 +43,7 @@ class Workload:
     work: WorkModels | None
     experiment: Ints
     experiment_names: tuple[str, ...]
+    interventions: Interventions | None = None
 
     @classmethod
     def of(
@@ -58,6 +60,7 @@ class Workload:
         memory_bytes: Any = 0,
         work: WorkModels | None = None,
         experiments: Sequence[str] | None = None,
+        interventions: Interventions | None = None,
     ) -> Self:
         """From columns in any order. Of jobs with a work model duration and GPUs follow from it."""
         submit = np.asarray(submit_us, dtype=np.int64)
@@ -90,6 +93,7 @@ class Workload:
             None if work is None else work.take(order),
             experiment,
             experiment_names,
+            None if interventions is None else interventions.take(order),
         )
 
     def __len__(self) -> int:

@@ -1,0 +1,208 @@
+"""Events into what is known: the state, the measurements and the requests on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from motet.domain import events
+from motet.domain.errors import BadInput
+from motet.domain.events import Event
+from motet.engine.machine_monitor import MachineMonitor
+from motet.engine.measurements import Measurements
+from motet.engine.requests import Requests
+from motet.engine.slots import Slots
+from motet.engine.state import ClusterState
+
+UPDATABLE = ("queue", "priority")
+"""Columns of a job that its user may change."""
+_NAN = float("nan")
+
+
+class Reducer:
+    """Folds one event after the other; `fold` says whether it is a reason to ask the policy."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        slots: Slots,
+        requests: Requests,
+        measurements: Measurements | None,
+        monitor: MachineMonitor | None,
+    ) -> None:
+        self._state, self._slots, self._requests = state, slots, requests
+        self._measurements, self._monitor = measurements, monitor
+        self._handlers: Mapping[type[Event], Callable[[Any], bool]] = {
+            events.Submitted: self._submitted,
+            events.Cancelled: self._cancelled,
+            events.Suspended: self._suspended,
+            events.Resumed: self._resumed,
+            events.Updated: self._updated,
+            events.Started: self._runs,
+            events.Resized: self._resized,
+            events.Stopped: self._stopped,
+            events.StartFailed: self._start_failed,
+            events.Finished: self._finished,
+            events.Failed: self._failed,
+            events.SpeedChanged: self._runs,
+            events.ProgressMeasured: self._progress_measured,
+            events.SpeedMeasured: self._speed_measured,
+            events.RemainingMeasured: self._remaining_measured,
+            events.MachineMeasured: self._machine_measured,
+            events.MachineCame: self._machine_came,
+            events.Drained: self._drained,
+            events.MachineLeft: self._machine_left,
+            events.Tick: self._tick,
+        }
+
+    def fold(self, event: Event) -> bool:
+        """Raises BadInput for a job that is not active."""
+        return self._handlers[type(event)](event)
+
+    # -- users -------------------------------------------------------------------------------------
+
+    def _submitted(self, event: events.Submitted) -> bool:
+        if event.job in self._state.table or event.job in self._state.suspended:
+            raise BadInput(f"job {event.job} was submitted before")
+        self._state.submitted({"number": event.job, **event.columns})
+        if event.goal is not None and self._measurements is not None:
+            target, planned = event.goal.target_loss, event.goal.planned_steps
+            self._measurements.arrived(
+                event.job, _NAN if target is None else target, _NAN if planned is None else planned
+            )
+        return True
+
+    def _cancelled(self, event: events.Cancelled) -> bool:
+        self._leave(event.job)
+        self._requests.stop(event.job)
+        return True
+
+    def _suspended(self, event: events.Suspended) -> bool:
+        self._require(event.job, event.job in self._state.table)
+        self._slots.observe(event.job)
+        self._state.suspend(event.job)
+        self._requests.stop(event.job)
+        return True
+
+    def _resumed(self, event: events.Resumed) -> bool:
+        self._require(event.job, event.job in self._state.suspended)
+        self._state.resume(event.job)
+        return True
+
+    def _updated(self, event: events.Updated) -> bool:
+        self._require(event.job, self._is_active(event.job))
+        for name in event.columns:
+            if name not in UPDATABLE:
+                raise BadInput(f"{name} of a job cannot change; it is one of {UPDATABLE}")
+        self._state.updated(event.job, event.columns)
+        return True
+
+    # -- what became of actions --------------------------------------------------------------------
+
+    def _runs(self, event: events.Started | events.Resized | events.SpeedChanged) -> bool:
+        table = self._state.table
+        if event.job in table:
+            jobs, row = table.jobs, table.row_of(event.job)
+            jobs.ready_us[row] = event.ready_us
+            jobs.rate[row], jobs.alone_rate[row] = event.rate, event.alone_rate
+        return False
+
+    def _resized(self, event: events.Resized) -> bool:
+        self._requests.resized(event.job)
+        return self._runs(event)
+
+    def _stopped(self, event: events.Stopped) -> bool:
+        """A job that stops without a request, as when it was killed, waits again."""
+        if self._requests.stopped(event.job) or event.job not in self._state.placements:
+            return False
+        self._slots.vacate(event.job)
+        return True
+
+    def _start_failed(self, event: events.StartFailed) -> bool:
+        self._requests.stopped(event.job)
+        if event.job in self._state.placements:
+            self._state.vacated(event.job)
+        return True
+
+    # -- jobs by themselves ------------------------------------------------------------------------
+
+    def _finished(self, event: events.Finished) -> bool:
+        self._require(event.job, self._is_active(event.job))
+        if event.job in self._state.suspended:  # It was done before it could be stopped.
+            self._state.resume(event.job)
+        self._slots.observe(event.job)
+        if self._measurements is not None:
+            self._measurements.left(event.job)
+        self._state.finished(event.job)
+        self._requests.stopped(event.job)
+        return True
+
+    def _failed(self, event: events.Failed) -> bool:
+        self._leave(event.job)
+        self._requests.stopped(event.job)
+        return True
+
+    def _leave(self, job: int) -> None:
+        self._require(job, self._is_active(job))
+        if self._measurements is not None:
+            self._measurements.left(job)
+        self._state.left(job)
+
+    # -- measurements ------------------------------------------------------------------------------
+
+    def _progress_measured(self, event: events.ProgressMeasured) -> bool:
+        if self._measurements is not None and event.job in self._measurements:
+            self._measurements.trained(event.job, event.steps_done, event.points)
+        return False
+
+    def _speed_measured(self, event: events.SpeedMeasured) -> bool:
+        if self._measurements is not None and event.job in self._measurements:
+            self._measurements.ran(event.job, event.workers, event.servers, event.steps_per_s)
+        return False
+
+    def _remaining_measured(self, event: events.RemainingMeasured) -> bool:
+        jobs, table = self._state.jobs, self._state.table
+        if np.array_equal(event.jobs, jobs.number):
+            jobs.remaining_us[:] = event.remaining_us
+            return False
+        for job, remaining_us in zip(event.jobs.tolist(), event.remaining_us, strict=True):
+            if job in table:
+                jobs.remaining_us[table.row_of(job)] = remaining_us
+        return False
+
+    def _machine_measured(self, event: events.MachineMeasured) -> bool:
+        if self._monitor is not None:
+            self._monitor.measured(event.machine, event.times_as_long, self._state.now_us)
+        return False
+
+    # -- machines and time -------------------------------------------------------------------------
+
+    def _machine_came(self, event: events.MachineCame) -> bool:
+        self._state.machines.open(event.machine)
+        return True
+
+    def _drained(self, event: events.Drained) -> bool:
+        self._state.machines.close(event.machine)
+        return True
+
+    def _machine_left(self, event: events.MachineLeft) -> bool:
+        self._state.machines.close(event.machine)
+        for job in self._state.on_machine(event.machine):
+            self._slots.vacate(job)
+            self._requests.stop(job)
+        return True
+
+    def _tick(self, event: events.Tick) -> bool:
+        del event
+        return True
+
+    # -- which jobs there are ----------------------------------------------------------------------
+
+    def _is_active(self, job: int) -> bool:
+        return job in self._state.table or job in self._state.suspended
+
+    def _require(self, job: int, holds: bool) -> None:
+        if not holds:
+            raise BadInput(f"job {job} is not there, or not in a state for this event")
