@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from motet.domain.errors import BadInput
+from motet.domain.units import NEVER_US
 
 WRONG_CELLS = "wrong number of cells"
 UNPARSABLE = "unparsable"
@@ -19,6 +20,7 @@ NO_ID = "no id"
 DUPLICATE_ID = "duplicate id"
 UNKNOWN_SPEED = "unknown speed"
 WRONG_WORK = "no work model"
+WRONG_ORDER = "times in a wrong order"
 
 _LONGEST_CELL = 40
 _MOST_NAMED = 8
@@ -108,6 +110,16 @@ class Problems:
         if cells is None or _is_all_blank(cells):
             return []
         return self.numbers(name, [cell.strip() or "0" for cell in cells], parse_cell)
+
+    def times(
+        self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
+    ) -> list[int]:
+        """As `demands`; of an empty cell NEVER_US."""
+        if cells is None or _is_all_blank(cells):
+            return []
+        return self.numbers(
+            name, cells, lambda cell: parse_cell(cell) if cell.strip() else NEVER_US
+        )
 
 
 def _is_all_blank(cells: Sequence[str]) -> bool:

@@ -104,6 +104,7 @@ def _trace(
         memory_bytes=_at(jobs.memory_bytes, kept) if jobs.memory_bytes else 0,
         work=None if jobs.work is None else jobs.work.take(kept),
         experiments=text.get("experiment"),
+        interventions=None if jobs.interventions is None else jobs.interventions.take(kept),
     )
     row_of = {job: row for row, job in enumerate(ids)}
     order = [row_of[job] for job in workload.ids]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.interventions import Interventions
 from motet.sim.workload.workload import Workload
 
 MORE_COLUMNS = (
@@ -28,8 +29,8 @@ class Jobs:
     `lines`: the line of each row, from 1. `text`: `user`, `queue`, `experiment`, `model` and
     `MORE_COLUMNS`, as far as the format knows them. `notices`: what the reader left out or assumed.
     `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not
-    matter; none where the format does not know them. `sha256`: of the file with those that it
-    names; None: of the file alone.
+    matter; none where the format does not know them. `interventions`: of users. `sha256`: of the
+    file with those that it names; None: of the file alone.
     """
 
     lines: Sequence[int]
@@ -43,6 +44,7 @@ class Jobs:
     cpus: Sequence[int] = ()
     memory_bytes: Sequence[int] = ()
     sha256: str | None = None
+    interventions: Interventions | None = None
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -12,6 +12,10 @@ from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import GIGA
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, work_columns
+from motet.sim.traces.formats.intervention_columns import (
+    INTERVENTION_COLUMNS,
+    intervention_columns,
+)
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.workload.workload import Workload
 
@@ -60,7 +64,10 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
         columns["experiment"] = [names_of[each + 1] for each in workload.experiment.tolist()]
     if workload.work is not None:
         columns |= work_columns(workload.work)
-    names = [name for name in (*COLUMNS, MEMORY, "experiment", *WORK_COLUMNS) if name in columns]
+    if workload.interventions is not None:
+        columns |= intervention_columns(workload.interventions)
+    optional = (MEMORY, "experiment", *INTERVENTION_COLUMNS, *WORK_COLUMNS)
+    names = [name for name in (*COLUMNS, *optional) if name in columns]
     text = _Lines()
     writer = csv.writer(text, lineterminator=_BOTH_ENDS)
     writer.writerow(names)

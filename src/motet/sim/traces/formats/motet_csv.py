@@ -8,6 +8,10 @@ from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or
 from motet.sim.traces.curve_files import CurveFiles
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.intervention_columns import (
+    INTERVENTION_COLUMNS,
+    read_interventions,
+)
 from motet.sim.traces.formats.stray_columns import check_steps, misspelt_columns
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
@@ -24,6 +28,7 @@ _MATTERING = (
     "model",
     "num_cpus",
     "memory_gb",
+    *INTERVENTION_COLUMNS,
     *WORK_COLUMNS,
 )
 _TEXTS = {name: name for name in ("user", "queue", "experiment", "model", *MORE_COLUMNS)}
@@ -36,10 +41,11 @@ def read(source: Source, problems: Problems) -> Jobs:
     check_steps(table, WORK_COLUMNS, problems)
     curves = CurveFiles(source.path.parent)
     work = read_work(table, gpus, curves, problems)
+    submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
     return Jobs(
         table.lines,
         stripped(table["job_id"]),
-        problems.numbers("submit_time", table["submit_time"], seconds_us),
+        submit_us,
         problems.numbers("duration", _durations(table, work), seconds_us),
         gpus,
         table.texts(**_TEXTS),
@@ -48,6 +54,7 @@ def read(source: Source, problems: Problems) -> Jobs:
         sha256=curves.hash_with(source.sha256),
         cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
         memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
+        interventions=read_interventions(table, submit_us, problems),
     )
 
 
