@@ -13,8 +13,7 @@ Machines by their names in the cluster; seconds on the trace's own clock.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from itertools import pairwise
@@ -26,6 +25,7 @@ import numpy as np
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, exact_seconds, microseconds
+from motet.sim.event_csv import read_rows
 
 COLUMNS = ("machine", "start", "end", "times_as_long")
 MOST_TIMES_AS_LONG = 100.0
@@ -164,29 +164,8 @@ def _changes(spells: Sequence[ListedSpell], numbers: Mapping[str, int]) -> list[
 
 
 def _listed(path: Path) -> Iterator[ListedSpell]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            yield from _rows(path, csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"slow_machines={path}: cannot be read ({reason})") from error
-
-
-def _rows(path: Path, lines: Iterable[list[str]]) -> Iterator[ListedSpell]:
-    rows = ((number, cells) for number, cells in enumerate(lines, 1) if any(map(str.strip, cells)))
-    _, header = next(rows, (1, []))
-    names = [name.strip() for name in header]
-    if not names:
-        raise BadInput(
-            f"slow_machines={path}: the file is empty; give a header {','.join(COLUMNS)}"
-        )
-    if sorted(names) != sorted(COLUMNS):
-        raise BadInput(f"{path}:1: the columns are {','.join(names)}; give {','.join(COLUMNS)}")
-    for number, cells in rows:
-        place = f"{path}:{number}"
-        if len(cells) != len(names):
-            raise BadInput(f"{place}: {len(cells)} cells under {len(names)} columns")
-        yield _spell(place, dict(zip(names, map(str.strip, cells), strict=True)))
+    for place, cells in read_rows("slow_machines=", path, COLUMNS):
+        yield _spell(place, cells)
 
 
 def _spell(place: str, cells: Mapping[str, str]) -> ListedSpell:
