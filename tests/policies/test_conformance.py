@@ -37,14 +37,14 @@ jobs = st.lists(
 )
 
 
-class Watched:
+class Watched(Policy):
     """A policy, with every snapshot and decision checked."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.memory_columns = policy.memory_columns
-        self.knows_durations = getattr(policy, "knows_durations", False)
-        self.wants_estimates = getattr(policy, "wants_estimates", False)
+        self.knows_durations = policy.knows_durations
+        self.wants_estimates = policy.wants_estimates
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)

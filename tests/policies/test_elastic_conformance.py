@@ -29,7 +29,7 @@ workloads = rows_on(CLUSTER.gpu_count)
 costs = st.sampled_from([0, 2 * SECOND_US])
 
 
-class Watched:
+class Watched(Policy):
     """A policy, with every snapshot and decision checked."""
 
     wants_estimates: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class Watched:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.memory_columns = policy.memory_columns
-        self.knows_durations = getattr(policy, "knows_durations", False)
+        self.knows_durations = policy.knows_durations
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision, again = self._policy.decide(snapshot), self._policy.decide(snapshot)
@@ -52,7 +52,7 @@ class Watched:
 
 def run(workload: Workload, policy: Any, cost_us: int = 0) -> Outcome:
     planner, speeds = ConsolidatingPlanner(), SameEverywhere(cost_us)
-    book = fitted_measurements() if getattr(policy, "wants_estimates", False) else None
+    book = fitted_measurements() if policy.wants_estimates else None
     watched = Watched(policy)
     return Simulation(workload, CLUSTER, watched, planner, speeds, measurements=book).run()
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Wait
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.decision_log import DecisionLog
@@ -48,7 +49,7 @@ policies = st.builds(
 )
 
 
-class Watched:
+class Watched(Policy):
     """Keeps every snapshot and decision, and checks what must hold for each."""
 
     knows_durations: ClassVar[bool] = True

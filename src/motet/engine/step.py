@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from motet.engine.ports import Journal
 from motet.engine.roles import roles_of
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
-
-Observe: TypeAlias = Callable[[int, Placement, int], None]
-"""See `LearningPlanner.observe`."""
 
 
 class Engine:
@@ -53,10 +49,9 @@ class Engine:
         self._name_of = name_of
         self._journal = journal
         self._planner = planner
-        self._observe: Observe | None = getattr(planner, "observe", None)
         self.state = state
         self._monitor = monitor
-        wants = getattr(policy, "wants_estimates", False)
+        wants = policy.wants_estimates
         self.measurements = (measurements or Measurements()) if wants else None
 
     def decide(self) -> tuple[Decision, list[Action]]:
@@ -118,13 +113,13 @@ class Engine:
     def _tell_planner(self, number: int) -> None:
         """How fast a job that leaves its GPUs ran on them, unless somebody shared them, or it had
         others than it asks for: then its rate says little about the machines."""
-        if self._observe is None or number not in self.state.placements:
+        if number not in self.state.placements:
             return
         jobs, row = self.state.jobs, self.state.table.row_of(number)
         is_full = jobs.held_gpus[row] == jobs.gpus[row]
         if jobs.partner[row] == UNKNOWN and is_full:
             place = self.state.placements[number]
-            self._observe(int(jobs.model[row]), place, int(jobs.rate[row]))
+            self._planner.observe(int(jobs.model[row]), place, int(jobs.rate[row]))
 
     def _carry_out(self, decision: Decision, snapshot: Snapshot) -> list[Action]:
         """Take GPUs away first, then give them out in the policy's order."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from motet.allocation.progressive import (
 from motet.domain.arrays import Floats
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.placement.room import Demand
 
@@ -43,7 +44,7 @@ class _Roles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drf:
+class Drf(Policy):
     """Dominant shares are kept equal, between queues and between the jobs of a queue.
 
     `weights`: of queues, as "prod:3,dev:1,*:1"; one of weight 3 gets three times as much as one of
@@ -56,8 +57,6 @@ class Drf:
 
     weights: str = ""
     preemptive: bool = True
-
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def __post_init__(self) -> None:
         _ = self._weight_of

@@ -30,6 +30,7 @@ from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, Reasons, Wait
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.stragglers import stragglers
@@ -38,7 +39,7 @@ from motet.placement.even import Gangs
 
 
 @dataclass(frozen=True)
-class Optimus:
+class Optimus(Policy):
     """`interval_s`: decide at its multiples. `rescale_s`: what it costs a job to go on with other
     numbers of workers and servers; it keeps those that it has where its end would change by less.
     `spread_evenly`: choose machines as Optimus does (false: as `placement` says), which is
@@ -53,7 +54,6 @@ class Optimus:
     straggler_ratio: float = 2.0
     straggler_memory_s: float = 600.0
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
     wants_machine_speeds: ClassVar[bool] = True
 

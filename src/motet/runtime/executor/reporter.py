@@ -9,8 +9,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.batch_costs import CostKeeper
-from motet.runtime.core.subtask import SubtaskKind
-from motet.runtime.core.subtask import SubtaskLog, monotonic_us
+from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.executor.generation_context import Tenure
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.errors import StaleGeneration

@@ -18,8 +18,7 @@ from motet.runtime.client.partial_updates import PartialUpdate, rows_at
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import Application, Batch, Step
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.subtask import Subtask, SubtaskLog, monotonic_us
-from motet.runtime.core.subtask import SubtaskKind
+from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.stealing.late_detector import Suspicion
 from motet.runtime.stealing.victim import Answer, Handout, Question
 from motet.runtime.wire.errors import StaleGeneration

@@ -95,9 +95,9 @@ class Simulation:
         """
         self._workload = workload
         self._paces = paces or MachinePaces()
-        is_watched = self._paces.is_active and getattr(policy, "wants_machine_speeds", False)
+        is_watched = self._paces.is_active and policy.wants_machine_speeds
         self._monitor = MachineMonitor(cluster.size) if is_watched else None
-        self._tells_durations = getattr(policy, "knows_durations", False)
+        self._tells_durations = policy.knows_durations
         known = queues or Queues()
         self._state = ClusterState(cluster, dict(policy.memory_columns), _OWN, known, models)
         self._progress = StepProgress(workload.work, imbalance)
