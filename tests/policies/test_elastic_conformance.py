@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.catalogue import built_in_policies
 from motet.engine.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Reasons, Wait
+from motet.domain.decision import Reasons
 from motet.domain.snapshot import JobTable
+from motet.domain.wait import Wait
 
 _TOO_FEW = int(Wait.TOO_FEW_GPUS)
 

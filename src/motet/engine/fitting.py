@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.wait import Wait
 from motet.engine.checks import Problem
 from motet.placement.planner import Planner
 from motet.placement.room import Demand, Room

@@ -27,10 +27,11 @@ from motet.allocation.progressive import (
     Vector,
 )
 from motet.domain.arrays import Floats
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
+from motet.domain.wait import Wait
 from motet.placement.room import Demand
 
 _EVERY_OTHER = "*"

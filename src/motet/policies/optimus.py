@@ -27,12 +27,13 @@ from motet.allocation.marginal_utility import Speeds, Worth, speeds_with
 from motet.allocation.max_min_share import Dealt, demand_of
 from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.stragglers import stragglers
 from motet.placement.avoiding import place_avoiding
 from motet.placement.even import Gangs

@@ -23,10 +23,11 @@ from motet.allocation.marginal_utility import Speeds, Worth, fastest, worth_with
 from motet.allocation.max_min_share import Dealt, Demand, demand_of
 from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.loss_fall import normalised_falls
 
 _POINTS = 24

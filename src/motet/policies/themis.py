@@ -34,11 +34,12 @@ from motet.allocation.auction.participants import participants
 from motet.allocation.auction.rounds import Award, hold_auction
 from motet.allocation.auction.standings import MEMORY, Standings
 from motet.domain.arrays import Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.finish_time import JobWork
 
 _OWN_MEMORY = {

@@ -16,11 +16,12 @@ import numpy as np
 
 from motet.allocation.order import order_by, places_in
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.placement.machines import fewest_machines, in_order
 from motet.placement.room import Demand, Room, gpus_of_empty
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from elastic_workloads import LINEAR, Row, elastic_workload, linear
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.faults import BrokenPolicy
 from motet.estimate.exchange import Gang
 from motet.placement.planners import ConsolidatingPlanner

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
 from motet.engine.faults import BrokenPolicy

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from motet.domain.actions import Action
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN
+from motet.domain.wait import Wait
 from motet.engine.state import ClusterState
 from motet.sim.replay.placements import HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps
@@ -77,7 +78,7 @@ class Recorder:
         self._copied = columns[-len(_COPIED) :]
         self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
         self._series: list[tuple[int, int, int]] = []
-        self._waits = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
+        self._waits = tuple(f"waited_{code.key}_us" for code in Wait)
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:

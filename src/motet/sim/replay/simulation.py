@@ -12,12 +12,12 @@ from typing import TypeAlias
 import numpy as np
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import MotetError
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Queues
 from motet.domain.units import NEVER_US, seconds
+from motet.domain.wait import Wait
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 from motet.engine.ports import Journal
@@ -38,7 +38,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 DECISIONS_BETWEEN_REPORTS = 1000
 FUTILE_DECISIONS = 100_000
 """After so many without a job that trained, came or went, none ever will."""
-_WAITS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
+_WAITS = tuple(f"waited_{code.key}_us" for code in Wait)
 _OWN = {
     "finish_us": NEVER_US,
     "work_us": 0,
