@@ -161,7 +161,7 @@ class TiresiasGittins(TiresiasLas):
         services = self._services(snapshot)
         attained = snapshot.jobs.attained_gpu_us / SECOND_US
         if not self.thresholds:
-            return [-np.array([services.index(each) for each in attained])]
+            return [-services.index(attained)]
         index = np.zeros(len(level))
         for queue, limit in enumerate(self.thresholds):
             here = level == queue
