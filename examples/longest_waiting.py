@@ -4,20 +4,18 @@ motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiti
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 
 
 @dataclass(frozen=True)
-class LongestWaiting:
+class LongestWaiting(Policy):
     """`slice_s`: seconds for which a job that has started keeps its GPUs."""
 
     slice_s: float = 600.0
-
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot):
         """Those in their slice go on; then everybody who fits, the longest wait first."""

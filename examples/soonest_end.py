@@ -11,12 +11,13 @@ import numpy as np
 from motet.allocation.max_min_share import deal
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.units import NEVER_US, microseconds
 from motet.estimate.speed_function import SpeedFunctions
 
 
 @dataclass(frozen=True)
-class SoonestEnd:
+class SoonestEnd(Policy):
     """GPUs are dealt out evenly, but nobody gets workers that hardly make it faster; with too few
     GPUs for all, those whose ends are predicted soonest get theirs.
 
@@ -27,7 +28,6 @@ class SoonestEnd:
     efficiency: float = 0.3
     interval_s: float = 60.0
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
 
     def decide(self, snapshot):

@@ -35,7 +35,7 @@ def elastic_snapshot(
         memory={name: np.full(jobs, new) for name, new in Slaq.memory_columns.items()},
         history=Finished().history,
         queues=Queues(),
-        estimates=_estimates(table, rng),
+        estimates=estimates_of(table, rng),
     )
 
 
@@ -56,7 +56,8 @@ def _table(jobs: int, servers: int, most: int) -> JobTable:
     return JobTable(**columns)
 
 
-def _estimates(table: JobTable, rng: np.random.Generator) -> Estimates:
+def estimates_of(table: JobTable, rng: np.random.Generator) -> Estimates:
+    """Losses up to a random point of a real curve, and speeds with some workers and servers."""
     book = fitted_measurements()
     names = bundled_names()
     for job in table.number.tolist():

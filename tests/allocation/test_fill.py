@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.allocation.fill import fill
-from motet.domain.decision import Wait
+from motet.domain.wait import Wait
 
 demands = st.lists(st.integers(1, 6), max_size=12)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import repeat
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.allocation.progressive import Branch, Grant, Pool, ProgressiveFilling, Units
+from demands import demand as demand_columns
+from motet.allocation.progressive import Claims, fill_progressively
+from motet.allocation.queue_tree import QueueTree
 
 Vector = tuple[int, ...]
-SMALL = 1000
+SMALL, MANY_TASKS = 1000, 1100
 """Capacity of every resource in tasks' units: a task is a thousandth to a hundredth of it."""
 
 
@@ -24,29 +26,28 @@ def tasks_of(
     most: Sequence[int] | None = None,
 ) -> list[int]:
     """How many tasks each user gets that wants any number (or `most`) of one kind."""
-    root = Branch()
-    queues = [Branch(root, weight) for weight in weights or [1.0] * len(demands)]
-    root.children.extend(queues)
-    return _granted(capacity, demands, queues, root, most)
+    nodes = len(demands) + 1
+    tree = QueueTree.of([-1] + [0] * len(demands), [1.0, *(weights or [1.0] * len(demands))])
+    return granted(capacity, demands, range(1, nodes), tree, most)
 
 
-def _granted(
+def granted(
     capacity: Sequence[float],
     demands: Sequence[Vector],
-    queues: Sequence[Branch],
-    root: Branch,
+    queues: Sequence[int],
+    tree: QueueTree,
     most: Sequence[int] | None = None,
 ) -> list[int]:
-    jobs = [
-        Units((number,), demand, repeat(demand) if most is None else repeat(demand, count - 1))
-        for number, (demand, count) in enumerate(
-            zip(demands, most or [0] * len(demands), strict=True)
-        )
-    ]
-    granted = [0] * len(demands)
-    for event in ProgressiveFilling(jobs, queues, Pool(capacity), root).events():
-        granted[event.job] += isinstance(event, Grant)
-    return granted
+    """Tasks are workers, each of which takes one of endlessly many GPUs beside its demand."""
+    size, tasks = len(demands), np.array(most or [MANY_TASKS] * len(demands))
+    full = np.array([(1, *demand) for demand in demands]) * tasks[:, None]
+    roles = demand_columns(size, workers=tasks, max_workers=tasks)
+    numbers = np.arange(size)
+    none = np.zeros(size, dtype=np.int64)
+    is_elastic = tasks > 1
+    claims = Claims(np.array(queues), full, roles, is_elastic, none, none, numbers)
+    filling = fill_progressively(claims, tree, np.array([np.inf, *capacity]))
+    return [int(count) for count in filling.workers]
 
 
 def test_the_example_of_the_paper() -> None:
@@ -55,13 +56,11 @@ def test_the_example_of_the_paper() -> None:
 
 
 def test_the_order_of_the_example() -> None:
-    """Table 1 of the paper: B, A, A, B, A; equal shares go to whoever is named first."""
-    root = Branch()
-    queues = [Branch(root), Branch(root)]
-    root.children.extend(queues)
-    jobs = [Units((0,), (3, 1), repeat((3, 1))), Units((1,), (1, 4), repeat((1, 4)))]
-    events = ProgressiveFilling(jobs, queues, Pool([9, 18]), root).events()
-    assert "".join("BA"[each.job] for each in events if isinstance(each, Grant)) == "BAABA"
+    """Table 1 of the paper: B, A, A, B, A; equal shares go to the user that is named first."""
+    found = [tasks_of([9, 18], [(3, 1), (1, 4)], most=most) for most in ([1, 9], [1, 1])]
+    assert found == [[1, 4], [1, 1]]
+    assert tasks_of([3, 18], [(3, 1), (1, 4)]) == [1, 0]
+    assert tasks_of([5, 18], [(3, 1), (1, 4)]) == [1, 2]
 
 
 def test_one_resource_is_shared_evenly() -> None:
@@ -77,25 +76,30 @@ def test_who_wants_little_leaves_the_rest_to_the_others() -> None:
     assert tasks_of([12], [(1,), (1,), (1,)], most=[1, 100, 100]) == [1, 6, 5]
 
 
-def test_a_queue_is_not_held_back_by_what_its_sister_holds_of_another_resource() -> None:
+def test_a_queue_is_not_held_back_by_what_its_sibling_holds_of_another_resource() -> None:
     """H-DRF's first example: n1 wants GPUs; n2.1 only CPUs, n2.2 only GPUs."""
-    root = Branch()
-    one, two = Branch(root), Branch(root)
-    root.children.extend([one, two])
-    two.children.extend([Branch(two), Branch(two)])
-    queues = [one, *two.children]
-    assert _granted([10, 10], [(0, 1), (1, 0), (0, 1)], queues, root) == [5, 10, 5]
+    tree = QueueTree.of([-1, 0, 0, 2, 2], [1.0] * 5)
+    assert granted([10, 10], [(0, 1), (1, 0), (0, 1)], [1, 3, 4], tree) == [5, 10, 5]
 
 
-def test_a_queue_that_can_get_no_more_does_not_block_its_sisters() -> None:
-    """H-DRF's second: once GPUs are gone, CPUs are shared evenly by who still wants them."""
-    root = Branch()
-    branches = [Branch(root) for _ in range(3)]
-    root.children.extend(branches)
-    branches[2].children.extend([Branch(branches[2]), Branch(branches[2])])
-    queues = [*branches[:2], *branches[2].children]
-    # Two queues want CPUs, of which one sits beside a queue that wants GPUs, of which are few.
-    assert _granted([100, 3], [(1, 0), (0, 1), (1, 0), (0, 1)], queues, root) == [50, 2, 50, 1]
+def test_a_queue_that_can_get_no_more_does_not_block_its_siblings() -> None:
+    """H-DRF's second: once GPUs are gone, CPUs are shared evenly by those that still want them.
+
+    Two queues want CPUs, of which one sits beside a queue that wants GPUs, of which are few."""
+    tree = QueueTree.of([-1, 0, 0, 0, 3, 3], [1.0] * 6)
+    demands = [(1, 0), (0, 1), (1, 0), (0, 1)]
+    assert granted([100, 3], demands, [1, 2, 4, 5], tree) == [50, 2, 50, 1]
+
+
+def test_a_job_that_has_its_first_unit_keeps_it_whatever_its_share() -> None:
+    tree = QueueTree.of([-1, 0, 0], [1.0] * 3)
+    roles, ones = demand_columns(2, workers=2, min_workers=2, max_workers=2), np.ones(2, np.int64)
+    claims = Claims(ones * [1, 2], ones[:, None] * 2, roles, ones < 1, ones, ones, np.arange(2))
+    held = np.array([False, True])
+    kept = fill_progressively(claims, tree, np.array([3.0]), held)
+    assert kept.units.tolist() == [0, 1]
+    assert (kept.short[0], kept.free_gpus[0], kept.position.tolist()) == (0, 1, [1, 0])
+    assert fill_progressively(claims, tree, np.array([3.0])).units.tolist() == [1, 0]
 
 
 # -- the properties of section 3, for tasks that are small beside the capacity ---------------------

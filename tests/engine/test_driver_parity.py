@@ -22,9 +22,7 @@ from motet.sim.workload.workload import Workload
 
 CLUSTER = ClusterSpec.of([4, 2])
 BLIND = {
-    name: policy
-    for name, policy in built_in_policies().items()
-    if not getattr(policy, "knows_durations", False)
+    name: policy for name, policy in built_in_policies().items() if not policy.knows_durations
 } | {"gandiva": partial(Gandiva, packing=False)}  # these machines do not slow down in company
 workloads = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=12

@@ -129,7 +129,7 @@ def scenarios(draw: Any) -> tuple[Workload, list[TimedEvent], list[PaceChange]]:
 
 
 def measurements_for(policy: Any) -> Any:
-    return fitted_measurements() if getattr(policy, "wants_estimates", False) else None
+    return fitted_measurements() if policy.wants_estimates else None
 
 
 def simulation(

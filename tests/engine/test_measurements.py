@@ -12,6 +12,7 @@ from elastic_workloads import Row, elastic_workload
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.estimates import Estimates
+from motet.domain.policy import Policy
 from motet.domain.snapshot import JobTable, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.measurements import MOST_POINTS, Measurements
@@ -124,10 +125,9 @@ def test_jobs_that_left_are_forgotten() -> None:
 
 
 @dataclass(frozen=True)
-class Looks:
+class Looks(Policy):
     """Gives everybody the full request, and looks every second."""
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
     seen: list[tuple[int, Estimates]] = field(default_factory=list)
 

@@ -227,7 +227,7 @@ def test_an_unknown_policy_changes_nothing() -> None:
 BLIND = {
     name: policy
     for name, policy in built_in_policies().items()
-    if not getattr(policy, "knows_durations", False)
+    if not policy.knows_durations
 } | {"gandiva": partial(Gandiva, packing=False)}
 workloads = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=10

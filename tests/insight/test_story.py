@@ -12,15 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
-from motet.insight.sentences import REASONS, Rules, account, sentence
+from motet.insight.sentences import Rules, account, reason_title, sentence
 from motet.insight.story import Chapter, JobRecord, Story
 from motet.insight.story_event import Happening, OtherJob, Team
-from motet.insight.waits import WAITS
 from motet.report.cluster_run.decision_file import DecisionWriter, happenings_of
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
@@ -356,11 +354,6 @@ def test_numbers_that_are_compared_differ_and_a_guess_is_called_one(
     assert account(because, Rules()) == f"{expected}; asks for 4 GPUs, none was free"
 
 
-def test_every_reason_has_a_sentence_and_a_name() -> None:
-    names = {code.name.lower() for code in Wait} - {"runs"}
-    assert names == set(WAITS) == set(REASONS) - {"unknown"}
-
-
 @pytest.mark.parametrize(
     ("event", "queue", "expected"),
     [
@@ -392,3 +385,29 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"time": 0, "job": "a", "event": "start", "gpus"\n')
     with pytest.raises(BadInput, match=r"log:1: no entry of a decision log"):
         happenings_of(tmp_path / "log", "a")
+
+
+def test_an_entry_with_an_unknown_reason_or_event_is_refused(tmp_path: Path) -> None:
+    entries = {
+        "unknown reason to wait 'boredom'": '"event": "wait", "reason": "boredom", "gpus": 1',
+        "'reason'": '"event": "wait", "gpus": 1',
+        "unknown event 'vanish'": '"event": "vanish", "gpus": 1',
+    }
+    for message, entry in entries.items():
+        (tmp_path / "log").write_text(f'{{"time": 0, "job": "a", {entry}}}\n')
+        with pytest.raises(BadInput, match=rf"log:1: no entry of a decision log \({message}\)"):
+            happenings_of(tmp_path / "log", "a")
+
+
+def test_a_reason_that_is_not_in_the_table_has_no_sentence() -> None:
+    with pytest.raises(ValueError, match="unknown reason to wait 'boredom'"):
+        account(Happening(0, "wait", 4, "boredom"), Rules())
+
+
+def test_time_before_the_first_decision_is_a_wait_without_a_reason() -> None:
+    story = Story.of(
+        RECORD, [Happening(SECOND_US, "start", 4), Happening(10 * SECOND_US, "finish", 4)]
+    )
+    assert story.waiting_us == {"unknown": SECOND_US}
+    assert sentence(story.chapters[0], Rules()) == "waited 1 s: no decision about it is recorded"
+    assert reason_title("unknown") == "unknown"

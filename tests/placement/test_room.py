@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.snapshot import Placement
+from motet.domain.wait import Wait
 from motet.placement.room import Demand, Room, gpus_of_empty
 
 MACHINE = st.tuples(st.integers(0, 8), st.integers(0, 20), st.integers(0, 10**15))

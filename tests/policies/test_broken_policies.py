@@ -113,7 +113,6 @@ def test_gpus_that_somebody_holds_cannot_be_given_away(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("@dataclass(frozen=True)", "", "is no dataclass; write @dataclass(frozen=True) above"),
-        ("memory_columns:", "others:", "must say what it remembers of each job; write memory_"),
         ("def decide", "def decides", "has no decide(self, snapshot)"),
         ("Mine}", "Mine()}", "give a class, not an object"),
         ('"mine":', '"../../escaped":', "names a policy '../../escaped'; give a letter"),

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.outcome import Outcome
@@ -37,14 +38,14 @@ jobs = st.lists(
 )
 
 
-class Watched:
+class Watched(Policy):
     """A policy, with every snapshot and decision checked."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.memory_columns = policy.memory_columns
-        self.knows_durations = getattr(policy, "knows_durations", False)
-        self.wants_estimates = getattr(policy, "wants_estimates", False)
+        self.knows_durations = policy.knows_durations
+        self.wants_estimates = policy.wants_estimates
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision = self._policy.decide(snapshot)

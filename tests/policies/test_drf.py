@@ -11,10 +11,10 @@ from hypothesis import given, settings
 
 from elastic_workloads import Row, elastic_workload, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.decision_log import DecisionLog
 from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner

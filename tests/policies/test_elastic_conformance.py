@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.catalogue import built_in_policies
 from motet.engine.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner
@@ -29,7 +30,7 @@ workloads = rows_on(CLUSTER.gpu_count)
 costs = st.sampled_from([0, 2 * SECOND_US])
 
 
-class Watched:
+class Watched(Policy):
     """A policy, with every snapshot and decision checked."""
 
     wants_estimates: ClassVar[bool] = True
@@ -37,7 +38,7 @@ class Watched:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.memory_columns = policy.memory_columns
-        self.knows_durations = getattr(policy, "knows_durations", False)
+        self.knows_durations = policy.knows_durations
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision, again = self._policy.decide(snapshot), self._policy.decide(snapshot)
@@ -52,7 +53,7 @@ class Watched:
 
 def run(workload: Workload, policy: Any, cost_us: int = 0) -> Outcome:
     planner, speeds = ConsolidatingPlanner(), SameEverywhere(cost_us)
-    book = fitted_measurements() if getattr(policy, "wants_estimates", False) else None
+    book = fitted_measurements() if policy.wants_estimates else None
     watched = Watched(policy)
     return Simulation(workload, CLUSTER, watched, planner, speeds, measurements=book).run()
 

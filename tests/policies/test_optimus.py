@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement, Snapshot
+from motet.domain.wait import Wait
 from motet.policies.optimus import Optimus
 from motet.sim.experiment import Experiment
 from motet.sim.generate.arrivals import Poisson

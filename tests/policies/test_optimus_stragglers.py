@@ -202,10 +202,9 @@ def test_rigid_jobs_of_which_no_end_is_known_leave_slow_machines_too(tmp_path: P
     assert outcome.columns["migrations"].tolist() == [1]
 
 
-class TruthfulAboutLeaving:
+class TruthfulAboutLeaving(Policy):
     """Whoever is said to leave a machine is placed elsewhere."""
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
     wants_machine_speeds: ClassVar[bool] = True
 

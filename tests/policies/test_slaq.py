@@ -12,10 +12,10 @@ from hypothesis import given, settings
 
 from elastic_workloads import elastic_workload, linear, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.decision_log import DecisionLog
 from motet.engine.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
@@ -48,7 +50,7 @@ policies = st.builds(
 )
 
 
-class Watched:
+class Watched(Policy):
     """Keeps every snapshot and decision, and checks what must hold for each."""
 
     knows_durations: ClassVar[bool] = True

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
+from motet.domain.wait import Wait
 from motet.engine.fitters import fitted_measurements
 from motet.estimate.widths import request_of, widths_of
 from motet.placement.planners import ConsolidatingPlanner
@@ -34,7 +36,7 @@ policies = st.builds(
 )
 
 
-class Watched:
+class Watched(Policy):
     """Checks every decision."""
 
     knows_durations: ClassVar[bool] = True

@@ -12,6 +12,7 @@ from motet.allocation.auction.legacy import legacies
 from motet.allocation.auction.standings import Standings
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
@@ -24,7 +25,7 @@ Rows = list[tuple[int, int, int, int, int]]
 """(submit_s, duration_s, GPUs, memory of each, experiment)"""
 
 
-class Watched:
+class Watched(Policy):
     """Counts the GPUs of who has gone, by experiment."""
 
     knows_durations: ClassVar[bool] = True

@@ -14,6 +14,7 @@ from elastic_workloads import Row, elastic_workload, linear
 from motet.allocation.auction.standings import Standings
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.fitters import fitted_measurements
@@ -66,7 +67,7 @@ class Clockwork:
         return ([1.0] + [each.times_as_long for each in past if each.machine == machine])[-1]
 
 
-class Watched:
+class Watched(Policy):
     """Compares at every decision what it is to believe with the truth."""
 
     knows_durations: ClassVar[bool] = True

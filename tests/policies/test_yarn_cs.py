@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.yarn_cs import YarnCs

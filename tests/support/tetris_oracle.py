@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.domain.decision import Wait
 from motet.domain.snapshot import Placement, Snapshot
+from motet.domain.wait import Wait
 from motet.placement.room import Demand, Room
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Reasons, Wait
+from motet.domain.decision import Reasons
+from motet.domain.wait import Wait
 
 _TOO_FEW, _BEHIND = int(Wait.TOO_FEW_GPUS), int(Wait.BEHIND_HEAD)
 

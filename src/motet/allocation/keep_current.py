@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.wait import Wait
 
 
 def hold(snapshot: Snapshot, until_us: int) -> Decision:

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Reasons, Wait
+from motet.domain.decision import Reasons
 from motet.domain.snapshot import JobTable
+from motet.domain.wait import Wait
 
 _TOO_FEW = int(Wait.TOO_FEW_GPUS)
 
@@ -100,13 +101,13 @@ def _fill_up(
     heapify(line)
     while line:
         _, held, job, row = heappop(line)
-        adds_server = _adds_server(workers[row], servers[row], demand, row)
-        if not adds_server and workers[row] == demand.max_workers[row]:
+        is_server = adds_server(workers[row], servers[row], demand, row)
+        if not is_server and workers[row] == demand.max_workers[row]:
             continue
-        needed = demand.server_gpus[row] if adds_server else demand.worker_gpus[row]
+        needed = demand.server_gpus[row] if is_server else demand.worker_gpus[row]
         if needed > free_gpus:
             continue
-        if adds_server:
+        if is_server:
             servers[row] += 1
         else:
             workers[row] += 1
@@ -117,7 +118,7 @@ def _fill_up(
 
 
 @njit(cache=True)
-def _adds_server(workers: int, servers: int, demand: Demand, row: int) -> bool:
+def adds_server(workers: int, servers: int, demand: Demand, row: int) -> bool:
     """Whether the next unit is a server: to keep the ratio, or as no more workers are wanted."""
     if servers >= demand.max_servers[row]:
         return False

@@ -1,195 +1,258 @@
-"""Progressive filling: again and again one more unit for whoever has least of what it needs most.
+"""Progressive filling: one more unit, again and again, for the job with the least dominant share.
 
-Ghodsi et al., Dominant Resource Fairness (NSDI 2011), section 4.1 and algorithm 1. Queues may hold
-queues: then as in Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads
-(SoCC 2013): what the queues of one parent hold is scaled down to what the least of them that still
-wants more has, before it counts for the parent. So a queue is not held back by what its sisters
-hold of a resource that it does not want; and queues that can get no more do not count for "least".
+Ghodsi et al., Dominant Resource Fairness (NSDI 2011), section 4.1 and algorithm 1; with queues in
+queues as in `motet.allocation.queue_tree`. In a queue the job with the least share comes first. A
+job that is refused gets no more, and the next one has its turn: nothing that fits stays free.
+Compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-Vector: TypeAlias = tuple[float, ...]
-Key: TypeAlias = tuple[float, ...]
-NOTHING: Vector = ()
+import numpy as np
+from numba import njit
+
+from motet.allocation.max_min_share import Demand, adds_server
+from motet.allocation.queue_tree import (
+    NO_JOB,
+    ROOT,
+    JobKeys,
+    QueueStates,
+    QueueTree,
+    dominant_share,
+    goes_before,
+    next_queue,
+    update_above,
+)
+from motet.domain.arrays import Bools, Floats, Ints
+from motet.domain.snapshot import UNKNOWN
+
+_GPUS = 0
 
 
-class Units(NamedTuple):
-    """What one job may get. `first`: what it must have to run at all; `more`: what each further
-    unit needs, in order, read once. Amounts are of the resources of the pool, in its order.
+class Claims(NamedTuple):
+    """What jobs may get, by row. `queue`: a node without children. `full`: `(jobs, resources)` of
+    the full request, GPUs first; parts of it take the other resources in proportion, rounded up.
 
-    `age`: unique; of jobs with equal shares the lower comes first, but from the second unit on
-    those that held more before (`held`), so that remainders stay where they are.
+    An elastic job gets the least of its `roles`, then one worker or server after the other, in the
+    order of `max_min_share`; a rigid one its full request. Of jobs with equal shares the one that
+    held more GPUs comes first if it has a unit already, so that remainders stay where they are;
+    then the oldest.
     """
 
-    age: Key
-    first: Vector
-    more: Iterator[Vector]
-    held: int = 0
+    queue: Ints
+    full: Ints
+    roles: Demand
+    is_elastic: Bools
+    held_gpus: Ints
+    submit_us: Ints
+    number: Ints
 
 
-class Grant(NamedTuple):
-    """One unit more for a job (its place in the list that was given)."""
-
-    job: int
-
-
-class Refusal(NamedTuple):
-    """A job gets no more: its next unit needs more of resource `short` than is left in `free`."""
-
-    job: int
-    short: int
-    free: Vector
-
-
-@dataclass(eq=False)
-class Branch:
-    """A queue, or a queue of queues. `weight`: it gets so many times as much as one of weight 1.
-
-    `used`: what its jobs hold, or, of a queue of queues, what counts for it.
+class Filling(NamedTuple):
+    """By row: `units` that the job got, with which it has `workers` and `servers`; its place in the
+    order of first answers in `position`; and, if its first unit was refused, the resource that was
+    `short` and the `free_gpus` at that moment. `share`: by node of the tree, dominant by weight.
     """
 
-    parent: Branch | None = None
-    weight: float = 1.0
-    children: list[Branch] = field(default_factory=list)
-    used: Vector = NOTHING
-    wants_more: bool = False
-    line: list[tuple[Key, int]] = field(default_factory=list)
-
-    def oldest(self) -> Key:
-        """Of the job whose turn it would be: it breaks ties between queues."""
-        if self.line:
-            return self.line[0][0]
-        return min(child.oldest() for child in self.children if child.wants_more)
+    units: Ints
+    workers: Ints
+    servers: Ints
+    position: Ints
+    short: Ints
+    free_gpus: Ints
+    share: Floats
 
 
-class Pool:
-    """`capacity`: of every resource; infinite ones are never short and count for no share."""
+class _Run(NamedTuple):
+    """All that a run changes, and what it reads. `line`: jobs that may get a unit, a heap for every
+    queue in `line[first[queue] :]`, `size[queue]` of them. `free`: `(resources,)`."""
 
-    def __init__(self, capacity: Sequence[float]) -> None:
-        self._capacity = tuple(capacity)
-        self.free: Vector = tuple(capacity)
-
-    def share(self, used: Vector) -> float:
-        """The dominant share of an amount: its largest part of any resource."""
-        parts = zip(used, self._capacity, strict=False)
-        return max((amount / whole for amount, whole in parts if whole), default=0.0)
-
-    def weighted_share(self, branch: Branch) -> float:
-        """By which queues are compared."""
-        return self.share(branch.used) / branch.weight
-
-    def short_of(self, needed: Vector) -> int | None:
-        """The first resource of which less is left."""
-        for resource, (amount, left) in enumerate(zip(needed, self.free, strict=True)):
-            if amount > left:
-                return resource
-        return None
-
-    def take(self, needed: Vector, queue: Branch) -> None:
-        """Something goes to a queue without children."""
-        self.free = _minus(self.free, needed)
-        queue.used = _plus(queue.used, needed)
-        self.count(queue)
-
-    def count(self, queue: Branch) -> None:
-        """Work out anew what counts for those above."""
-        parent = queue.parent
-        while parent is not None:
-            parent.wants_more = any(child.wants_more for child in parent.children)
-            if parent.parent is not None:
-                parent.used = self._scaled_sum(parent.children)
-            parent = parent.parent
-
-    def least(self, root: Branch) -> Branch:
-        """The queue whose turn it is; the root if nobody wants more."""
-        found = root
-        while wanting := [child for child in found.children if child.wants_more]:
-            found = min(wanting, key=self._rank) if len(wanting) > 1 else wanting[0]
-        return found
-
-    def _rank(self, branch: Branch) -> tuple[float, Key]:
-        return self.weighted_share(branch), branch.oldest()
-
-    def _scaled_sum(self, children: Sequence[Branch]) -> Vector:
-        wanting = [self.weighted_share(child) for child in children if child.wants_more]
-        least, total = min(wanting, default=0.0), NOTHING
-        for child in children:
-            share = self.weighted_share(child)
-            is_scaled = child.wants_more and share > least
-            total = _plus(total, _times(child.used, least / share) if is_scaled else child.used)
-        return total
+    claims: Claims
+    tree: QueueTree
+    states: QueueStates
+    keys: JobKeys
+    line: Ints
+    first: Ints
+    size: Ints
+    held: Floats
+    capacity: Floats
+    free: Floats
 
 
-class ProgressiveFilling:
-    """Units handed out to jobs, as long as any fits.
-
-    In a queue the job with the least dominant share comes first. One that is refused gets no more,
-    and the next has its turn: nothing that fits is left lying.
+def fill_progressively(
+    claims: Claims, tree: QueueTree, capacity: Floats, has_unit: Bools | None = None
+) -> Filling:
+    """Hand out units as long as any fits. `capacity`: `(resources,)`; an infinite one is never
+    short and counts for no share. `has_unit`: jobs that get their first unit in any case.
     """
-
-    def __init__(
-        self, jobs: Sequence[Units], queue_of: Sequence[Branch], pool: Pool, root: Branch
-    ) -> None:
-        """`queue_of`: the queue of each job, which has no children and is below `root`."""
-        self._jobs, self._queue_of, self._pool, self._root = jobs, queue_of, pool, root
-        self._held: list[Vector] = [NOTHING] * len(jobs)
-        self._coming: list[Vector | None] = [job.first for job in jobs]
-
-    def events(self, have_first: Collection[int] = ()) -> Iterator[Grant | Refusal]:
-        """What happens, in order; once. `have_first`: jobs that get their first unit anyway."""
-        for number in sorted(have_first, key=lambda number: self._jobs[number].age):
-            yield self._grant(number, self._jobs[number].first)
-        self._open()
-        while (queue := self._pool.least(self._root)).line:
-            number = heappop(queue.line)[1]
-            if (needed := self._coming[number]) is not None:
-                yield self._answer(number, needed)
-            if not queue.line:
-                queue.wants_more = False
-                self._pool.count(queue)
-
-    def _open(self) -> None:
-        for number, queue in enumerate(self._queue_of):
-            queue.wants_more = True
-            self._line_up(number)
-        for queue in self._queue_of:
-            self._pool.count(queue)
-
-    def _answer(self, number: int, needed: Vector) -> Grant | Refusal:
-        short = self._pool.short_of(needed)
-        if short is not None:
-            return Refusal(number, short, self._pool.free)
-        granted = self._grant(number, needed)
-        self._line_up(number)
-        return granted
-
-    def _grant(self, number: int, needed: Vector) -> Grant:
-        self._held[number] = _plus(self._held[number], needed)
-        self._pool.take(needed, self._queue_of[number])
-        self._coming[number] = next(self._jobs[number].more, None)
-        return Grant(number)
-
-    def _line_up(self, number: int) -> None:
-        job, held = self._jobs[number], self._held[number]
-        key = (self._pool.share(held), -job.held if held else 0, *job.age)
-        heappush(self._queue_of[number].line, (key, number))
+    jobs, nodes = len(claims.queue), len(tree.parent)
+    sizes = np.bincount(claims.queue, minlength=nodes)
+    run = _Run(
+        claims,
+        tree,
+        QueueStates.empty(tree, len(capacity)),
+        JobKeys(np.zeros(jobs), _zeros(jobs), claims.submit_us, claims.number),
+        _zeros(jobs),
+        np.cumsum(sizes) - sizes,
+        _zeros(nodes),
+        np.zeros((jobs, len(capacity))),
+        capacity,
+        capacity.copy(),
+    )
+    position, short = np.full((2, jobs), UNKNOWN, dtype=np.int64)
+    units, workers, servers, free_gpus = np.zeros((4, jobs), dtype=np.int64)
+    filling = Filling(units, workers, servers, position, short, free_gpus, run.states.share)
+    by_age = np.lexsort((claims.number, claims.submit_us))
+    _fill(run, filling, by_age[:0] if has_unit is None else by_age[has_unit[by_age]])
+    return filling
 
 
-def _plus(one: Vector, other: Vector) -> Vector:
-    if not (one and other):
-        return one or other
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _zeros(size: int) -> Ints:
+    return np.zeros(size, dtype=np.int64)
 
 
-def _minus(one: Vector, other: Vector) -> Vector:
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+@njit(cache=True)
+def _fill(run: _Run, filling: Filling, have_first: Ints) -> None:
+    turns = 0
+    for job in have_first:
+        filling.position[job], turns = turns, turns + 1
+        _grant(job, run, filling)
+    _open_queues(run)
+    queue = next_queue(run.tree, run.states, run.keys)
+    while queue != ROOT:
+        job = _pop(queue, run)
+        if _has_more(job, run.claims, filling):
+            if filling.position[job] == UNKNOWN:
+                filling.position[job], turns = turns, turns + 1
+            _answer(job, run, filling)
+        _look_at_line(queue, run)
+        queue = next_queue(run.tree, run.states, run.keys)
 
 
-def _times(one: Vector, factor: float) -> Vector:
-    return tuple(amount * factor for amount in one)
+@njit(cache=True)
+def _open_queues(run: _Run) -> None:
+    """All jobs line up."""
+    for job in range(len(run.claims.queue)):
+        _push(job, run.claims.queue[job], run)
+    for queue in range(len(run.size)):
+        if run.size[queue]:
+            _look_at_line(queue, run)
+
+
+@njit(cache=True)
+def _answer(job: int, run: _Run, filling: Filling) -> None:
+    """The next unit, or a refusal."""
+    gpus_before, gpus = _gpus_of_unit(job, run.claims, filling)
+    for resource in range(len(run.free)):
+        if _amount(job, resource, gpus_before, gpus, run.claims) > run.free[resource]:
+            if filling.units[job] == 0:
+                filling.short[job], filling.free_gpus[job] = resource, int(run.free[_GPUS])
+            return
+    _grant(job, run, filling)
+    _push(job, run.claims.queue[job], run)
+
+
+@njit(cache=True)
+def _grant(job: int, run: _Run, filling: Filling) -> None:
+    claims, queue, states = run.claims, run.claims.queue[job], run.states
+    gpus_before, gpus = _gpus_of_unit(job, claims, filling)
+    for resource in range(len(run.free)):
+        amount = _amount(job, resource, gpus_before, gpus, claims)
+        run.free[resource] -= amount
+        run.held[job, resource] += amount
+        states.used[queue, resource] += amount
+    workers, servers = _roles_after(job, claims, filling)
+    filling.workers[job], filling.servers[job] = workers, servers
+    filling.units[job] += 1
+    run.keys.share[job] = dominant_share(run.held[job], run.capacity)
+    run.keys.minus_held[job] = -claims.held_gpus[job] if claims.is_elastic[job] else 0
+    states.share[queue] = dominant_share(states.used[queue], run.capacity) / run.tree.weight[queue]
+
+
+# -- units -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _has_more(job: int, claims: Claims, filling: Filling) -> bool:
+    if filling.units[job] == 0:
+        return True
+    workers, servers = _roles_after(job, claims, filling)
+    return bool(workers != filling.workers[job] or servers != filling.servers[job])
+
+
+@njit(cache=True)
+def _roles_after(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
+    """Workers and servers with one more unit; the same if there is none."""
+    roles, workers, servers = claims.roles, filling.workers[job], filling.servers[job]
+    if not claims.is_elastic[job]:
+        return roles.workers[job], roles.servers[job]
+    if filling.units[job] == 0:
+        return roles.min_workers[job], roles.min_servers[job]
+    if adds_server(workers, servers, roles, job):
+        return workers, servers + 1
+    return min(workers + 1, max(workers, roles.max_workers[job])), servers
+
+
+@njit(cache=True)
+def _gpus_of_unit(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
+    """GPUs of the job without the next unit and with it."""
+    if not claims.is_elastic[job]:
+        return 0, claims.full[job, _GPUS]
+    workers, servers = _roles_after(job, claims, filling)
+    worker_gpus, server_gpus = claims.roles.worker_gpus[job], claims.roles.server_gpus[job]
+    before = filling.workers[job] * worker_gpus + filling.servers[job] * server_gpus
+    return before, workers * worker_gpus + servers * server_gpus
+
+
+@njit(cache=True)
+def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims) -> int:
+    """Of one resource, between two numbers of GPUs."""
+    full, all_gpus = claims.full[job, resource], claims.full[job, _GPUS]
+    if resource == _GPUS:
+        return gpus - gpus_before
+    with_unit, without = -(-gpus * full // all_gpus), -(-gpus_before * full // all_gpus)
+    return int(with_unit - without)
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _look_at_line(queue: int, run: _Run) -> None:
+    """A queue wants more while jobs are in its line."""
+    states = run.states
+    states.wants[queue] = run.size[queue] > 0
+    states.head[queue] = run.line[run.first[queue]] if run.size[queue] else NO_JOB
+    update_above(queue, run.tree, states, run.keys, run.capacity)
+
+
+@njit(cache=True)
+def _push(job: int, queue: int, run: _Run) -> None:
+    heap = run.line[run.first[queue] :]
+    place = run.size[queue]
+    run.size[queue] += 1
+    while place > 0 and goes_before(job, heap[(place - 1) // 2], run.keys):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = job
+
+
+@njit(cache=True)
+def _pop(queue: int, run: _Run) -> int:
+    """The job whose turn it is leaves the line."""
+    heap = run.line[run.first[queue] :]
+    job = heap[0]
+    run.size[queue] -= 1
+    size = run.size[queue]
+    last, place, child = heap[size], 0, 1
+    while child < size:
+        if child + 1 < size and goes_before(heap[child + 1], heap[child], run.keys):
+            child += 1
+        if not goes_before(heap[child], last, run.keys):
+            break
+        heap[place] = heap[child]
+        place, child = child, 2 * child + 1
+    heap[place] = last
+    return int(job)

@@ -1,28 +1,45 @@
-"""What a scheduling policy is."""
+"""The base class of scheduling policies, and the capabilities that they declare."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
 
 
-class Policy(Protocol):
-    """A pure function from a snapshot to the allocation that should hold now.
+class Policy(ABC):
+    """A pure function from a snapshot to the allocation that holds from now on.
 
-    A frozen dataclass whose fields are its parameters. It performs no I/O, has no clock and does
-    not know whether it drives a simulator or real machines. `memory_columns`: what it remembers of
-    each job from decision to decision, with the value of a new job; by `level`, the number of its
-    queue, from 0, the decision log knows of promotions and demotions. An oracle says
-    `knows_durations: ClassVar[bool] = True`; the others find `remaining_us` UNKNOWN when simulated.
-    One that wants `snapshot.estimates` says `wants_estimates: ClassVar[bool] = True`;
-    one that wants to know of slow machines, `wants_machine_speeds`.
+    A policy is a frozen dataclass. Its fields are its parameters; a field `seed: int` is the seed
+    of the policy's random draws, and a simulation sets it to the seed of the run unless the user
+    does. A policy performs no I/O, reads no clock, and runs the same under a simulator and on real
+    machines.
+
+    The class variables below are the capabilities of a policy. Drivers read them; a policy
+    overrides those that differ from the defaults.
     """
 
-    memory_columns: ClassVar[Mapping[str, int]]
+    memory_columns: ClassVar[Mapping[str, int]] = {}
+    """Per-job values that are kept from one decision to the next, with the value for a new job. The
+    decision log reports a change of the column `level` (the number of a job's queue, from 0) as a
+    promotion or demotion."""
 
+    knows_durations: ClassVar[bool] = False
+    """The policy is an oracle: a simulation fills `remaining_us` with the true remaining time. For
+    other policies `remaining_us` is UNKNOWN."""
+
+    wants_estimates: ClassVar[bool] = False
+    """`snapshot.estimates` is computed; it is None otherwise."""
+
+    wants_machine_speeds: ClassVar[bool] = False
+    """`snapshot.machine_speeds` is filled where the driver measures machines."""
+
+    placement: ClassVar[str] = "consolidate"
+    """The placement planner that a simulation uses unless the user names another one."""
+
+    @abstractmethod
     def decide(self, snapshot: Snapshot) -> Decision:
         """The whole allocation from now on."""
-        ...

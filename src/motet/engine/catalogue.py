@@ -6,28 +6,20 @@ A policy is found by being there: a file in `motet/policies` or a user's own, wi
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
-import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
-from zlib import crc32
 
 import motet.policies
 from motet.domain.errors import BadInput, MotetError, UnknownName
 from motet.domain.policy import Policy
-from motet.engine.faults import fault, fault_in, place_of_decide
-
-LONGEST_NAME = 60
-_NAME = re.compile(rf"[A-Za-z0-9][\w+-]{{0,{LONGEST_NAME - 1}}}", re.ASCII)
+from motet.engine.faults import fault
+from motet.engine.policy_file import policies_in
 
 
 @cache
@@ -45,7 +37,7 @@ def find_policies(name: str) -> Mapping[str, type[Policy]]:
     Raises UnknownName, or BadInput for a file that holds none.
     """
     if name.endswith(".py"):
-        return _policies_in(Path(name))
+        return policies_in(Path(name))
     known = built_in_policies()
     if name not in known:
         raise UnknownName("policy", name, known)
@@ -129,79 +121,3 @@ def _choice(key: str, text: str, choices: tuple[str, ...]) -> str:
     if text not in choices:
         raise UnknownName(f"value of {key}", text, choices)
     return text
-
-
-def _policies_in(path: Path) -> Mapping[str, type[Policy]]:
-    module = _run(path)
-    found = getattr(module, "POLICIES", None)
-    if not isinstance(found, dict) or not found:
-        raise BadInput(f"{path}: no policy in it; it needs POLICIES = {{'name': Class}}")
-    for name, policy in found.items():
-        _check_name(path, name)
-        _check_class(path, name, policy)
-    return found
-
-
-def _check_name(path: Path, name: object) -> None:
-    """Names are folders, labels and words of the command line, too."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadInput(
-            f"{path}: POLICIES names a policy {name!r}; give a letter or digit, then up to "
-            f"{LONGEST_NAME - 1} letters, digits, '-', '_' or '+'"
-        )
-
-
-def _check_class(path: Path, name: str, policy: object) -> None:
-    where = f"{path}: POLICIES[{name!r}]"
-    if not isinstance(policy, type):
-        raise BadInput(f"{where} is {policy!r}; give a class, not an object")
-    if not callable(getattr(policy, "decide", None)):
-        raise BadInput(f"{where}: {policy.__name__} has no decide(self, snapshot)")
-    _check_decide(where, policy)
-    if "__dataclass_fields__" not in vars(policy):
-        raise BadInput(
-            f"{where}: {policy.__name__} is no dataclass; write @dataclass(frozen=True) above it"
-        )
-    memory = getattr(policy, "memory_columns", None)
-    if not isinstance(memory, Mapping) or not all(isinstance(v, int) for v in memory.values()):
-        raise BadInput(
-            f"{where}: {policy.__name__} must say what it remembers of each job; write "
-            "memory_columns: ClassVar[dict[str, int]] = {}"
-        )
-
-
-def _check_decide(where: str, policy: type[Any]) -> None:
-    """That it can be called with a snapshot."""
-    is_method = inspect.isfunction(inspect.getattr_static(policy, "decide"))
-    try:
-        signature = inspect.signature(policy.decide)
-    except ValueError:  # Of something compiled, which does not say what it takes.
-        return
-    try:
-        signature.bind(*[None] * (1 + is_method))
-    except TypeError:
-        raise BadInput(
-            f"{where}: {place_of_decide(policy)}{signature} cannot be called with a snapshot; "
-            "write def decide(self, snapshot)"
-        ) from None
-
-
-def _run(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise BadInput(f"{path}: no such file; a policy is a name or ./file.py")
-    name = f"motet_user_policy_{path.stem}_{crc32(bytes(path.resolve())):08x}"
-    spec = spec_from_file_location(name, path.resolve())
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise BadInput(_loading_message(path, error)) from error
-    return module
-
-
-def _loading_message(path: Path, error: BaseException) -> str:
-    found = fault_in(error, {path.resolve()})
-    return str(found) if found else f"{path}: {type(error).__name__} while loading it: {error}"

@@ -9,11 +9,13 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.wait import WAITS, Wait
 from motet.engine.roles import first_impossible, roles_of
 
 _LAST_CODE = int(max(Wait))
+_KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
 
 
 class Problem(NamedTuple):
@@ -105,7 +107,7 @@ def _wrong_rows(decision: Decision, snapshot: Snapshot, *, has_elastic: bool) ->
     if row == UNKNOWN:
         return _wrong_roles(decision, jobs) if has_elastic else None
     if not 0 <= code[row] <= _LAST_CODE:
-        return Problem(f"reasons.code={code[row]}; it is one of motet.domain.decision.Wait", row)
+        return Problem(f"reasons.code={code[row]}; it is one of {_KNOWN_CODES}", row)
     return Problem(
         f"{gpus[row]} of its {jobs.gpus[row]} GPUs allocated; a rigid job gets all or none", row
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
-from motet.domain.decision import COMPARISONS, Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -24,10 +24,10 @@ from motet.domain.events import (
 from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
+from motet.domain.wait import COMPARISONS, Wait
 from motet.engine.handover import Handover
 from motet.engine.turn import Turn
 
-_NAMES = tuple(code.name.lower() for code in Wait)
 _COLUMNS = ("code", "position", "queue", "row", "has_started")
 _NOT_SEEN = -1
 _NAN = float("nan")
@@ -41,7 +41,6 @@ _TOLD: Mapping[type[Event], str] = {
     Resumed: "unsuspend",
 }
 """Events that are entries of their own, and what they are called there."""
-_TIMED = (Wait.LOCALITY, Wait.ORDER, Wait.OUTBID, Wait.LEASE_OVER)
 
 
 class DecisionLog:
@@ -233,22 +232,21 @@ class DecisionLog:
         self, now_us: int, row: int, snapshot: Snapshot, decision: Decision, turn: Turn
     ) -> None:
         jobs, reasons = snapshot.jobs, decision.reasons
-        number, code = int(jobs.number[row]), Wait(int(reasons.code[row]))
+        number, wait = int(jobs.number[row]), Wait(int(reasons.code[row]))
         position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
-        is_timed = code in _TIMED
         measure, bar = _comparison(reasons, row)
         self._tell(
             LogEntry(
                 now_us,
                 number,
-                _NAMES[code],
+                wait.key,
                 int(jobs.gpus[row]),
                 int(reasons.free_gpus[row]),
                 position,
                 others=turn.blockers(row),
                 queue=self._queue(number),
-                until_us=decision.recheck_at_us if is_timed else NEVER_US,
+                until_us=decision.recheck_at_us if wait.reason.is_timed else NEVER_US,
                 measure=measure,
                 bar=bar,
                 usable_gpus=_usable(reasons, row),

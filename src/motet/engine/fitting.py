@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.wait import Wait
 from motet.engine.checks import Problem
 from motet.engine.diff import SlotChange
 from motet.placement.planner import Planner

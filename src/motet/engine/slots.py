@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import Decision
@@ -15,16 +14,12 @@ from motet.engine.requests import Requests
 from motet.engine.state import ClusterState
 from motet.placement.planner import Planner
 
-Observe: TypeAlias = Callable[[int, Placement, int], None]
-"""See `LearningPlanner.observe`."""
-
 
 class Slots:
     """Takes slots from jobs and gives them to others, in the state and as requests."""
 
     def __init__(self, state: ClusterState, planner: Planner, requests: Requests) -> None:
         self._state, self._planner, self._requests = state, planner, requests
-        self._observe: Observe | None = getattr(planner, "observe", None)
 
     def carry_out(
         self,
@@ -69,13 +64,13 @@ class Slots:
         Not if it shared them, or had others than it asks for: then its rate says little about the
         machines.
         """
-        if self._observe is None or number not in self._state.placements:
+        if number not in self._state.placements:
             return
         jobs, row = self._state.jobs, self._state.table.row_of(number)
         is_full = jobs.held_gpus[row] == jobs.gpus[row]
         if jobs.partner[row] == UNKNOWN and is_full:
             place = self._state.placements[number]
-            self._observe(int(jobs.model[row]), place, int(jobs.rate[row]))
+            self._planner.observe(int(jobs.model[row]), place, int(jobs.rate[row]))
 
     def _roles_before(self, changes: Sequence[SlotChange]) -> dict[int, tuple[int, int]]:
         jobs = self._state.jobs

@@ -10,17 +10,17 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import ModelProfile
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
+from motet.domain.wait import Wait
 from motet.engine.capture import CapturedState
 from motet.engine.history import Finished
 from motet.engine.machines import Machines
 from motet.engine.table import JOB_COLUMNS, ActiveTable, read_only
 from motet.placement.room import Demand, Room
 
-WAITED_COLUMNS = tuple(f"waited_{code.name.lower()}_us" for code in Wait)
+WAITED_COLUMNS = tuple(f"waited_{code.key}_us" for code in Wait)
 """Time without GPUs by reason, in the order of the codes."""
 ENGINE_COLUMNS = {
     "preemptions": 0,

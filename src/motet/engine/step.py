@@ -61,7 +61,7 @@ class Engine:
         self._requests = Requests(state.cluster.gpus.tolist())
         self._slots = Slots(state, planner, self._requests)
         self._monitor = monitor
-        wants_estimates = getattr(policy, "wants_estimates", False)
+        wants_estimates = policy.wants_estimates
         self._measurements = measurements or (Measurements() if wants_estimates else None)
         self._reducer = self._new_reducer()
         self.decision: Decision | None = None
@@ -118,9 +118,9 @@ class Engine:
 
     def _snapshot(self) -> Snapshot:
         snapshot = self.state.snapshot()
-        if self._measurements is not None and getattr(self._policy, "wants_estimates", False):
+        if self._measurements is not None and self._policy.wants_estimates:
             snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
-        if self._monitor is not None and getattr(self._policy, "wants_machine_speeds", False):
+        if self._monitor is not None and self._policy.wants_machine_speeds:
             snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
         return snapshot
 
@@ -152,7 +152,7 @@ class Engine:
         policy = make_policy(name, kind, event.settings)
         self.state.change_memory(dict(policy.memory_columns))
         self._policy = policy
-        if getattr(policy, "wants_estimates", False) and self._measurements is None:
+        if policy.wants_estimates and self._measurements is None:
             self._measurements = Measurements()
             self._reducer = self._new_reducer()
 

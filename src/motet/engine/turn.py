@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.log_entry import NOBODY, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.wait import WAITS, BlockerRule, Wait
 
-BEHIND = (Wait.BEHIND_HEAD, Wait.BEHIND_LOCALITY)
+_BEHIND = [wait for wait in WAITS if wait.reason.blockers is BlockerRule.HEAD_OF_LINE]
 MOST_NAMED = 5
 
 
@@ -33,13 +34,13 @@ class Turn:
 
         Without an order, or where a job is kept from GPUs that are free: all who hold any.
         """
-        code = self._decision.reasons.code[row]
-        if code in BEHIND:
+        rule = Wait(int(self._decision.reasons.code[row])).reason.blockers
+        if rule is BlockerRule.HEAD_OF_LINE:
             return self._head_before(row)
-        holders = self._running
-        if code == Wait.QUOTA:
+        holders, position = self._running, self._decision.reasons.position[row]
+        if rule is BlockerRule.HOLDERS_OF_QUEUE:
             holders = holders[self._jobs.queue[holders] == self._jobs.queue[row]]
-        elif code != Wait.ORDER and (position := self._decision.reasons.position[row]) != UNKNOWN:
+        elif rule is BlockerRule.HOLDERS_BEFORE and position != UNKNOWN:
             holders = holders[: np.searchsorted(self._running_positions, position)]
         named = holders[:MOST_NAMED]
         gpus = self._decision.gpus[named].tolist()
@@ -60,7 +61,7 @@ class Turn:
     def _heads(self) -> Ints:
         """Rows that wait for another reason than a head before them, in the policy's order."""
         reasons = self._decision.reasons
-        rows = np.flatnonzero(~np.isin(reasons.code, [Wait.RUNS, *BEHIND]))
+        rows = np.flatnonzero(~np.isin(reasons.code, [Wait.RUNS, *_BEHIND]))
         return rows[np.argsort(reasons.position[rows], kind="stable")]
 
     @cached_property

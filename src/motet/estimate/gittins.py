@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
 from motet.domain.arrays import Floats
@@ -49,11 +50,23 @@ class ServiceDistribution:
         index: Floats = np.divide(finishing, service, out=np.zeros_like(a), where=finishing > 0)
         return index
 
-    def index(self, attained: float) -> float:
-        """The supremum over D; it is reached where S - a takes one of its values."""
-        later = self._sorted[np.searchsorted(self._sorted, attained, side="right") :] - attained
-        if not len(later):
-            return 0.0
-        finishing = np.arange(1, len(later) + 1)
-        service = np.cumsum(later) + (len(later) - finishing) * later
-        return float((finishing / service).max())
+    def index(self, attained: ArrayLike) -> Floats:
+        """The supremum over D, `(jobs,)`; it is reached where S - a takes one of its values."""
+        a, of_job = np.unique(np.asarray(attained, dtype=np.float64), return_inverse=True)
+        found: Floats = _suprema(self._sorted, a)[of_job]
+        return found
+
+
+@njit(cache=True)
+def _suprema(samples: Floats, attained: Floats) -> Floats:
+    """Of ascending samples, for each of these; 0 where no sample is larger."""
+    found = np.zeros(len(attained))
+    for job in range(len(attained)):
+        first = np.searchsorted(samples, attained[job], side="right")
+        total = 0.0
+        for sample in range(first, len(samples)):
+            later, finishing = samples[sample] - attained[job], sample - first + 1
+            total += later
+            beyond = len(samples) - sample - 1
+            found[job] = max(found[job], finishing / (total + beyond * later))
+    return found

@@ -5,29 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from motet.insight.story import Chapter
+from motet.domain.wait import wait_named
+from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import Happening
-from motet.insight.waits import WAITS
+from motet.insight.waits import wait_sentence
 from motet.insight.wording import change_of_team, duration_words, job_name, jobs, team, where
-
-REASONS = {
-    "too_few_gpus": "too few free GPUs",
-    "behind_head": "behind the head of the line",
-    "behind_locality": "behind a head that waits for GPUs closer together",
-    "locality": "GPUs too far apart",
-    "quota": "quota used up",
-    "order": "kept back by the policy",
-    "less_progress": "its loss would fall less",
-    "fall_unknown": "no loss of it known",
-    "more_left": "it has more left to do",
-    "left_unknown": "no end of it predicted",
-    "too_few_cpus": "too few free CPUs",
-    "too_little_memory": "not enough free memory",
-    "share": "behind those with a smaller share",
-    "outbid": "outbid in an auction",
-    "lease_over": "its lease was over",
-    "unknown": "unknown",
-}
 
 
 @dataclass(frozen=True)
@@ -52,11 +34,15 @@ def sentence(chapter: Chapter, rules: Rules) -> str:
 
 
 def account(each: Happening, rules: Rules) -> str:
-    """What happened, or why it waits."""
-    if each.event == "wait" and each.reason in WAITS:
-        return WAITS[each.reason](each)
-    tell = _EVENTS.get(each.event)
-    return tell(each, rules) if tell else f"{each.event} {each.reason}".strip()
+    """What happened, or why it waits. Raises ValueError for an unknown reason to wait."""
+    if each.event != "wait":
+        return _EVENTS[each.event](each, rules)
+    return wait_sentence(each) if each.reason else "no decision about it is recorded"
+
+
+def reason_title(key: str) -> str:
+    """A few words for the time that a job waited for a reason, as in `Story.waiting_us`."""
+    return UNKNOWN_REASON if key == UNKNOWN_REASON else wait_named(key).reason.title
 
 
 def _begun(verb: str) -> Callable[[Happening, Rules], str]:

@@ -14,7 +14,8 @@ Kind = Literal["wait", "run", "moment"]
 _WAITS = ("wait", "preempt")
 _MOMENTS = ("preempt", "promote", "demote", "finish")
 _BEGINS = ("wait", "start", "resume", "migrate", "resize", "preempt", "finish")
-_UNKNOWN_REASON = "unknown"
+UNKNOWN_REASON = "unknown"
+"""Of time before the first decision about a job."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Story:
         sums: dict[str, int] = {}
         for chapter in self.chapters:
             if chapter.kind == "wait":
-                reason = chapter.because.reason or _UNKNOWN_REASON
+                reason = chapter.because.reason or UNKNOWN_REASON
                 sums[reason] = sums.get(reason, 0) + (chapter.duration_us or 0)
         return dict(sorted(sums.items(), key=lambda each: -each[1]))
 

@@ -17,10 +17,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from motet.domain.arrays import Floats, Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
+from motet.placement.planner import Planner
 
 
 @dataclass(frozen=True)
-class IlpPlanner:
+class IlpPlanner(Planner):
     """`models`: by index. As many parameter servers as GPUs; one of them has the largest tensor."""
 
     models: Sequence[ModelProfile] = ()

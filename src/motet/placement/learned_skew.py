@@ -35,7 +35,7 @@ class _Kind(NamedTuple):
 
 
 @dataclass(eq=False)
-class LearnedSkewPlanner:
+class LearnedSkewPlanner(Planner):
     """`together` places models whose skew exceeds the limit; the others fill fragments."""
 
     models: Sequence[ModelProfile]
@@ -62,7 +62,7 @@ class LearnedSkewPlanner:
         return machines.fragments(free_gpus, gpus)
 
     def observe(self, model: int, placement: Placement, rate: int) -> None:
-        """See `LearningPlanner.observe`."""
+        """See `Planner.observe`."""
         gpus = sum(placement.counts)
         if gpus == 1 or model == UNKNOWN:
             return

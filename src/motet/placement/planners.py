@@ -21,7 +21,7 @@ DEFAULT_PACK_LIMIT = 0.3
 """Between GoogLeNet's 0.15, which does not mind being spread, and AlexNet's 0.61, which does."""
 
 
-class CountPlanner:
+class CountPlanner(Planner):
     """The first free GPUs: for comparisons with simulators that know no machines."""
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
@@ -30,7 +30,7 @@ class CountPlanner:
         return machines.in_order(np.arange(len(free_gpus)), free_gpus, gpus)
 
 
-class ConsolidatingPlanner:
+class ConsolidatingPlanner(Planner):
     """As few machines as possible for everybody."""
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
@@ -39,7 +39,7 @@ class ConsolidatingPlanner:
         return machines.consolidated(free_gpus, gpus)
 
 
-class FragmentPlanner:
+class FragmentPlanner(Planner):
     """The fullest machines first, so that empty ones stay empty."""
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
@@ -49,7 +49,7 @@ class FragmentPlanner:
 
 
 @dataclass(frozen=True)
-class SkewPlanner:
+class SkewPlanner(Planner):
     """Consolidates models whose skew exceeds `pack_limit`, and fills fragments with the others.
 
     `together`: places those that are consolidated.
@@ -67,7 +67,7 @@ class SkewPlanner:
         return machines.fragments(free_gpus, gpus)
 
 
-class RandomPlanner:
+class RandomPlanner(Planner):
     """Any free GPUs, drawn by lot."""
 
     def __init__(self, generator: np.random.Generator) -> None:

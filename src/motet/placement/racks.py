@@ -9,6 +9,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
 from motet.placement.machines import consolidated, fewest_machines
+from motet.placement.planner import Planner
 
 
 def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:
@@ -40,7 +41,7 @@ def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:
 
 
 @dataclass(frozen=True, eq=False)
-class RackPlanner:
+class RackPlanner(Planner):
     """Consolidates everybody, in one rack if that can be. `rack`: of each machine."""
 
     rack: Ints

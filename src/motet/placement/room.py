@@ -14,8 +14,8 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Wait
 from motet.domain.snapshot import JobTable, Placement, Snapshot
+from motet.domain.wait import Wait
 
 
 class Demand(NamedTuple):

@@ -6,19 +6,17 @@ The two simplest of the schedulers that Tiresias is compared with (Gu et al., NS
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Fifo:
+class Fifo(Policy):
     """Jobs start in the order of their submission; nobody overtakes the head of the line."""
-
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Whoever runs goes on; then the others in order until one does not fit."""
@@ -26,10 +24,8 @@ class Fifo:
 
 
 @dataclass(frozen=True)
-class BestEffort:
+class BestEffort(Policy):
     """As `fifo`, but a job that fits overtakes those that do not."""
-
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Whoever runs goes on; then everybody who fits, in order."""

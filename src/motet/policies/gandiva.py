@@ -21,16 +21,18 @@ from motet.allocation.fill import Filled, fill
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.placement.machines import fewest_machines
 from motet.placement.racks import consolidated_in_racks
 from motet.placement.room import Demand, Room
 
 
 @dataclass(frozen=True)
-class Gandiva:
+class Gandiva(Policy):
     """`quantum_s`: a time slice. `packing`, `migration`: whether to do these, too."""
 
     quantum_s: float = 60.0

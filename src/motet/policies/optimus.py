@@ -27,18 +27,20 @@ from motet.allocation.marginal_utility import Speeds, Worth, speeds_with
 from motet.allocation.max_min_share import Dealt, demand_of
 from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.stragglers import stragglers
 from motet.placement.avoiding import place_avoiding
 from motet.placement.even import Gangs
 
 
 @dataclass(frozen=True)
-class Optimus:
+class Optimus(Policy):
     """`interval_s`: decide at its multiples. `rescale_s`: what it costs a job to go on with other
     numbers of workers and servers; it keeps those that it has where its end would change by less.
     `spread_evenly`: choose machines as Optimus does (false: as `placement` says), which is
@@ -53,7 +55,6 @@ class Optimus:
     straggler_ratio: float = 2.0
     straggler_memory_s: float = 600.0
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_estimates: ClassVar[bool] = True
     wants_machine_speeds: ClassVar[bool] = True
 

@@ -14,12 +14,13 @@ from motet.allocation.order import order_by, places_in
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US
 
 
 @dataclass(frozen=True)
-class SmallestFirst:
+class SmallestFirst(Policy):
     """The job with the fewest GPUs first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
@@ -30,7 +31,7 @@ class SmallestFirst:
 
 
 @dataclass(frozen=True)
-class ShortestRemainingTime:
+class ShortestRemainingTime(Policy):
     """The job that will be done soonest first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
@@ -42,7 +43,7 @@ class ShortestRemainingTime:
 
 
 @dataclass(frozen=True)
-class ShortestRemainingService:
+class ShortestRemainingService(Policy):
     """The job with the least remaining GPU-time first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}

@@ -23,9 +23,11 @@ from motet.allocation.marginal_utility import Speeds, Worth, fastest, worth_with
 from motet.allocation.max_min_share import Dealt, Demand, demand_of
 from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.loss_fall import normalised_falls
 
 _POINTS = 24
@@ -35,7 +37,7 @@ _MOST_STEPS = 1e12
 
 
 @dataclass(frozen=True)
-class Slaq:
+class Slaq(Policy):
     """`epoch_s`: predict so far ahead, and decide at its multiples. `starve_s`: who has waited so
     long for an epoch on GPUs goes before all others, longest first. `rescale_s`: what it costs a
     job to be resumed, or to go on with other numbers of workers and servers; what gains less is

@@ -22,6 +22,7 @@ from motet.allocation.order import places_in
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.placement.packing.alignment import GPUS, Space
 from motet.placement.packing.best_first import Holdings, Packed, pack
@@ -30,7 +31,7 @@ from motet.placement.room import Room
 
 
 @dataclass(frozen=True)
-class Tetris:
+class Tetris(Policy):
     """Well-packed machines and short jobs; knows durations (an oracle), never preempts.
 
     `short_jobs`: how much remaining work counts beside alignment, both in units of their averages
@@ -42,7 +43,6 @@ class Tetris:
     short_jobs: float = 1.0
     fairness: float = 0.0
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     knows_durations: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -34,10 +34,12 @@ from motet.allocation.auction.participants import participants
 from motet.allocation.auction.rounds import Award, hold_auction
 from motet.allocation.auction.standings import MEMORY, Standings
 from motet.domain.arrays import Floats, Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.estimate.finish_time import JobWork
 
 _OWN_MEMORY = {
@@ -56,7 +58,7 @@ _GAVE_BACK = -1
 
 
 @dataclass(frozen=True)
-class Themis:
+class Themis(Policy):
     """`fairness`: f, 0 (all bid) to 1 (only the experiment that is worst off). `lease_s`: how long
     winners hold GPUs before payments; longer where stopped jobs need so long to go on that little
     would be left to train in. `waiting`: what losing is worth to a bidder: its share a

@@ -23,6 +23,7 @@ from motet.allocation.order import order_by, running_first_within
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
 from motet.estimate.gittins import ServiceDistribution
@@ -34,7 +35,7 @@ _MEMORY = {"level": 0, "rank": UNKNOWN, "waited_us": 0, "executed_before_us": 0,
 
 
 @dataclass(frozen=True)
-class TiresiasLas:
+class TiresiasLas(Policy):
     """Least attained service first; needs no durations and no history.
 
     `thresholds`: GPU-seconds at which a job leaves queue 1, 2, ... (none: no queues, one order by
@@ -160,7 +161,7 @@ class TiresiasGittins(TiresiasLas):
         services = self._services(snapshot)
         attained = snapshot.jobs.attained_gpu_us / SECOND_US
         if not self.thresholds:
-            return [-np.array([services.index(each) for each in attained])]
+            return [-services.index(attained)]
         index = np.zeros(len(level))
         for queue, limit in enumerate(self.thresholds):
             here = level == queue

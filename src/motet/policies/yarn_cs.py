@@ -16,10 +16,12 @@ import numpy as np
 
 from motet.allocation.order import order_by, places_in
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, check_seconds, microseconds
+from motet.domain.wait import Wait
 from motet.placement.machines import fewest_machines, in_order
 from motet.placement.room import Demand, Room, gpus_of_empty
 
@@ -27,7 +29,7 @@ _EVERY_OTHER = "*"
 
 
 @dataclass(frozen=True)
-class YarnCs:
+class YarnCs(Policy):
     """`consolidate`: whether jobs wait for GPUs on as few machines as possible (not under another
     `placement`). `locality_wait_s`: after waiting so long at the head of the line a job takes GPUs
     on any machines (inf: it insists). `quotas`: how many GPUs a queue may use, as "vc1:20,*:10"; *

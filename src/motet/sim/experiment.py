@@ -50,7 +50,7 @@ from motet.sim.workload.workload import Workload
 
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {
-    "placement": "consolidate",
+    "placement": Policy.placement,
     "preemption_cost": "0",
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
@@ -156,7 +156,7 @@ class Experiment:
 
     def _leaves_choice_to_planner(self, workload: Workload, cluster: ClusterSpec) -> bool:
         """Of a policy that would choose machines by how fast they are."""
-        by_speed = getattr(self._policy_class()[1], "wants_machine_speeds", False)
+        by_speed = self._policy_class()[1].wants_machine_speeds
         has_cpus = workload.cpus.any() and cluster.cpus.any()
         has_memory = workload.memory_bytes.any() and cluster.memory_bytes.any()
         return by_speed and bool(has_cpus or has_memory)
@@ -174,7 +174,7 @@ class Experiment:
         return {**own, **common}
 
     def _common(self) -> dict[str, str]:
-        wanted = getattr(self._policy_class()[1], "placement", COMMON_SETTINGS["placement"])
+        wanted = self._policy_class()[1].placement
         return {**COMMON_SETTINGS, "placement": wanted} | {
             name: text for name, text in self.settings.items() if name in COMMON_SETTINGS
         }
@@ -285,7 +285,7 @@ class Experiment:
 
 def _measurements(policy: Policy) -> Measurements | None:
     """With fitters, for a policy that wants estimates."""
-    if not getattr(policy, "wants_estimates", False):
+    if not policy.wants_estimates:
         return None
     from motet.engine.fitters import fitted_measurements
 

@@ -12,6 +12,7 @@ from motet.allocation.auction.standings import MEMORY, Standings
 from motet.allocation.fill import fill
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.speed_function import SpeedFunctions, SpeedMode
@@ -24,7 +25,7 @@ from policy_snapshots import snapshot
 SHARE = 2.0
 
 
-class Watching:
+class Watching(Policy):
     """In the order of numbers without preemption; notes the standings."""
 
     memory_columns: ClassVar[dict[str, int]] = MEMORY

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.report.rendering.json_text import to_json
 from motet.sim.metrics.summary import (
     Summary,

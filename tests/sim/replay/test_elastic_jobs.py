@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from elastic_workloads import LINEAR, Row, elastic_workload, linear
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.faults import BrokenPolicy
 from motet.estimate.exchange import Gang
 from motet.placement.planners import ConsolidatingPlanner
@@ -27,12 +29,11 @@ from motet.sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Scripted:
+class Scripted(Policy):
     """`plan`: from which second on the only job has how many workers and servers (0: none)."""
 
     plan: Mapping[int, tuple[int, int]]
     server_gpus: int = 0
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         now_us, size = snapshot.now_us, len(snapshot.jobs)
@@ -166,11 +167,10 @@ def test_more_or_less_than_a_job_can_use_is_refused(now: tuple[int, int], said: 
 
 
 @dataclass(frozen=True)
-class OnlyGpus:
+class OnlyGpus(Policy):
     """Says nothing of workers and servers."""
 
     gpus: int
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         size = len(snapshot.jobs)
@@ -191,10 +191,9 @@ def test_a_rigid_job_beside_an_elastic_one_runs_as_without() -> None:
 
 
 @dataclass(frozen=True)
-class _Everything:
+class _Everything(Policy):
     """Everybody has the full request."""
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     seen: list[Snapshot] = field(default_factory=list)
 
     def decide(self, snapshot: Snapshot) -> Decision:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from elastic_workloads import Row, elastic_workload
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.catalogue import built_in_policies
@@ -32,12 +33,11 @@ SPEED = (3e-5, 1e-6, 2e-6, 1e-6, 1e-6, 4.0)
 
 
 @dataclass(frozen=True)
-class Everything:
+class Everything(Policy):
     """Everybody has the full request, from submission on; looks every `look_us`."""
 
     look_us: int = 10**9
     seen: list[Snapshot] = field(default_factory=list)
-    memory_columns: ClassVar[dict[str, int]] = {}
     wants_machine_speeds: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:

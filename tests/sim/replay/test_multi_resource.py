@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
 from motet.engine.catalogue import built_in_policies
 from motet.engine.decision_log import DecisionLog
 from motet.engine.faults import BrokenPolicy
@@ -232,10 +234,9 @@ def test_who_waits_could_not_have_run_with_what_was_free(
 
 
 @dataclass(frozen=True)
-class Stubborn:
+class Stubborn(Policy):
     """Puts everybody on machine 0."""
 
-    memory_columns: ClassVar[dict[str, int]] = {}
     seen: list[int] = field(default_factory=list)
 
     def decide(self, snapshot: Snapshot) -> Decision:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
+from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.placement.planners import ConsolidatingPlanner
@@ -20,10 +20,8 @@ from motet.sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class TakeTurns:
+class TakeTurns(Policy):
     """One job after the other has the only GPU for a second."""
-
-    memory_columns: ClassVar[dict[str, int]] = {}
 
     def decide(self, snapshot: Snapshot) -> Decision:
         jobs = snapshot.jobs

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.decision import Wait
+from motet.domain.wait import Wait
 from motet.placement.packing.alignment import GPUS, UNFIT, Space, count_gpus, take
 from motet.placement.packing.lines import Lines, Waiting, move_on
 from motet.placement.packing.spots import Spots, forget_spots_on, look

@@ -12,16 +12,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from motet.domain.decision import Straggler, Wait
+from motet.domain.decision import Straggler
 from motet.domain.errors import BadInput
 from motet.domain.log_entry import LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US, exact_seconds, microseconds
+from motet.domain.wait import WAITS, wait_named
 from motet.insight.meanwhile import Holding
 from motet.insight.story_event import Happening, OtherJob, Team
 
 T = TypeVar("T")
-_REASONS = {code.name.lower() for code in Wait}
+_REASONS = {wait.key for wait in WAITS}
 OTHERS_OF = {
     "wait": "blockers",
     "preempt": "taken_by",
@@ -33,6 +34,7 @@ OTHERS_OF = {
 _WAIT_LINE = '"event": "wait", "reason": '
 _BEGINS = ("start", "resume", "migrate", "resize")
 _KEEPS = ("promote", "demote")
+_EVENTS = {*OTHERS_OF, *_KEEPS, "finish"}
 
 
 class DecisionWriter:
@@ -191,6 +193,9 @@ def _number(value: Any) -> float | None:
 
 def _happening(document: Mapping[str, Any]) -> Happening:
     event, until = document["event"], document.get("until")
+    if event not in _EVENTS:
+        raise ValueError(f"unknown event {event!r}")
+    reason = wait_named(document["reason"]).key if event == "wait" else ""
     team, before = _team(document, document["gpus"]), _team_before(document)
     others, total = _others_of(document, OTHERS_OF.get(event))
     role = exchange_role(before.gpus, team.gpus) if team and before else None
@@ -198,7 +203,7 @@ def _happening(document: Mapping[str, Any]) -> Happening:
     return Happening(
         time_us=microseconds(document["time"]),
         event=event,
-        reason=document.get("reason", ""),
+        reason=reason,
         gpus=document["gpus"],
         free_gpus=document.get("free_gpus"),
         place=document.get("place"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.domain.wait import DelayCause
 from motet.report.cluster_run.jobs import BIN_NAMES, BINS
 from motet.report.figures.fairness import fairness
 from motet.report.figures.quality import average_loss, gpus_by_loss
@@ -47,7 +48,11 @@ if TYPE_CHECKING:
 
 
 _REPEATED = ("", "////", "....", "xxxx")
-CAUSE_HATCHES = {"policy_order": "", "fragmentation": "////", "fair_share": "...."}
+CAUSE_HATCHES = {
+    DelayCause.POLICY_ORDER: "",
+    DelayCause.FRAGMENTATION: "////",
+    DelayCause.FAIR_SHARE: "....",
+}
 
 
 def jct_cdf(runs: Runs) -> Figure:

@@ -9,22 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from motet.domain.arrays import Floats, Ints
-from motet.domain.decision import Wait
 from motet.domain.units import SECOND_US
+from motet.domain.wait import WAITS, DelayCause
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
 from motet.sim.metrics.placement_score import placement_score
 from motet.sim.replay.outcome import Outcome
 
 _ROUNDING = 1e-9
-CAUSES = ("fair_share", "fragmentation", "policy_order")
-_CAUSE_OF = {
-    Wait.QUOTA: "fair_share",
-    Wait.LOCALITY: "fragmentation",
-    Wait.BEHIND_LOCALITY: "fragmentation",
-    Wait.TOO_FEW_CPUS: "fragmentation",
-    Wait.TOO_LITTLE_MEMORY: "fragmentation",
-    Wait.SHARE: "fair_share",
-}
 
 
 @dataclass(frozen=True)
@@ -129,18 +120,11 @@ class Summary:
 
 
 def delay_causes_s(outcome: Outcome) -> dict[str, float]:
-    """Time that jobs waited that finished, by cause, as in the analysis of Philly's logs.
-
-    `fair_share`: the job's queue used all of its quota, or more than others that wait.
-    `fragmentation`: enough GPUs were free, but not as close together as the job, or one that it may
-    not overtake, wants them, or without the CPUs and the memory beside them. `policy_order`: the
-    policy gave the GPUs to others, whether the job would have fit or not.
-    """
-    total_us = dict.fromkeys(CAUSES, 0)
+    """Time that finished jobs waited, by the cause of each `Wait`."""
+    total_us = {cause.value: 0 for cause in DelayCause}
     waited_us = outcome.waited_us[:, outcome.is_finished].sum(axis=1)
-    for code in Wait:
-        if code is not Wait.RUNS:
-            total_us[_CAUSE_OF.get(code, "policy_order")] += int(waited_us[code])
+    for wait in WAITS:
+        total_us[wait.reason.cause] += int(waited_us[wait])
     return {cause: time_us / SECOND_US for cause, time_us in total_us.items()}
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from motet.domain.actions import Action
 from motet.domain.arrays import Bools, Ints
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Wait
+from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN
+from motet.domain.wait import Wait
 from motet.engine.state import WAITED_COLUMNS, ClusterState
 from motet.sim.replay.placements import CapturedHolds, HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps

@@ -84,7 +84,7 @@ class Simulation:
         are slow at times. `timeline`: what happens to machines, in the order of time.
         """
         self._paces = paces or MachinePaces()
-        is_watched = self._paces.is_active and getattr(policy, "wants_machine_speeds", False)
+        is_watched = self._paces.is_active and policy.wants_machine_speeds
         monitor = MachineMonitor(cluster.size) if is_watched else None
         known = queues or Queues()
         state = ClusterState(cluster, dict(policy.memory_columns), DRIVER_COLUMNS, known, models)
@@ -97,10 +97,10 @@ class Simulation:
         self.engine = Engine(policy, planner, state, journal, name_of, measurements, monitor)
         work = workload.work
         meter = None
-        if work is not None and getattr(policy, "wants_estimates", False):
+        if work is not None and policy.wants_estimates:
             meter = Meter(work, self._progress, self._paces)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
-        oracle = getattr(policy, "knows_durations", False)
+        oracle = policy.knows_durations
         self._instruments = Instruments(
             state, self._paces, meter, has_oracle=oracle, watches_machines=is_watched
         )

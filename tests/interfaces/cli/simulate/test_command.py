@@ -48,7 +48,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from motet.domain.decision import Decision, Reasons, Wait
+from motet.domain.decision import Decision, Reasons
+from motet.domain.wait import Wait
 
 @dataclass(frozen=True)
 class Lazy:

@@ -13,7 +13,7 @@ from rich.text import Text
 from motet.domain.units import HOUR_US, exact_seconds
 from motet.insight.folding import Slices, folded
 from motet.insight.meanwhile import Meanwhile
-from motet.insight.sentences import REASONS, account
+from motet.insight.sentences import account, reason_title
 from motet.insight.story import Chapter, Kind, Story
 from motet.insight.wording import duration_words, job_name
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
@@ -123,7 +123,9 @@ def _totals(told: ToldStory) -> Table:
     table.add_column(style=QUIET_STYLE)
     table.add_column(overflow="fold")
     waits = story.waiting_us
-    causes = [f"{duration_words(time_us)} {REASONS[reason]}" for reason, time_us in waits.items()]
+    causes = [
+        f"{duration_words(time_us)} {reason_title(reason)}" for reason, time_us in waits.items()
+    ]
     table.add_row("waited", _sum(sum(waits.values()), causes))
     overhead = f"{duration_words(story.overhead_us)} of it checkpoints and restores"
     table.add_row("ran", _sum(story.running_us, [overhead] if story.overhead_us else []))

@@ -114,7 +114,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "server_balance": "|".join(DIVISIONS),
         "slow_machines": "part of the time,mean seconds,times as long, or a CSV file",
     }
-    preferred = {"placement": getattr(policy_class, "placement", COMMON_SETTINGS["placement"])}
+    preferred = {"placement": policy_class.placement}
     return [
         {"name": name, "type": kinds.get(name, "text"), "default": default}
         for name, default in (COMMON_SETTINGS | preferred).items()

@@ -1,0 +1,165 @@
+"""Queues in queues, and what counts for each of them. Compiled.
+
+Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads (SoCC 2013): what the
+queues of one parent hold is scaled down to the share of the least of them that still wants more,
+before it counts for the parent. So a queue is not held back by what a sibling holds of a resource
+that it does not want, and a queue that can get no more does not count for "least".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from numba import njit
+
+from motet.domain.arrays import Bools, Floats, Ints
+
+ROOT = 0
+NO_JOB = -1
+
+
+class QueueTree(NamedTuple):
+    """Node 0 is the root; every other node has a parent with a lower number.
+
+    `weight`: a queue gets so many times as much as one of weight 1. The children of a node are
+    `children[first_child[node] : first_child[node + 1]]`, in ascending order. A queue with children
+    holds no jobs itself.
+    """
+
+    parent: Ints
+    weight: Floats
+    first_child: Ints
+    children: Ints
+
+    @classmethod
+    def of(cls, parent: Sequence[int], weight: Sequence[float]) -> Self:
+        """`parent[0]`: NO_JOB, of the root."""
+        above = np.array(parent, dtype=np.int64)
+        children = 1 + np.argsort(above[1:], kind="stable")
+        first = np.searchsorted(above[children], np.arange(len(above) + 1))
+        return cls(above, np.array(weight, dtype=np.float64), first, children)
+
+    def top(self, node: int) -> int:
+        """The queue right below the root that is, or holds, this one."""
+        while self.parent[node] > ROOT:
+            node = int(self.parent[node])
+        return node
+
+
+class QueueStates(NamedTuple):
+    """By node, changed in place. `used`: `(nodes, resources)`, what its jobs hold or, of a queue of
+    queues, what counts for it. `share`: its dominant share by weight. `wants`: whether a job of it
+    may get more. `head`: the job whose turn it is inside, if it wants more.
+    """
+
+    used: Floats
+    share: Floats
+    wants: Bools
+    head: Ints
+
+    @classmethod
+    def empty(cls, tree: QueueTree, resources: int) -> Self:
+        """Nothing is held."""
+        nodes = len(tree.parent)
+        head = np.full(nodes, NO_JOB, dtype=np.int64)
+        return cls(np.zeros((nodes, resources)), np.zeros(nodes), np.zeros(nodes, np.bool_), head)
+
+
+class JobKeys(NamedTuple):
+    """By job, what is compared inside a queue, the lowest first: `share` of what the job holds,
+    minus the GPUs that it `held` before, `submit_us`, and `number`, which is unique."""
+
+    share: Floats
+    minus_held: Ints
+    submit_us: Ints
+    number: Ints
+
+
+@njit(cache=True)
+def dominant_share(used: Floats, capacity: Floats) -> float:
+    """The largest part of any resource; one without capacity does not count."""
+    share = 0.0
+    for resource in range(len(used)):
+        if capacity[resource] != 0.0:
+            share = max(share, used[resource] / capacity[resource])
+    return share
+
+
+@njit(cache=True)
+def goes_before(job: int, other: int, keys: JobKeys) -> bool:
+    """Whether the key of the one job is lower."""
+    if keys.share[job] != keys.share[other]:
+        return bool(keys.share[job] < keys.share[other])
+    if keys.minus_held[job] != keys.minus_held[other]:
+        return bool(keys.minus_held[job] < keys.minus_held[other])
+    if keys.submit_us[job] != keys.submit_us[other]:
+        return bool(keys.submit_us[job] < keys.submit_us[other])
+    return bool(keys.number[job] < keys.number[other])
+
+
+@njit(cache=True)
+def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
+    """The queue without children whose turn it is; the root if no queue wants more.
+
+    On every level the lowest share wins, then the job whose turn it is inside.
+    """
+    node, found = ROOT, ROOT
+    while found != NO_JOB:
+        node, found = found, NO_JOB
+        for place in range(tree.first_child[node], tree.first_child[node + 1]):
+            child = tree.children[place]
+            if states.wants[child] and (
+                found == NO_JOB or _has_its_turn_before(child, found, states, keys)
+            ):
+                found = child
+    return node
+
+
+@njit(cache=True)
+def _has_its_turn_before(node: int, other: int, states: QueueStates, keys: JobKeys) -> bool:
+    if states.share[node] != states.share[other]:
+        return bool(states.share[node] < states.share[other])
+    return goes_before(states.head[node], states.head[other], keys)
+
+
+@njit(cache=True)
+def update_above(
+    node: int, tree: QueueTree, states: QueueStates, keys: JobKeys, capacity: Floats
+) -> None:
+    """What a change of a queue changes for the queues that hold it."""
+    above = tree.parent[node]
+    while above != NO_JOB and above != ROOT:
+        _find_head(above, tree, states, keys)
+        _add_up(above, tree, states)
+        states.share[above] = dominant_share(states.used[above], capacity) / tree.weight[above]
+        above = tree.parent[above]
+
+
+@njit(cache=True)
+def _find_head(node: int, tree: QueueTree, states: QueueStates, keys: JobKeys) -> None:
+    states.wants[node], states.head[node] = False, NO_JOB
+    for place in range(tree.first_child[node], tree.first_child[node + 1]):
+        child = tree.children[place]
+        if not states.wants[child]:
+            continue
+        if not states.wants[node] or goes_before(states.head[child], states.head[node], keys):
+            states.wants[node], states.head[node] = True, states.head[child]
+
+
+@njit(cache=True)
+def _add_up(node: int, tree: QueueTree, states: QueueStates) -> None:
+    """Children that want more count no more than the least of them."""
+    least = np.inf
+    for place in range(tree.first_child[node], tree.first_child[node + 1]):
+        child = tree.children[place]
+        if states.wants[child]:
+            least = min(least, states.share[child])
+    states.used[node] = 0.0
+    for place in range(tree.first_child[node], tree.first_child[node + 1]):
+        child = tree.children[place]
+        is_scaled = states.wants[child] and states.share[child] > least
+        factor = least / states.share[child] if is_scaled else 1.0
+        for resource in range(states.used.shape[1]):
+            states.used[node, resource] += states.used[child, resource] * factor

@@ -1,0 +1,249 @@
+"""Why jobs wait: one table of reasons, from which everything that depends on a reason is derived.
+
+A new reason is one more member of `Wait` with its row. Sentences are templates; their parts in
+braces are described in `motet.insight.waits`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum, auto
+from typing import Self
+
+
+class DelayCause(StrEnum):
+    """Causes of queueing delay, as in the analysis of Philly's logs (Jeon et al., ATC 2019)."""
+
+    FAIR_SHARE = "fair_share"
+    """The job's queue used all of its quota, or holds more than other queues with waiting jobs."""
+    FRAGMENTATION = "fragmentation"
+    """Enough GPUs are free, but too far apart for the job, or for the job at the head of the line,
+    or without the CPUs and the memory beside them."""
+    POLICY_ORDER = "policy_order"
+    """The policy gave the GPUs to other jobs, whether this job would have fit or not."""
+
+
+class BlockerRule(Enum):
+    """Which jobs block a job that waits."""
+
+    HOLDERS_BEFORE = auto()
+    """Jobs with GPUs before it in the policy's order; without an order, all jobs with GPUs."""
+    HEAD_OF_LINE = auto()
+    """The first job that waits for a reason of its own."""
+    HOLDERS_OF_QUEUE = auto()
+    """Jobs with GPUs in the same queue."""
+    ALL_HOLDERS = auto()
+    """All jobs with GPUs."""
+
+
+@dataclass(frozen=True)
+class WaitReason:
+    """A row of the table.
+
+    `name`: in CamelCase, unique. `cause`: the class of delay. `title`: a few words, for sums of
+    waiting time. `sentence`: the template of one wait. `blockers`: which jobs block this one.
+    `compares`: what `Reasons.measure` and `Reasons.bar` are; empty: the policy compares nothing.
+    `is_timed`: the wait may end when the policy decides again by itself, so the log has that time.
+    """
+
+    name: str
+    cause: DelayCause
+    title: str
+    sentence: str
+    blockers: BlockerRule = BlockerRule.HOLDERS_BEFORE
+    compares: str = ""
+    is_timed: bool = False
+
+
+class Wait(IntEnum):
+    """Codes of the reasons for which jobs wait. RUNS, the code of jobs that run, has no reason."""
+
+    _reason: WaitReason | None
+
+    def __new__(cls, code: int, reason: WaitReason | None = None) -> Self:
+        """A member has the value `code`."""
+        wait = int.__new__(cls, code)
+        wait._value_ = code
+        wait._reason = reason
+        return wait
+
+    RUNS = 0
+    TOO_FEW_GPUS = (
+        1,
+        WaitReason(
+            name="InsufficientGpus",
+            cause=DelayCause.POLICY_ORDER,
+            title="too few free GPUs",
+            sentence="{needs}, {free} at its turn{refused}{place}{before}",
+        ),
+    )
+    BEHIND_HEAD = (
+        2,
+        WaitReason(
+            name="BehindHead",
+            cause=DelayCause.POLICY_ORDER,
+            title="behind the head of the line",
+            sentence="may not overtake {head}; {needs_itself}, {free}{place}",
+            blockers=BlockerRule.HEAD_OF_LINE,
+        ),
+    )
+    LOCALITY = (
+        3,
+        WaitReason(
+            name="GpusTooFarApart",
+            cause=DelayCause.FRAGMENTATION,
+            title="GPUs too far apart",
+            sentence="{free}, but not {gpus} on as few machines as it insists on"
+            "{place}{anywhere_later}{running}",
+            is_timed=True,
+        ),
+    )
+    QUOTA = (
+        4,
+        WaitReason(
+            name="QuotaReached",
+            cause=DelayCause.FAIR_SHARE,
+            title="quota used up",
+            sentence="its queue used up its quota{holders}; {needs}{place}",
+            blockers=BlockerRule.HOLDERS_OF_QUEUE,
+        ),
+    )
+    ORDER = (
+        5,
+        WaitReason(
+            name="KeptBackByPolicy",
+            cause=DelayCause.POLICY_ORDER,
+            title="kept back by the policy",
+            sentence="the policy kept it back: {free}, it {needs}{again}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
+    BEHIND_LOCALITY = (
+        6,
+        WaitReason(
+            name="BehindLocality",
+            cause=DelayCause.FRAGMENTATION,
+            title="behind a head that waits for GPUs closer together",
+            sentence="may not overtake {head_closer_together}; {needs_itself}, {free}{place}",
+            blockers=BlockerRule.HEAD_OF_LINE,
+        ),
+    )
+    LESS_PROGRESS = (
+        7,
+        WaitReason(
+            name="LessProgress",
+            cause=DelayCause.POLICY_ORDER,
+            title="its loss would fall less",
+            sentence="its loss is predicted to fall {fall}; {asks}, {free}{place}",
+            compares="the predicted fall of the loss per GPU",
+        ),
+    )
+    MORE_LEFT = (
+        8,
+        WaitReason(
+            name="MoreWorkLeft",
+            cause=DelayCause.POLICY_ORDER,
+            title="it has more left to do",
+            sentence="predicted to have {left}; {asks}, {free}{place}",
+            compares="the predicted GPU-seconds that are left",
+        ),
+    )
+    TOO_FEW_CPUS = (
+        9,
+        WaitReason(
+            name="InsufficientCpus",
+            cause=DelayCause.FRAGMENTATION,
+            title="too few free CPUs",
+            sentence="{needs}, {free} at its turn, but {short_of_cpus}{place}{before}",
+        ),
+    )
+    TOO_LITTLE_MEMORY = (
+        10,
+        WaitReason(
+            name="InsufficientMemory",
+            cause=DelayCause.FRAGMENTATION,
+            title="not enough free memory",
+            sentence="{needs}, {free} at its turn, but {short_of_memory}{place}{before}",
+        ),
+    )
+    SHARE = (
+        11,
+        WaitReason(
+            name="LargerShare",
+            cause=DelayCause.FAIR_SHARE,
+            title="behind those with a smaller share",
+            sentence="its queue holds more than {shares}; {needs_itself}, {free}{place}",
+            compares="the dominant share of the job's queue; `bar`: the lowest of waiting queues",
+        ),
+    )
+    OUTBID = (
+        12,
+        WaitReason(
+            name="Outbid",
+            cause=DelayCause.POLICY_ORDER,
+            title="outbid in an auction",
+            sentence="outbid{rhos}; {needs}, {free}{again}",
+            compares="finish-time fairness rho at the last auction; `bar`: the lowest that won",
+            is_timed=True,
+        ),
+    )
+    LEASE_OVER = (
+        13,
+        WaitReason(
+            name="LeaseOver",
+            cause=DelayCause.POLICY_ORDER,
+            title="its lease was over",
+            sentence="its lease ended early, as payment for what it won, and others have the GPUs "
+            "until the next auction{ran_before}; {needs}, {free}{again}",
+            is_timed=True,
+        ),
+    )
+    LEFT_UNKNOWN = (
+        14,
+        WaitReason(
+            name="UnknownWorkLeft",
+            cause=DelayCause.POLICY_ORDER,
+            title="no end of it predicted",
+            sentence="{left_assumed}; {asks}, {free}{place}",
+            compares="the GPU-seconds that are assumed to be left",
+        ),
+    )
+    FALL_UNKNOWN = (
+        15,
+        WaitReason(
+            name="UnknownProgress",
+            cause=DelayCause.POLICY_ORDER,
+            title="no loss of it known",
+            sentence="no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: "
+            "{fall}; {asks}, {free}{place}",
+            compares="the assumed fall of the loss per GPU",
+        ),
+    )
+
+    @property
+    def key(self) -> str:
+        """The name in files: "too_few_gpus"."""
+        return self.name.lower()
+
+    @property
+    def reason(self) -> WaitReason:
+        """The row of the table. Raises ValueError for RUNS."""
+        if self._reason is None:
+            raise ValueError(f"{self.name} is no reason to wait")
+        return self._reason
+
+
+WAITS = tuple(wait for wait in Wait if wait is not Wait.RUNS)
+"""All codes of jobs that wait."""
+COMPARISONS = tuple(wait for wait in WAITS if wait.reason.compares)
+"""Codes with a `measure` and a `bar`: the number by which the policy compares jobs, and that of the
+last job that it chose, unless `compares` says otherwise."""
+
+
+def wait_named(key: str) -> Wait:
+    """The code of a name in files. Raises ValueError for an unknown one."""
+    for wait in WAITS:
+        if wait.key == key:
+            return wait
+    raise ValueError(f"unknown reason to wait {key!r}")
