@@ -38,18 +38,19 @@ class Modules(Directive):
             return []
         self.state.document.settings.env.note_reread()
         holder = nodes.container()
-        lines = ["| file | content |", "|---|---|", *_rows(folder, folder)]
+        lines = ["| file | content |", "|---|---|", *rows(folder, folder)]
         self.state.nested_parse(StringList(lines, source=name), self.content_offset, holder)
         return holder.children
 
 
-def _rows(folder: Path, root: Path) -> Iterator[str]:
+def rows(folder: Path, root: Path) -> Iterator[str]:
+    """The rows of `folder` in Markdown; paths are relative to `root`."""
     for file in sorted(folder.glob("[!_]*.py")):
         yield f"| `{file.relative_to(root)}` | {_first_line(file)} |"
     for package in sorted(path.parent for path in folder.glob("*/__init__.py")):
         charter = _first_line(package / "__init__.py")
         yield f"| **`{package.relative_to(root)}/`** | **{charter}** |"
-        yield from _rows(package, root)
+        yield from rows(package, root)
 
 
 def _first_line(file: Path) -> str:
