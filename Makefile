@@ -6,10 +6,10 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint format docs readme bench evidence check lock clean
+.PHONY: help setup demo test soak lint format docs architecture readme bench evidence check lock clean
 
 help: ## Say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Create .venv with pinned versions (again only when they change)
 
@@ -42,6 +42,9 @@ format: $(INSTALLED) ## Mend what can be mended by machine
 
 docs: $(INSTALLED) ## Build the documentation into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+architecture: $(INSTALLED) ## Write the pictures of docs/architecture.md from the imports
+	$(BIN)/python tools/architecture_picture.py
 
 readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md docs/systems/themis.md

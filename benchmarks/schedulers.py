@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[ModuleType, str]] = {
     "slaq": (slaq_page, "## Where it departs from its source"),
     "optimus": (optimus_page, "## Where it departs from its source"),
     "themis": (themis_page, "## An auction by hand"),
-    "side": (side_page, "## How to read it"),
+    "side": (side_page, "## Notes on the tables"),
 }
 """With the line before which the section comes if the page has none yet."""
 

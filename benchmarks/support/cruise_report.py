@@ -124,18 +124,18 @@ def _setting() -> str:
 
 `sudo python benchmarks/cruise_testbed.py`, which takes 50 minutes, on eight hosts of one
 [testbed](../reference/testbed.md) on two cores, each with {CPUS} CPUs ({CASES["lasso"].cpus} for
-Lasso) and a link of {BANDWIDTH}: so slow at COMP that little data, which also move quickly, are
+Lasso) and a link of {BANDWIDTH}: COMP is so slow that little data, which also move quickly, are
 enough for COMP of one worker to take several times as long as COMM. Data are generated; an epoch
 has two mini-batches, Lasso's has one. The papers' figures are from 32 machines of a cloud and real
 data: ratios can be compared, seconds cannot.
 
-How to read it: everything was run once, and the settings are not the first ones. With 0.1 CPUs,
-quotas in periods of 20 ms and smaller mini-batches, short COMP looked up to 40 % too short, since
-the first slice of a quota comes at once, and MLR's choice from one worker was 18 % above the best;
-more CPUs, shorter periods and larger mini-batches came together. With 0.2 CPUs Lasso's epochs are
-0.1 s, of which a fifth is COMP and what the model does not know grows with the workers: `--auto`
-chose 4+4, 17 % above the best, 3+5. LDA's first sweeps become faster by themselves, so its grid
-begins after 20 epochs."""
+Limits: every case was run once, and the settings are not the first ones. With 0.1 CPUs,
+quotas in periods of 20 ms and smaller mini-batches, short COMP was measured up to 40 % too short,
+since the first slice of a quota is available at once, and MLR's choice from one worker was 18 %
+above the best; more CPUs, shorter periods and larger mini-batches were introduced together. With
+0.2 CPUs Lasso's epochs are 0.1 s, of which a fifth is COMP, and the unmodelled part grows with the
+workers: `--auto` chose 4+4, 17 % above the best, 3+5. LDA's first sweeps become faster without any
+change, so its grid begins after 20 epochs."""
 
 
 def _grid_part(evidence: Evidence) -> list[str]:
@@ -147,13 +147,13 @@ def _grid_part(evidence: Evidence) -> list[str]:
     return [
         """### Against all configurations
 
-One job per application went through all numbers of workers and servers and back while it trained.
+One job per application used all numbers of workers and servers, up and down, while it trained.
 An epoch is the median of its settled epochs, the mean of both visits; the noise is the standard
 deviation of one visit.""",
         grid_table(evidence.grids),
         "![Epoch time of every configuration](../_static/cruise-grid.png)",
         *_choice_part(evidence),
-        """The cost model, fitted to COMP and COMM as measured in one configuration, about all
+        """Predictions of the cost model, fitted to COMP and COMM in one configuration, for all
 others:""",
         error_table(evidence.grids),
     ]
@@ -176,11 +176,11 @@ def _change_part(evidence: Evidence) -> list[str]:
         return []
     draw_paths(evidence.runs, STATIC / "cruise-paths.png")
     return [
-        "### Getting there",
+        "### Reconfigurations",
         "![Epoch time over time; changes are shaded](../_static/cruise-paths.png)",
         change_table(evidence.runs),
-        """Training goes on meanwhile; a stall is the longest time that a worker stood still or a
-key was out of reach. The paper: 31.3 s for 4 switches and 30 moves with data blocks of 100 MB.""",
+        """Training continues meanwhile; a stall is the longest time that a worker stood still or a
+key was unavailable. The paper: 31.3 s for 4 switches and 30 moves with data blocks of 100 MB.""",
     ]
 
 
@@ -189,12 +189,12 @@ def _types_part(evidence: Evidence) -> list[str]:
     if even is None or auto is None:
         return []
     return [
-        f"""### Unlike hosts
+        f"""### Different hosts
 
 {FAST_HOSTS} of the eight hosts have {FAST_CPUS} CPUs, the others {SLOW_CPUS}. `--auto` began with
 equal shares in the configuration that is best on equal hosts (fast ones work) and made epochs
 {auto.saved:.0%} shorter than they were at first, {shorter(even, auto):.0%} shorter than in another
-job that went through all equal shares; target: 25 %. The paper, with 4 fast ones of 32 and from
+job that used all equal shares; target: 25 %. The paper, with 4 fast ones of 32 and from
 equal shares: NMF 35 %, LDA 41 %, MLR 58 % shorter, and fast ones hold about twice as many
 blocks.""",
         types_table(even, auto, FAST_HOSTS),
@@ -209,9 +209,9 @@ def _machines_part(evidence: Evidence) -> list[str]:
     return [
         """### Hosts that come and go
 
-LDA with few words, which has little COMM, on four hosts; four more come, and are reclaimed later
-with a notice of a minute. Quotas hold all the time, also while blocks move. The paper: with 32
-machines instead of 16 an epoch takes half as long. More hosts do not shorten COMM, so a job with
+LDA with few words, which has little COMM, on four hosts; four more are added, and are reclaimed
+later with a notice of a minute. Quotas apply all the time, also while blocks move. The paper: with
+32 machines instead of 16 an epoch takes half as long. More hosts do not shorten COMM, so a job with
 more of it gains less: with four times the words 2.52, 1.51 and 2.12 s were measured.""",
         "![Epoch time while hosts come and go](../_static/cruise-machines.png)",
         machines_table(run, ("four", "eight", "four again")),

@@ -52,7 +52,7 @@ interval of the mean, rescaling free. `optimus` divides models as `{PAA}` says; 
 a cluster without Optimus: servers balanced as by MXNet, and `drf` on machines at random. Above 1:
 Optimus is faster.""",
         _ratios(found),
-        """By how much JCT grows where a part is replaced:""",
+        """Growth of JCT when a part is replaced:""",
         _contributions(found),
     ]
     put_into(PAGE, "\n\n".join(parts), script, heading)

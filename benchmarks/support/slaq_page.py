@@ -21,7 +21,7 @@ TICKS_S = (2, 5, 10, 20, 50, 100, 200)
 
 CONTENDERS = (Contender.plain("fair"), Contender.plain("slaq"))
 RATIOS = {
-    "average loss of the jobs that are there": (("quality", "average_normalised_loss"), "0.27"),
+    "average loss of active jobs": (("quality", "average_normalised_loss"), "0.27"),
     "time to 90 % of a job's reduction": (("quality", "time_to_90_s"), "0.55"),
     "time to 95 %": (("quality", "time_to_95_s"), "0.70"),
     "average JCT": (("jct_s", "mean"), ""),

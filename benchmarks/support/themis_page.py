@@ -58,11 +58,11 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
         parts += [f"**{results.scene.name}**", _policies(results)]
     _draw_policies(found[0])
     parts.append("![Share of searches up to a finish-time fairness](../_static/themis-rho.png)")
-    parts += ["### What f and leases do", _sweeps(found)]
+    parts += ["### The effect of f and leases", _sweeps(found)]
     _draw_sweeps(found)
     parts.append("![Largest rho by lease](../_static/themis-lease.png)")
     parts.append("![Largest rho by who may bid](../_static/themis-filter.png)")
-    parts += ["### What is the paper's, and what is ours", _of_choices(found)]
+    parts += ["### Choices of the paper and of Motet", _of_choices(found)]
     parts += ["### Elastic jobs beside other policies", _beside(elastic)]
     put_into(PAGE, "\n\n".join(parts), script, heading)
     print(f"written: {PAGE}")
@@ -72,8 +72,8 @@ def _setting(seeds: int) -> str:
     return f"""## Evidence
 
 `make evidence`: {seeds} seeds with Student's 95 % interval of the mean; every preemption costs 10 s
-(the paper: 5 to 10). How long experiments take counts from their first
-submission to the end of their last job; then the same of single jobs."""
+(the paper: 5 to 10). The time of an experiment is from its first
+submission to the end of its last job; the next column is the time of single jobs."""
 
 
 def _policies(results: Results) -> str:

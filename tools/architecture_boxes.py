@@ -1,0 +1,106 @@
+"""Where the packages stand in the pictures of docs/architecture.md, and what is written in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Box:
+    """A package: columns from `left` to `right`, kind (colour), caption, systems implemented."""
+
+    left: int
+    right: int
+    kind: str
+    caption: str
+    systems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One file: the packages below `root` in their layers."""
+
+    file: str
+    title: str
+    root: str
+    boxes: dict[str, Box]
+
+
+INTERFACES, EXPERIMENTS, TRAINING = "user-facing", "experiments", "training"
+SCHEDULING, SHARED = "decisions (pure)", "shared values (pure)"
+CONTROL, EXECUTION, PURE = "control", "executor process", "values and messages"
+
+COLOURS = {
+    INTERFACES: ("#e9e4f5", "#a99bd0"),
+    EXPERIMENTS: ("#fbe8d3", "#dba15f"),
+    TRAINING: ("#dceafa", "#7fabdc"),
+    SCHEDULING: ("#dff2e1", "#82bd8b"),
+    SHARED: ("#f1f1ee", "#a8a89f"),
+    CONTROL: ("#e9e4f5", "#a99bd0"),
+    EXECUTION: ("#dceafa", "#7fabdc"),
+    PURE: ("#f1f1ee", "#a8a89f"),
+}
+
+PACKAGES = {
+    "interfaces": Box(
+        0, 28, INTERFACES, "command line and Python API; wires the packages together"
+    ),
+    "testbed": Box(0, 4, EXPERIMENTS, "emulated hosts"),
+    "sim": Box(5, 19, EXPERIMENTS, "replays workloads under a policy in virtual time"),
+    "report": Box(16, 28, INTERFACES, "tables, figures and documents from results"),
+    "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
+    "datasets": Box(20, 24, TRAINING, "readers, samples"),
+    "runtime": Box(
+        12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
+    ),
+    "transport": Box(16, 20, TRAINING, "the data plane"),
+    "engine": Box(4, 12, SCHEDULING, "one step: events in, actions out"),
+    "policies": Box(
+        4,
+        12,
+        SCHEDULING,
+        "",
+        ("Tiresias, Gandiva, Themis, SLAQ,", "Optimus, DRF, Tetris, YARN"),
+    ),
+    "allocation": Box(4, 8, SCHEDULING, "how many GPUs", ("Themis, SLAQ",)),
+    "placement": Box(8, 12, SCHEDULING, "which machines", ("Tiresias, Tetris",)),
+    "cruise": Box(12, 16, SCHEDULING, "workers, servers", ("Cruise",)),
+    "estimate": Box(
+        4,
+        16,
+        SCHEDULING,
+        "losses, speeds, epochs, finish times",
+        ("SLAQ, Optimus, Tiresias, Cruise",),
+    ),
+    "insight": Box(24, 28, SCHEDULING, "why a job waited"),
+    "domain": Box(0, 28, SHARED, "values, units, errors"),
+}
+
+RUNTIME = {
+    "autotune": Box(0, 6, CONTROL, "measures, reconfigures", ("Cruise",)),
+    "ray_backend": Box(7, 20, CONTROL, "executors as Ray actors; nodes; launches"),
+    "controller": Box(2, 10, CONTROL, "epochs, plans, recovery, checkpoints"),
+    "executor": Box(12, 20, EXECUTION, "hosts one worker and one server"),
+    "stealing": Box(9, 16, EXECUTION, "idle workers help late ones"),
+    "elastic": Box(0, 6, PURE, "reconfiguration plans"),
+    "client": Box(6, 11, EXECUTION, "pulls and pushes"),
+    "worker": Box(11, 16, EXECUTION, "PULL, COMP, PUSH"),
+    "server": Box(16, 20, EXECUTION, "blocks, updates"),
+    "wire": Box(0, 20, PURE, "messages between the processes of a job; ownership table"),
+    "core": Box(0, 20, PURE, "rows, tables, schedules, options, consistency"),
+}
+
+PICTURES = (
+    Picture(
+        "docs/_static/architecture.svg",
+        "The packages of Motet in layers, with the imports between them",
+        "motet",
+        PACKAGES,
+    ),
+    Picture(
+        "docs/_static/architecture-runtime.svg",
+        "The packages of motet.runtime in layers, with the imports between them",
+        "motet.runtime",
+        RUNTIME,
+    ),
+)
