@@ -27,8 +27,8 @@ demo: $(INSTALLED) ## Train four real models at the same time on a cluster insid
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
-soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random for minutes
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m soak
+soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak
 
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/ruff check .
