@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint format docs readme bench evidence check lock clean
+.PHONY: help setup demo test soak mutants lint format docs readme bench evidence check lock clean
 
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
 
 soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak
+
+mutants: $(INSTALLED) ## Put random faults into a copy of the code; the tests must catch nine of ten
+	$(BIN)/python tools/mutation_check.py --workers $(TEST_WORKERS)
 
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/ruff check .
