@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint format docs architecture readme bench evidence check lock clean
+.PHONY: help setup demo test soak mutants lint format docs architecture readme bench evidence check lock clean
 
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -27,8 +27,11 @@ demo: $(INSTALLED) ## Train four real models at the same time on a cluster insid
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
-soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random for minutes
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m soak
+soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak
+
+mutants: $(INSTALLED) ## Put random faults into a copy of the code; the tests must catch nine of ten
+	$(BIN)/python tools/mutation_check.py --workers $(TEST_WORKERS)
 
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/ruff check .

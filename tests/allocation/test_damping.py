@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demands import linear_speeds
+from example_count import examples
 from motet.allocation.damping import damped
 from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Worth
@@ -47,7 +48,7 @@ cases = st.integers(1, 5).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=cases, more=st.integers(0, 8), limit=st.floats(0, 200))
 def test_nobody_loses_its_turn_and_everything_fits(case: Any, more: int, limit: float) -> None:
     held, left = case

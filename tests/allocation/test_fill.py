@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.allocation.fill import fill
@@ -12,7 +12,6 @@ from motet.domain.wait import Wait
 demands = st.lists(st.integers(1, 6), max_size=12)
 
 
-@settings(deadline=None)
 @given(demands=demands, free=st.integers(0, 12), may_overtake=st.booleans(), data=st.data())
 def test_whoever_fits_at_its_turn_gets_its_gpus(
     demands: list[int], free: int, may_overtake: bool, data: st.DataObject

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from demands import column, demand, linear_speeds, speeds
+from example_count import examples
 from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Speeds, Worth, speed_of, worth_with
 from motet.allocation.max_min_share import Dealt, Demand
@@ -48,7 +49,7 @@ gains = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(gains=gains, data=st.data())
 def test_no_allocation_is_worth_more_where_gains_become_less(gains: Any, data: Any) -> None:
     size = len(gains)
@@ -60,7 +61,7 @@ def test_no_allocation_is_worth_more_where_gains_become_less(gains: Any, data: A
     assert total == pytest.approx(best_total(worth, most, gpus), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(left=st.lists(st.floats(1, 1000), min_size=1, max_size=4), gpus=st.integers(4, 12))
 def test_no_allocation_of_workers_ends_sooner_on_average(left: list[float], gpus: int) -> None:
     worth = Worth.of_time(linear_speeds(len(left)), np.array(left))
@@ -133,7 +134,7 @@ def tables(rows: Any) -> tuple[Demand, Worth]:
     return wanted, Worth.of_time(functions, np.array([row[4] for row in rows]))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(rows=jobs, gpus=st.integers(1, 30))
 def test_allocations_keep_within_the_cluster_and_the_jobs_limits(rows: Any, gpus: int) -> None:
     wanted, worth = tables(rows)
@@ -149,7 +150,7 @@ def test_allocations_keep_within_the_cluster_and_the_jobs_limits(rows: Any, gpus
         assert (has <= getattr(wanted, f"max_{roles}")[runs]).all()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(rows=jobs, gpus=st.integers(1, 30))
 def test_nothing_is_left_over_that_makes_a_job_faster(rows: Any, gpus: int) -> None:
     wanted, worth = tables(rows)
@@ -163,7 +164,7 @@ def test_nothing_is_left_over_that_makes_a_job_faster(rows: Any, gpus: int) -> N
             assert speed_of(worth.speeds, row, has[0], has[1] + 1) <= now
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=jobs, gpus=st.integers(1, 30), data=st.data())
 def test_the_order_of_the_rows_changes_nothing(rows: Any, gpus: int, data: Any) -> None:
     assume(len(rows) > 1)
@@ -190,7 +191,7 @@ def test_several_workers_come_at_once_where_the_second_alone_is_of_no_use() -> N
         assert found.free_gpus == gpus - workers
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=jobs)
 def test_compiled_speeds_are_those_of_the_speed_function(rows: Any) -> None:
     """Numba does not notice that a function of another file has changed: `make clean`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, rows_on
@@ -40,7 +40,6 @@ def dealt(rows: list[Row], gpus: int = GPUS, held: list[int] | None = None) -> D
     return deal(np.arange(len(rows)), table_of(rows, held), gpus)
 
 
-@settings(deadline=None)
 @given(rows=rows_on(GPUS))
 def test_nobody_gets_what_it_cannot_use_and_nothing_usable_is_left(rows: list[Row]) -> None:
     found = dealt(rows)
@@ -60,7 +59,6 @@ def test_nobody_gets_what_it_cannot_use_and_nothing_usable_is_left(rows: list[Ro
         assert (found.servers[runs] == jobs.max_servers[runs]).all()
 
 
-@settings(deadline=None)
 @given(most=st.lists(st.integers(1, 12), min_size=1, max_size=10))
 def test_shares_of_jobs_without_servers_are_as_even_as_they_can_be(most: list[int]) -> None:
     found = dealt([Row(0, 9, limit, limit) for limit in most])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.allocation import order as orders
@@ -17,7 +17,6 @@ rows = st.lists(
 
 
 @pytest.mark.parametrize("many_rows", [0, 1000])
-@settings(deadline=None)
 @given(rows=rows, data=st.data())
 def test_rows_are_ordered_by_one_key_after_the_other(
     many_rows: int, rows: list[tuple[bool, int, float]], data: st.DataObject
@@ -41,7 +40,6 @@ def test_places_are_the_inverse_of_an_order(order: list[int]) -> None:
     assert [order[place] for place in places] == list(range(9))
 
 
-@settings(deadline=None)
 @given(
     queue=st.lists(st.integers(0, 2), min_size=8, max_size=8).map(sorted),
     gpus=st.lists(st.integers(0, 2), min_size=8, max_size=8),

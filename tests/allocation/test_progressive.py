@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demands import demand as demand_columns
@@ -141,7 +141,6 @@ def divided(demands: Sequence[Vector], weights: Sequence[int]) -> list[Fraction]
     return shares
 
 
-@settings(deadline=None)
 @given(demands=users, data=st.data())
 def test_small_tasks_come_to_what_divisible_ones_would(
     demands: list[Vector], data: st.DataObject
@@ -155,7 +154,6 @@ def test_small_tasks_come_to_what_divisible_ones_would(
         assert share_of(demand, tasks) / weight >= share - slack
 
 
-@settings(deadline=None)
 @given(demands=users)
 def test_everybody_is_as_well_off_as_with_an_equal_part_of_the_cluster(
     demands: list[Vector],
@@ -168,7 +166,6 @@ def test_everybody_is_as_well_off_as_with_an_equal_part_of_the_cluster(
         assert share_of(demand, tasks) >= share_of(demand, alone) - Fraction(largest, SMALL)
 
 
-@settings(deadline=None)
 @given(demands=users)
 def test_nobody_would_rather_have_what_another_has(demands: list[Vector]) -> None:
     """Envy-freedom, up to one task of the other."""
@@ -179,7 +176,6 @@ def test_nobody_would_rather_have_what_another_has(demands: list[Vector]) -> Non
             assert count == 0 or fit(theirs, mine) <= tasks
 
 
-@settings(deadline=None)
 @given(demands=users)
 def test_nobody_can_get_a_task_more_without_another_losing_one(demands: list[Vector]) -> None:
     """Pareto efficiency: no task of anybody fits into what is left. Exact, for any sizes."""
@@ -192,7 +188,6 @@ def test_nobody_can_get_a_task_more_without_another_losing_one(demands: list[Vec
     assert all(fit(left, demand) == 0 for demand in demands)
 
 
-@settings(deadline=None)
 @given(demands=users, lie=demand)
 def test_asking_for_something_else_gains_nobody_more_than_a_task(
     demands: list[Vector], lie: Vector
@@ -208,7 +203,6 @@ def test_asking_for_something_else_gains_nobody_more_than_a_task(
 
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (2.0, 1.0), (1.0, 5.0)])
-@settings(deadline=None)
 @given(one=demand, other=demand)
 def test_weighted_shares_are_equal_while_both_want_the_same_resource_most(
     weights: tuple[float, float], one: Vector, other: Vector

@@ -15,6 +15,7 @@ from scipy.sparse import random as random_sparse
 from sklearn.base import clone
 from sklearn.linear_model import Lasso as Peer
 
+from example_count import examples
 from motet.apps.lasso import Lasso
 from motet.datasets.builtin.toys import load_diabetes
 from motet.datasets.kinds import LabelledMatrix
@@ -62,7 +63,7 @@ def off_centre(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("is_sparse", [False, True])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     fit_intercept=st.booleans(),
     standardize=st.booleans(),
@@ -149,7 +150,7 @@ def test_sparse_features_are_never_filled(solver: Literal["gram", "fista"]) -> N
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     rows=st.integers(5, 60),
     columns=st.integers(1, 20),

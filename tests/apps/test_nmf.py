@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from example_count import examples
 from motet.apps.nmf import NMF
 from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_digits_ratings
@@ -64,7 +65,7 @@ def test_compute_is_the_rule_in_the_docstring() -> None:
     np.testing.assert_allclose(update.delta, delta[[0, 2, 3]], rtol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 1000),
     learning_rate=st.floats(1e-3, 10),

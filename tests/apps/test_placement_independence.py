@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import random as random_sparse
 
+from example_count import examples
 from motet.apps.estimator import Estimator
 from motet.apps.kmeans import KMeans
 from motet.apps.lasso import Lasso
@@ -59,7 +60,7 @@ def test_fit_in_this_process_is_one_more_placement(case: str) -> None:
     np.testing.assert_allclose(fitted.loss_curve_[-1], placed.loss, rtol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12), seed=st.integers(0, 5))
 def test_any_placement_of_a_sparse_classifier_gives_the_same_weights(
     workers: int, servers: int, seed: int

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.cruise.autopilot import RoleCount
 from motet.cruise.plan import Delete, Holding
 from motet.cruise.trigger import Reason
@@ -27,7 +28,7 @@ def job(
     return SimulatedJob(profile, holdings=holdings, **fields)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     seed=st.integers(0, 10**6),
     noise=st.floats(0, 0.5),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.cruise.plan import (
     Add,
     BlockBytes,
@@ -109,7 +110,7 @@ def carried_out(
     return state
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(changes(), st.randoms(use_true_random=False))
 def test_any_allowed_order_ends_in_the_wanted_configuration(
     change: tuple[tuple[Holding, ...], Fleet, Configuration], order: Random
@@ -125,7 +126,7 @@ def test_any_allowed_order_ends_in_the_wanted_configuration(
     )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(changes())
 def test_no_assignment_of_machines_moves_fewer_bytes(
     change: tuple[tuple[Holding, ...], Fleet, Configuration],
@@ -137,7 +138,7 @@ def test_no_assignment_of_machines_moves_fewer_bytes(
     assert len(moved) == len(set(moved))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(changes())
 def test_a_block_comes_to_a_machine_only_when_it_has_the_role(
     change: tuple[tuple[Holding, ...], Fleet, Configuration],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.cruise.averages import Calibrated, MovingAverages, calibrated
 from motet.cruise.search.solver import best_configuration
 from motet.cruise.trigger import Change, Reason, required_gain, review
@@ -67,7 +68,7 @@ def configurations_visited(noise: float, seed: int, rounds: int) -> list[Configu
     return visited
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.floats(0, 1), st.integers(0, 10**6))
 def test_under_noise_every_change_is_an_improvement_so_it_never_oscillates(
     noise: float, seed: int

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain import events
@@ -34,7 +34,6 @@ def of_kind(kind: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", EVENTS.values(), ids=EVENTS)
-@settings(deadline=None)
 @given(data=st.data())
 def test_an_event_reads_back_as_it_was_written(kind: Any, data: Any) -> None:
     event = data.draw(of_kind(kind))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from fake_driver import drive
 from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
@@ -30,7 +31,7 @@ workloads = st.lists(
 
 
 @pytest.mark.parametrize("policy", BLIND.values(), ids=BLIND)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=workloads)
 def test_both_drivers_take_the_same_actions_for_the_same_reasons(policy: Any, rows: Any) -> None:
     times = [(submit * SECOND_US, duration * SECOND_US, gpus) for submit, duration, gpus in rows]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
+from example_count import examples
 from motet.domain.actions import Action
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
@@ -169,7 +170,7 @@ def policies() -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("name", policies())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=examples(60))
 @given(scenario=scenarios())
 def test_folding_the_journal_of_a_run_gives_the_same_decisions(name: str, scenario: Any) -> None:
     policy = policies()[name]
@@ -182,7 +183,7 @@ def test_folding_the_journal_of_a_run_gives_the_same_decisions(name: str, scenar
 
 
 @pytest.mark.parametrize("name", policies())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=examples(60))
 @given(scenario=scenarios(), stop_s=st.integers(0, 80))
 def test_a_simulation_goes_on_from_any_instant(name: str, scenario: Any, stop_s: int) -> None:
     policy = policies()[name]

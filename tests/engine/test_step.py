@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from fake_driver import PretendedMachines, drive
 from motet.domain.actions import Preempt, Start
 from motet.domain.cluster import ClusterSpec
@@ -225,9 +226,7 @@ def test_an_unknown_policy_changes_nothing() -> None:
 # -- a driver whose stops take time ----------------------------------------------------------------
 
 BLIND = {
-    name: policy
-    for name, policy in built_in_policies().items()
-    if not policy.knows_durations
+    name: policy for name, policy in built_in_policies().items() if not policy.knows_durations
 } | {"gandiva": partial(Gandiva, packing=False)}
 workloads = st.lists(
     st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=10
@@ -235,7 +234,7 @@ workloads = st.lists(
 
 
 @pytest.mark.parametrize("policy", BLIND.values(), ids=BLIND)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(60))
 @given(rows=workloads, grace_s=st.integers(0, 5))
 def test_no_slot_is_ever_held_twice_and_all_jobs_finish(
     policy: Any, rows: Any, grace_s: int

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -43,7 +43,6 @@ def by_linear_program(group: list[Curve], share: float) -> float:
     return float(-linprog(-np.array(speed), np.vstack([gpus, always]), limits).fun)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.lists(curves, min_size=1, max_size=3), shares), min_size=1, max_size=3)
 )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.arrays import Floats
 from motet.estimate.speed_fit import NonNegativeFitter, fit_speed
 from motet.estimate.speed_function import SpeedMode, speed
@@ -24,7 +25,7 @@ def measured(mode: SpeedMode, theta: list[float], roles: Floats, noise: float = 
     return np.column_stack([roles, speeds * np.exp(rng.normal(0, noise, len(roles)))])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(theta=thetas, mode=st.sampled_from([SpeedMode.SYNC, SpeedMode.ASYNC]))
 def test_exact_samples_of_every_kind_give_the_function_back(
     theta: list[float], mode: SpeedMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -44,7 +44,6 @@ def test_a_step_is_computing_and_communicating(w: int, p: int, mode: int) -> Non
 
 
 @given(w=counts, p=st.integers(0, 100), mode=st.sampled_from([0, 1, 2]))
-@settings(deadline=None)
 def test_compiled_it_is_the_same(w: int, p: int, mode: int) -> None:
     args = (mode, T, float(w), float(p), 1.5, 2.5)
     np.testing.assert_allclose(compiled(*args), speed(*args), rtol=1e-14)

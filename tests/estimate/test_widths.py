@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.estimate.speed_function import SpeedMode, speed
@@ -39,7 +39,6 @@ def requests(draw: Any) -> dict[str, int]:
     }
 
 
-@settings(deadline=None)
 @given(
     requests(),
     st.sampled_from([SpeedMode.SYNC, SpeedMode.ASYNC]),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
@@ -58,9 +59,7 @@ def record_of(workload: Workload, outcome: Outcome, number: int) -> JobRecord:
 
 
 @pytest.mark.parametrize(("policy", "own"), VARIANTS, ids=str)
-@settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=jobs)
 def test_waits_and_runs_fill_the_time_from_submission_to_completion(
     policy: str, own: dict[str, str], rows: Any, tmp_path: Path

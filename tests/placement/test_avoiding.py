@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.snapshot import Placement
@@ -43,7 +43,6 @@ def test_too_few_free_gpus_are_an_error() -> None:
 
 
 @given(data=st.data(), free=st.lists(st.integers(0, 6), min_size=1, max_size=6))
-@settings(deadline=None)
 def test_everybody_finds_room_and_only_what_does_not_fit_is_on_slow_machines(
     data: Any, free: list[int]
 ) -> None:

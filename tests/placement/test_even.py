@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.snapshot import Placement
 from motet.placement.even import Gangs, place_evenly
 
@@ -69,7 +70,7 @@ def fits(free: list[int], wanted: list[int]) -> bool:
     )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     free=st.lists(st.integers(0, 4), min_size=1, max_size=5),
     workers=st.integers(1, 6),
@@ -90,7 +91,7 @@ def test_no_fewer_machines_could_hold_it_evenly(
     assert sum(found.counts) == workers + servers
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     free=st.lists(st.integers(0, 9), min_size=1, max_size=8),
     rows=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), max_size=6),

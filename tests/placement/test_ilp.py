@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.model_profile import profile_of
 from motet.placement.ilp import IlpPlanner, best_placement, network_load, server_loads
 
@@ -25,7 +26,7 @@ def brute_force(free: list[int], gpus: int, loads: list[float]) -> float:
     return best
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=3),
     st.integers(1, 4),

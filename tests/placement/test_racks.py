@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.placement.machines import consolidated
@@ -17,7 +17,6 @@ def place(free: list[int], gpus: int, rack: list[int]) -> tuple[tuple[int, ...],
     return consolidated_in_racks(np.array(free), gpus, np.array(rack))
 
 
-@settings(deadline=None)
 @given(machines, st.integers(1, 25))
 def test_a_gang_that_fits_gets_free_gpus_in_as_few_racks_as_can_be(
     rows: list[tuple[int, int]], gpus: int
@@ -36,7 +35,6 @@ def test_a_gang_that_fits_gets_free_gpus_in_as_few_racks_as_can_be(
     assert len({int(rack[machine]) for machine in found.machines}) == fewest
 
 
-@settings(deadline=None)
 @given(machines, st.integers(1, 25))
 def test_in_one_rack_it_is_plain_consolidation(rows: list[tuple[int, int]], gpus: int) -> None:
     free = np.array(rows)[:, 0]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
@@ -85,7 +86,7 @@ def policies() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=jobs)
 def test_every_job_finishes_within_the_cluster(policy: Any, rows: Any) -> None:
     outcome = run(workload_of(rows), policy())
@@ -95,7 +96,7 @@ def test_every_job_finishes_within_the_cluster(policy: Any, rows: Any) -> None:
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=jobs, cost_us=st.sampled_from([0, 3 * SECOND_US]))
 def test_service_is_demand_plus_the_cost_of_preemptions(
     policy: Any, rows: Any, cost_us: int
@@ -118,7 +119,7 @@ def test_service_is_demand_plus_the_cost_of_preemptions(
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=jobs, data=st.data())
 def test_the_order_of_the_input_changes_nothing(policy: Any, rows: Any, data: Any) -> None:
     order = data.draw(st.permutations(range(len(rows))))

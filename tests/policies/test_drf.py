@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import Row, elastic_workload, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
@@ -96,7 +97,7 @@ def test_a_queue_may_hold_jobs_and_queues() -> None:
     assert workers_at_first(outcome) == [3, 3, 6]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=rows_on(10))
 def test_with_gpus_and_one_queue_only_it_is_fair(rows: list[Row]) -> None:
     """Another program with another way to count comes to the same schedule."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drf_oracle import drf_decision
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Queues, Snapshot
@@ -72,7 +73,7 @@ def crowd(rows: list[dict[str, Any]], cluster: ClusterSpec) -> Snapshot:
     return replace(seen, queues=Queues.without_quotas(NAMES))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     rows=st.lists(job, min_size=1, max_size=14),
     cluster=st.sampled_from(CLUSTERS),

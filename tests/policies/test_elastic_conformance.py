@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
@@ -64,7 +65,7 @@ def policies() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=workloads, cost_us=costs)
 def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], cost_us: int) -> None:
     workload = elastic_workload(rows)
@@ -83,7 +84,7 @@ def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], co
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=workloads)
 def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) -> None:
     holds = run(elastic_workload(rows), policy()).holds
@@ -96,7 +97,7 @@ def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) ->
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=workloads, data=st.data())
 def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], data: Any) -> None:
     order = data.draw(st.permutations(range(len(rows))))
@@ -109,7 +110,7 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], da
 @pytest.mark.parametrize(
     "name", sorted(built_in_policies().keys() - {"drf", "fair", "optimus", "slaq", "themis"})
 )
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=examples(10))
 @given(rows=workloads)
 def test_who_knows_nothing_of_elastic_jobs_runs_them_on_their_full_request(
     name: str, rows: list[Row]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import Row, elastic_workload, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.snapshot import Snapshot
@@ -31,7 +32,7 @@ def soonest_end(**parameters: float) -> Any:
 
 
 @pytest.mark.parametrize("name", ["longest_waiting.py", "soonest_end.py"])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 @given(rows=rows_on(CLUSTER.gpu_count))
 def test_elastic_and_rigid_jobs_all_finish(name: str, rows: list[Row]) -> None:
     log = DecisionLog()

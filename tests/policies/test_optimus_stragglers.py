@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Straggler
 from motet.domain.errors import BadInput
@@ -224,7 +225,7 @@ class TruthfulAboutLeaving(Policy):
     memory_s=st.sampled_from([0.0, 5.0, 1000.0]),
     rescale_s=st.sampled_from([0.0, 3.0]),
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 def test_whatever_becomes_slow_every_job_does_its_steps(
     rows: list[Row], flips: list[tuple[int, int, float]], memory_s: float, rescale_s: float
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from elastic_workloads import elastic_workload, linear, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.snapshot import Placement
@@ -167,7 +168,7 @@ def longest_waits_s(outcome: Outcome, job: int) -> float:
     return max([busy[0][0] - moments[0], *gaps]) / SECOND_US
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows=rows_on(CLUSTER.gpu_count))
 def test_nobody_waits_longer_than_the_bound_and_its_turn_among_the_starving(rows: Any) -> None:
     """At worst all others starve longer, and each in turn takes the cluster for an epoch, which is

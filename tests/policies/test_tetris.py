@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
@@ -108,7 +109,6 @@ def alignment(job: Job, free: tuple[int, ...], sizes: tuple[int, ...]) -> float:
     )
 
 
-@settings(deadline=None)
 @given(
     machines=st.lists(
         st.tuples(st.integers(1, 4), st.integers(1, 8), st.integers(1, 50)), min_size=1, max_size=3
@@ -137,7 +137,7 @@ MACHINE = st.tuples(st.integers(1, 8), st.integers(0, 9), st.integers(0, 50))
 """GPUs, CPUs and bytes; 0: not counted."""
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     machines=st.lists(MACHINE, min_size=1, max_size=8),
     used=st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=8, max_size=8),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
@@ -138,7 +139,7 @@ def run(workload: Workload, policy: Themis, cluster: ClusterSpec, cost_s: int = 
     return watched
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(rows=rows_of_jobs, policy=policies, cost_s=st.sampled_from([0, 2]))
 def test_leases_are_kept_gpus_are_used_and_who_waits_is_told_why(
     rows: Rows, policy: Themis, cost_s: int

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
@@ -66,7 +67,7 @@ class Watched(Policy):
         return decision
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=rows_on(CLUSTER.gpu_count), policy=policies, cost_s=st.sampled_from([0, 2]))
 def test_nobody_waits_or_starts_small_while_gpus_are_free(
     rows: list[Row], policy: Themis, cost_s: int

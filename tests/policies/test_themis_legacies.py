@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.allocation.auction.legacy import legacies
 from motet.allocation.auction.standings import Standings
 from motet.domain.cluster import ClusterSpec
@@ -88,7 +89,7 @@ def test_memory_that_refuses_a_grant_makes_no_legacy() -> None:
     assert run([(0, 300, 2, 30, 1), (0, 300, 2, 30, 1), (10, 300, 1, 10, 1)]).refused
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.tuples(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
@@ -65,7 +66,7 @@ def test_leases_grow_only_where_little_of_them_would_be_left_to_train_in(
     assert watched.leases_us == {lease_s * SECOND_US for lease_s in leases_s}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 200), st.integers(1, 300), st.integers(1, 4)),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear
+from example_count import examples
 from motet.allocation.auction.standings import Standings
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
@@ -149,7 +150,7 @@ paces = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     rows=rows_of_jobs,
     cost_s=st.sampled_from([0, 2]),

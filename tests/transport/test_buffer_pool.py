@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.transport.buffer_pool import BufferPool, size_class
 
 
-@settings(deadline=None)
 @given(st.integers(1, 1 << 36))
 def test_a_size_class_wastes_at_most_a_quarter(payload_bytes: int) -> None:
     size = size_class(payload_bytes)
@@ -23,7 +22,6 @@ def test_a_buffer_that_came_back_is_used_again() -> None:
     assert pool.unused_bytes == 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 1 << 18), max_size=20))
 def test_a_pool_keeps_no_more_than_it_may(sizes: list[int]) -> None:
     pool = BufferPool(keep_bytes=1 << 19)

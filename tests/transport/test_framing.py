@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput, ConnectionLost, MotetError, UnknownName
@@ -29,7 +29,6 @@ UINT32 = st.integers(0, 2**32 - 1)
 UINT64 = st.integers(0, 2**64 - 1)
 
 
-@settings(deadline=None)
 @given(
     st.builds(
         Header,
@@ -58,7 +57,6 @@ def test_a_header_comes_back_from_any_offset(header: Header, offset: int) -> Non
     assert decode_header(bytes(offset) + encoded, offset) == header
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=HEADER_BYTES, max_size=HEADER_BYTES))
 def test_bytes_of_a_stranger_are_no_header(data: bytes) -> None:
     if data[:4] == MAGIC.to_bytes(4, "little"):
@@ -85,7 +83,6 @@ def test_a_wait_longer_than_the_field_holds_becomes_the_longest() -> None:
     assert decode_header(encode_header(0, 0, 1, 0, 0, 0, wait_us=10**12)).wait_us == 2**32 - 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.builds(Reference, UINT32, UINT64, UINT64), max_size=20))
 def test_references_come_back(references: list[Reference]) -> None:
     assert decode_references(encode_references(references)) == references
@@ -139,7 +136,6 @@ def test_an_array_with_gaps_has_no_view() -> None:
         byte_view(np.zeros((4, 4))[:, ::2])
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=9), max_size=8), st.data())
 def test_advancing_in_steps_of_any_size_passes_every_byte_once(
     pieces: list[bytes], data: st.DataObject

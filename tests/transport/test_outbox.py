@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.transport.outbox import Outbox
 
 Pair = tuple[socket.socket, socket.socket]
@@ -34,7 +35,7 @@ def receive_exactly(sock: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(st.lists(st.integers(0, 30_000), min_size=1, max_size=5), min_size=1, max_size=15))
 def test_frames_go_out_in_order_however_little_the_socket_takes(sizes: list[list[int]]) -> None:
     sender, receiver = narrow_pair()

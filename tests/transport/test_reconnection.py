@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.errors import AuthenticationFailed, ConnectionLost
 from motet.transport import Connection, Request, Server, new_secret
 from transport_parts import ECHO, FlakyProxy, echo, process_serving
@@ -61,7 +62,7 @@ def exchange(connection: Connection) -> None:
         assert into.tobytes() == payload_of(number)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(st.lists(st.integers(0, 600_000), max_size=5))
 def test_requests_arrive_at_least_once_and_in_order_whenever_the_connection_breaks(
     breaks: Sequence[int],

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.transport.regions import PAGE_BYTES, FreeList, page_rounded
@@ -8,7 +8,6 @@ from motet.transport.regions import PAGE_BYTES, FreeList, page_rounded
 SIZE = 64
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 20), st.integers(0, 99)), max_size=60))
 def test_stretches_in_use_never_overlap_and_nothing_gets_lost(
     steps: list[tuple[bool, int, int]],

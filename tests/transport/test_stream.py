@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.transport.framing import Header, Reference, encode_header, encode_references
@@ -64,7 +64,6 @@ def payload_of(number: int, size: int) -> bytes:
     return bytes([number % 251 + 1]) * size
 
 
-@settings(deadline=None)
 @given(MESSAGES, SIZES, st.sampled_from([MIN_ROOM_BYTES, 1 << 17]), st.integers(1, 1 << 17))
 def test_frames_come_back_however_the_stream_is_cut(
     messages: list[tuple[bytes, int, int]], sizes: list[int], buffer_bytes: int, limit: int
@@ -83,7 +82,6 @@ def test_frames_come_back_however_the_stream_is_cut(
     assert reader.next() is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5_000), min_size=2, max_size=12), SIZES)
 def test_a_kept_payload_is_never_written_over(payloads: list[int], sizes: list[int]) -> None:
     data = b"".join(frame(n, b"", payload_of(n, size)) for n, size in enumerate(payloads))
@@ -98,7 +96,6 @@ def test_a_kept_payload_is_never_written_over(payloads: list[int], sizes: list[i
         assert got.payload == payload_of(number, size)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 100_000), SIZES)
 def test_a_scattered_payload_fills_its_destinations(size: int, sizes: list[int]) -> None:
     payload = bytes(index % 251 for index in range(size))

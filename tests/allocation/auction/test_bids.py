@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auction_oracles import works_by_width
+from example_count import examples
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.division import divide, speeds
 from motet.allocation.auction.line import Line, Parts
@@ -52,7 +53,7 @@ def speed_of(works: list[JobWork], line: Line, taken: list[tuple[int, int]]) -> 
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(jobs, st.lists(st.integers(1, 3), min_size=1, max_size=3), st.data())
 def test_a_stretch_is_divided_as_well_as_can_be(
     works: list[JobWork], free: list[int], data: st.DataObject
@@ -92,7 +93,7 @@ def test_an_elastic_job_bids_by_what_it_would_gain() -> None:
     np.testing.assert_allclose(bid.values[0], [0, 0.25, 0.45, 0.45, 0.5])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(jobs, st.floats(0, 1000), st.lists(st.floats(0, 20), min_size=1, max_size=8))
 def test_values_of_many_speeds_are_those_of_each(
     works: list[JobWork], held_gpu_s: float, found: list[float]
@@ -131,7 +132,7 @@ def test_jobs_that_have_ended_want_nothing() -> None:
     assert bid_of(experiment, line, line.slowdowns(by_machines, 4)).most == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(jobs, st.lists(st.integers(1, 3), min_size=2, max_size=4), st.integers(1, 6))
 def test_within_reach_bids_are_the_same(works: list[JobWork], free: list[int], reach: int) -> None:
     near, far = Line.of(free, reach), Line.of(free)

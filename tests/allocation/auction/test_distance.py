@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.allocation.auction.distance import Distance
 from motet.allocation.auction.line import Line
 from motet.domain.cluster import ClusterSpec
@@ -22,7 +23,7 @@ machines = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(machines, st.integers(0, len(PROFILES) - 1), st.integers(1, 20))
 def test_every_stretch_is_as_slow_as_its_placement_will_be(
     rows: list[tuple[int, int, int]], model: int, reach: int

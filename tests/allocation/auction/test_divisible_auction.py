@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from example_count import examples
 from two_kinds_of_gpus import kept, log_product, proportionally_fair, utility
 
 value = st.floats(0.05, 20)
@@ -21,7 +22,7 @@ pairs = st.tuples(value, value)
 markets = st.lists(pairs, min_size=2, max_size=6).map(np.array)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(markets)
 def test_the_closed_form_is_the_optimum(values: np.ndarray) -> None:
     count = len(values)
@@ -38,7 +39,7 @@ def test_the_closed_form_is_the_optimum(values: np.ndarray) -> None:
     np.testing.assert_allclose(proportionally_fair(values).sum(axis=0), 1)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(markets, pairs)
 def test_no_lie_ever_helps(values: np.ndarray, lie: tuple[float, float]) -> None:
     lied = np.vstack([[lie], values[1:]])

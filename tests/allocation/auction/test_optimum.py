@@ -21,6 +21,7 @@ from auction_oracles import (
     tables,
     values_in,
 )
+from example_count import examples
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line, Parts
 from motet.allocation.auction.rounds import Outcome, hold_auction
@@ -36,7 +37,7 @@ def score_in(outcome: Outcome, line: Line, bids: list[Bid]) -> Score:
     return score_of(values_in(outcome, line, bids))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(free=free, data=st.data())
 def test_no_row_of_stretches_is_better(free: list[int], data: st.DataObject) -> None:
     line = Line.of(free)
@@ -46,7 +47,7 @@ def test_no_row_of_stretches_is_better(free: list[int], data: st.DataObject) -> 
     assert score_in(outcome, line, bids) == approximately(best_row(line, bids, order))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(free=free, data=st.data())
 def test_hidden_payments_are_what_others_lose(free: list[int], data: st.DataObject) -> None:
     line = Line.of(free)
@@ -62,7 +63,7 @@ def test_hidden_payments_are_what_others_lose(free: list[int], data: st.DataObje
         assert award.kept == pytest.approx(lost, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(free=free, values=st.lists(by_count(), min_size=1, max_size=3), data=st.data())
 def test_it_is_the_best_of_all_allocations_where_only_counts_matter(
     free: list[int], values: list[list[float]], data: st.DataObject
@@ -90,7 +91,7 @@ def on_machines(values: list[list[float]]) -> Worth:
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     free=st.lists(st.integers(1, 4), min_size=2, max_size=2),
     bidders=st.lists(spread_matters(), min_size=1, max_size=3),
@@ -106,7 +107,6 @@ def test_it_is_the_best_of_all_allocations_of_two_machines_if_all_orders_are_tri
     assert score_in(outcome, line, bids) == approximately(best_anywhere(free, worths))
 
 
-@settings(deadline=None)
 @given(
     machines=st.integers(1, 6),
     gangs=st.lists(

@@ -23,6 +23,7 @@ from auction_oracles import (
     won,
     works_by_width,
 )
+from example_count import examples
 from motet.allocation.auction.bids import Bid, Experiment, bid_of
 from motet.allocation.auction.leftovers import Taker, hand_out
 from motet.allocation.auction.line import Line
@@ -69,7 +70,7 @@ def test_a_gang_that_spreading_hurts_gets_a_machine_of_its_own() -> None:
     assert len(outcome.awards) == 3
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(free=frees, data=st.data())
 def test_nobody_gets_what_another_has_or_what_is_not_free(
     free: list[int], data: st.DataObject
@@ -87,7 +88,7 @@ def test_nobody_gets_what_another_has_or_what_is_not_free(
     assert outcome.log_product <= outcome.log_bound + 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(free=frees, data=st.data())
 def test_nobody_could_have_more_without_another_having_less(
     free: list[int], data: st.DataObject
@@ -100,7 +101,7 @@ def test_nobody_could_have_more_without_another_having_less(
         assert not ((others >= have * CLOSE).all() and (others > have * CLOSE).any())
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(free=frees, values=st.lists(by_count(4), min_size=2, max_size=3))
 def test_nor_in_any_other_place_where_only_counts_matter(
     free: list[int], values: list[list[float]]
@@ -114,7 +115,7 @@ def test_nor_in_any_other_place_where_only_counts_matter(
         assert not ((others >= have).all() and (others > have * CLOSE).any())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(free=frees, data=st.data())
 def test_no_lie_helps_beyond_what_nothing_is_worth(free: list[int], data: st.DataObject) -> None:
     """Any table against any lie; exact where winning nothing is worth nothing."""
@@ -128,7 +129,7 @@ def test_no_lie_helps_beyond_what_nothing_is_worth(free: list[int], data: st.Dat
     assert gain <= truth.nothing * max(paid[0] - paid[1], 0.0) + 1e-9
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     free=frees,
     values=st.lists(by_count(6, is_zero_at_nothing=True), min_size=2, max_size=4),
@@ -156,7 +157,7 @@ experiments = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     bidders=st.lists(experiments, min_size=2, max_size=6),
     lie=st.tuples(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.01, 100)),
@@ -179,7 +180,7 @@ def test_no_lie_about_work_time_or_share_ever_helps(
     assert utilities[1] <= utilities[0] * CLOSE
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     gpus=st.integers(1, 12),
     bidders=st.integers(1, 5),
@@ -214,7 +215,6 @@ def test_a_lie_helps_where_nothing_is_worth_something() -> None:
 caps = st.lists(st.tuples(st.integers(1, 8), st.floats(0.1, 10)), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(gpus=st.integers(1, 8), bidders=caps)
 def test_before_payments_all_have_their_share_but_for_one_gpu_where_values_are_linear(
     gpus: int, bidders: list[tuple[int, float]]
@@ -245,7 +245,6 @@ def test_who_waited_long_has_less_to_gain_and_gets_less_than_its_share() -> None
     assert [award.gpus for award in outcome.awards] == [6, 2]
 
 
-@settings(deadline=None)
 @given(gpus=st.integers(1, 8), bidders=caps)
 def test_before_payments_nobody_envies_but_for_one_gpu_where_values_are_linear(
     gpus: int, bidders: list[tuple[int, float]]
@@ -257,7 +256,6 @@ def test_before_payments_nobody_envies_but_for_one_gpu_where_values_are_linear(
         assert min(most, max(have) - 1) <= have[row]
 
 
-@settings(deadline=None)
 @given(gpus=st.integers(1, 12), values=st.lists(st.floats(0.1, 10), min_size=1, max_size=4))
 def test_after_payments_nobody_envies_where_values_are_linear_without_limit(
     gpus: int, values: list[float]
@@ -277,7 +275,7 @@ def test_who_can_use_less_may_envy_after_payments() -> None:
     assert (greedy.gpus, greedy.kept) == (1, 1)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(40))
 @given(free=frees, data=st.data())
 def test_what_is_left_goes_to_whoever_can_use_it(free: list[int], data: st.DataObject) -> None:
     line = Line.of(free)

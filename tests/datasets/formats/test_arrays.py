@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import array_shapes
 from hypothesis.extra.numpy import arrays as numpy_arrays
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, save_npz
 
+from example_count import examples
 from motet.datasets import Corpus, LabelledMatrix, Ratings, open_dataset
 
 COUNTS = numpy_arrays(
@@ -37,7 +38,7 @@ def sparse_npz(matrix: object) -> bytes:
     return stream.getvalue()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(counts=COUNTS, make=st.sampled_from([csr_matrix, csc_matrix, coo_matrix]))
 def test_a_sparse_matrix_becomes_what_is_needed(counts, make, tmp_path_factory):
     path = tmp_path_factory.mktemp("npz") / "a.npz"

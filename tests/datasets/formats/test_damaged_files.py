@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_samples import SAMPLES
+from example_count import examples
 from motet.datasets import open_dataset
 from motet.domain.errors import BadInput
 
@@ -40,7 +41,7 @@ def edited(content: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
     return content
 
 
-@settings(deadline=None, max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     sample=st.sampled_from(sorted(SAMPLES)),
     edits=EDITS,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 from hypothesis.extra.numpy import arrays as numpy_arrays
 
+from example_count import examples
 from motet.datasets import LabelledMatrix, open_dataset
 
 TABLES = numpy_arrays(
@@ -27,7 +28,7 @@ def labelled(path: Path, **options: Any) -> LabelledMatrix:
     return dataset
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     table=TABLES,
     separator=st.sampled_from([",", "\t", ";", " ", "|", ", "]),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.datasets import Corpus, open_dataset
 
 TRIPLES = st.dictionaries(
@@ -13,7 +14,7 @@ TRIPLES = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(triples=TRIPLES)
 def test_what_is_written_is_read_back_with_empty_documents(triples, tmp_path_factory):
     path = tmp_path_factory.mktemp("docword") / "docword.x.txt"

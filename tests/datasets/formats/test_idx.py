@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 from hypothesis.extra.numpy import arrays as numpy_arrays
 
+from example_count import examples
 from motet.datasets import LabelledMatrix, open_dataset
 
 CODES = {"uint8": 8, "int8": 9, "int16": 11, "int32": 12, "float32": 13, "float64": 14}
@@ -31,7 +32,7 @@ def idx(array: np.ndarray) -> bytes:
     return start + shape + array.astype(array.dtype.newbyteorder(">")).tobytes()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(images=IMAGES)
 def test_what_is_written_is_read_back_with_bytes_scaled_to_one(images, tmp_path_factory):
     path = tmp_path_factory.mktemp("idx") / "a"

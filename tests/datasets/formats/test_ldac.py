@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.datasets import Corpus, open_dataset
 
 DOCUMENTS = st.lists(
@@ -21,7 +22,7 @@ def as_ldac(documents: list[dict[int, int]]) -> str:
     )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(documents=DOCUMENTS)
 def test_what_is_written_is_read_back_in_any_word_order(documents, tmp_path_factory):
     path = tmp_path_factory.mktemp("ldac") / "some.ldac"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.datasets import Ratings, open_dataset
 
 CELLS = st.dictionaries(
@@ -34,7 +35,7 @@ def ratings(path: Path, **options: str) -> Ratings:
     return dataset
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(cells=CELLS, layout=LAYOUTS)
 def test_what_is_written_is_read_back_in_every_layout(cells, layout, tmp_path_factory):
     header, separator, has_time = layout

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.datasets import LabelledMatrix, open_dataset
 
 FORM = "write: number index:value index:value ..."
@@ -27,7 +28,7 @@ def labelled(path: Path, **options: str) -> LabelledMatrix:
     return dataset
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(rows=ROWS)
 def test_what_is_written_is_read_back(rows, tmp_path_factory):
     path = tmp_path_factory.mktemp("svmlight") / "rows.svm"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.datasets import Corpus
@@ -22,7 +22,6 @@ def corpus_of(documents: list[list[int]], words: tuple[str, ...] | None = None) 
     return Corpus.from_pairs(owner, tokens, ones, shape, source="c", vocabulary=words)
 
 
-@settings(deadline=None)
 @given(documents=DOCUMENTS)
 def test_tokens_and_pairs_are_the_same_documents(documents):
     corpus = corpus_of(documents)
@@ -46,7 +45,6 @@ def test_dtypes_are_those_that_kernels_expect():
     assert corpus.describe() == "3 documents, 10 words, 3 tokens"
 
 
-@settings(deadline=None)
 @given(documents=DOCUMENTS, data=st.data())
 def test_chosen_documents_are_those_documents(documents, data):
     chosen = data.draw(st.lists(st.integers(0, len(documents) - 1)))

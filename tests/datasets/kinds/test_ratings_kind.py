@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.datasets import LabelledMatrix, Ratings
@@ -31,7 +31,6 @@ def test_positions_follow_the_order_of_the_ids():
     assert ratings.describe() == "3 ratings, 2 users x 2 items (75 % filled)"
 
 
-@settings(deadline=None)
 @given(all_cells=CELLS, held_cells=CELLS)
 def test_holding_out_removes_exactly_the_shared_cells(all_cells, held_cells):
     ratings = rated(*((user, item, 1.0) for user, item in sorted(all_cells)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from motet.domain.arrays import Floats
@@ -21,7 +21,6 @@ from motet.estimate.loss_curve.members import (
 SIZE = 60
 ITERATIONS = np.arange(1.0, SIZE + 1)
 
-COMPILES = settings(deadline=None)
 """The first example waits for the kernels."""
 
 positive = st.floats(0.01, 10)
@@ -51,7 +50,6 @@ def slack(y: Floats, member: Member) -> float:
     return 1e-4 * seen(y, member) + 1e-9 * float(np.abs(y).max())
 
 
-@COMPILES
 @given(height=positive, left=st.floats(0.3, 0.99), floor=st.floats(-5, 5))
 @pytest.mark.parametrize("member", [Member.SLAQ_LINEAR_SHORT, Member.SLAQ_LINEAR_LONG])
 def test_a_geometric_curve_is_found_again(
@@ -62,7 +60,6 @@ def test_a_geometric_curve_is_found_again(
     assert foretold(y, member, 10) == pytest.approx(true, abs=slack(y, member))
 
 
-@COMPILES
 @given(a=st.floats(0, 1), b=st.floats(0, 1), c=st.floats(0.1, 10), d=st.floats(-5, 5))
 @pytest.mark.parametrize("member", [Member.SLAQ_SUBLINEAR_SHORT, Member.SLAQ_SUBLINEAR_LONG])
 def test_a_sublinear_curve_is_found_again(
@@ -77,7 +74,6 @@ def test_a_sublinear_curve_is_found_again(
     assert foretold(y, member, 10) == pytest.approx(true, abs=slack(y, member))
 
 
-@COMPILES
 @given(b0=st.floats(0.01, 1), b1=st.floats(0.1, 10), b2=st.floats(0, 5))
 def test_optimus_curve_is_found_again_from_its_whole_history(
     b0: float, b1: float, b2: float
@@ -100,7 +96,6 @@ def test_a_trend_that_shrinks_goes_on_to_shrink() -> None:
     assert foretold(y, Member.LOCAL_TREND, 10) == pytest.approx(0.8 ** (SIZE + 10), abs=0.1 * y[-1])
 
 
-@COMPILES
 @given(losses)
 def test_no_family_falls_below_its_floor_or_rises(history: list[float]) -> None:
     table = fitted(np.array(history))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput
@@ -72,7 +72,6 @@ def test_a_drop_that_stays_is_no_spike() -> None:
     assert without_spikes(y).tolist() == y.tolist()
 
 
-@settings(deadline=None)  # The first example waits for the kernels.
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
 def test_what_only_falls_has_no_spikes(losses: list[float]) -> None:
     y = np.array(sorted(losses, reverse=True))

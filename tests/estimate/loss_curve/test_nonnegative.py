@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from motet.estimate.loss_curve.nonnegative import nonnegative_polynomial
 
-COMPILES = settings(deadline=None)
 """The first example waits for the kernels."""
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@COMPILES
 @pytest.mark.parametrize("degree", [1, 2])
 @given(seed=seeds)
 def test_the_polynomial_is_scipys_non_negative_least_squares(degree: int, seed: int) -> None:

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.arrays import Floats
@@ -35,13 +35,11 @@ def after(model: LossModel, spacing: float = 1.0) -> Floats:
     return model.predict(model.models.latest[0] + spacing * AHEAD)
 
 
-COMPILES = settings(deadline=None)
 """The first example waits for the kernels."""
 
 seeds = st.integers(0, 10_000)
 
 
-@COMPILES
 @given(seeds, st.sampled_from([1e-6, 0.3, 1e6]), st.sampled_from([0.0, 5.0, -20.0]))
 def test_predictions_scale_and_shift_with_the_losses(seed: int, scale: float, shift: float) -> None:
     losses = falling(seed)
@@ -50,7 +48,6 @@ def test_predictions_scale_and_shift_with_the_losses(seed: int, scale: float, sh
     np.testing.assert_allclose(after(fit(moved)), expected, atol=1e-4 * np.ptp(moved), rtol=0)
 
 
-@COMPILES
 @given(seeds, st.sampled_from([0.1, 7.0, 1000.0]))
 def test_predictions_do_not_depend_on_how_many_iterations_a_report_covers(
     seed: int, spacing: float
@@ -61,14 +58,12 @@ def test_predictions_do_not_depend_on_how_many_iterations_a_report_covers(
     )
 
 
-@COMPILES
 @given(seeds)
 def test_losses_that_rise_are_the_mirror_image(seed: int) -> None:
     losses = falling(seed)
     np.testing.assert_allclose(after(fit(-losses)), -after(fit(losses)), atol=1e-9)
 
 
-@COMPILES
 @given(seeds)
 def test_a_fit_repeats_to_the_bit_and_does_not_depend_on_other_jobs(seed: int) -> None:
     losses = falling(seed)
@@ -80,7 +75,6 @@ def test_a_fit_repeats_to_the_bit_and_does_not_depend_on_other_jobs(seed: int) -
     assert alone.predict(at).tolist() == among.predict(np.stack([at, at, at]))[1].tolist()
 
 
-@COMPILES
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60))
 def test_any_history_gives_finite_predictions_that_do_not_turn(losses: list[float]) -> None:
     model = fit(np.array(losses))
@@ -134,7 +128,6 @@ def test_a_spike_does_not_move_the_prediction() -> None:
     assert fit(spiked).predict(40.0) == pytest.approx(float(fit(losses).predict(40.0)), abs=0.01)
 
 
-@COMPILES
 @given(seeds, st.floats(0.05, 0.95))
 def test_iterations_to_a_loss_are_the_first_that_reach_it(seed: int, part: float) -> None:
     model = fit(falling(seed))

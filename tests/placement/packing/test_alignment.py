@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
@@ -34,7 +34,6 @@ def spot_of(demand: Row, space: Space) -> tuple[Placement | None, float, float]:
     return (place if used else None), alignment, most
 
 
-@settings(deadline=None)
 @given(machines=st.lists(MACHINE, min_size=1, max_size=5), demand=DEMAND)
 def test_a_gang_fits_where_the_room_says_so_and_takes_as_much(
     machines: list[Row], demand: Row
@@ -53,7 +52,6 @@ def test_a_gang_fits_where_the_room_says_so_and_takes_as_much(
         np.testing.assert_array_equal(space.free, free)
 
 
-@settings(deadline=None)
 @given(
     machines=st.lists(MACHINE, min_size=1, max_size=5),
     demand=DEMAND,

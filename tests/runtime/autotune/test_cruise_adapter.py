@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.cruise import plan as cruise
@@ -44,7 +44,6 @@ def split(blocks: int) -> st.SearchStrategy[tuple[int, ...]]:
 roles = st.sets(st.integers(0, MACHINES - 1), min_size=1).map(lambda s: tuple(sorted(s)))
 
 
-@settings(deadline=None)
 @given(roles, roles, split(DATA), split(MODEL))
 def test_every_plan_can_be_carried_out_in_any_order_that_it_allows(
     workers: tuple[int, ...],

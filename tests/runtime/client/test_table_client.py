@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
 from motet.runtime.wire.errors import StaleGeneration
@@ -41,8 +42,7 @@ operations = st.lists(
 
 
 @settings(
-    max_examples=40,
-    deadline=None,
+    max_examples=examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(operations)

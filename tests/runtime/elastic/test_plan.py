@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.errors import BadInput
 from motet.runtime.controller.plan_runner import run_plan
 from motet.runtime.elastic.layout import Layout
@@ -59,7 +60,7 @@ def test_blocks_of_who_leaves_are_spread_evenly() -> None:
     assert (after.workers, counts(after)[1]) == ((1,), {1: 12})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     start=st.tuples(st.integers(1, 6), st.integers(1, 6)),
     workers=st.integers(1, 6),

@@ -7,6 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.runtime.elastic.rebalancing import LOOK_BATCHES, Rebalancer, shares
 
 PER_BLOCK = 10
@@ -97,7 +98,7 @@ def test_shares_use_every_block_and_leave_nobody_without(
     assert min(found.values()) >= 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     instance_s=st.lists(st.floats(1e-4, 6e-4), min_size=2, max_size=8),
     seed=st.integers(0, 10**6),
@@ -113,7 +114,7 @@ def test_steady_speeds_with_noise_change_shares_at_most_twice(
     assert changes <= 2
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 10**6))
 def test_a_host_that_looks_fast_with_little_to_do_does_not_swing_for_long(seed: int) -> None:
     """With few blocks it is as fast as the others, with many four times slower."""

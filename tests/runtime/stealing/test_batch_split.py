@@ -7,6 +7,7 @@ import heapq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.runtime.stealing.batch_split import Division, Leave, Own
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=30)
@@ -66,7 +67,7 @@ def finish_us(sizes: list[int], own_us: float, helpers: dict[int, float], idle_a
     return end_us
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     units=st.integers(12, 40),
     slowdown=st.floats(2.0, 8.0),

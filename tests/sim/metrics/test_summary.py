@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.report.rendering.json_text import to_json
@@ -78,7 +79,7 @@ def test_rho_of_two_jobs_in_turn() -> None:
     np.testing.assert_allclose(rho, [100 / 200, 200 / 150])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=workloads)
 def test_rho_is_what_counting_the_jobs_second_by_second_gives(rows: Rows) -> None:
     outcome = result_of(rows, 4, "srtf").outcome
@@ -117,7 +118,7 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
     assert causes["policy_order"] == sum(4**code for code in others)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=workloads, policy=st.sampled_from(["fifo", "best-effort", "srtf", "tiresias-las"]))
 def test_the_causes_of_delay_add_up_to_the_delay(rows: Rows, policy: str) -> None:
     result = result_of(rows, 4, policy)
@@ -126,7 +127,7 @@ def test_the_causes_of_delay_add_up_to_the_delay(rows: Rows, policy: str) -> Non
     assert sum(result.summary["delay_causes_s"].values()) == pytest.approx(waited_s)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=workloads)
 def test_utilisation_is_the_service_of_all_jobs_over_what_there_was(rows: Rows) -> None:
     outcome = result_of(rows, 4, "srtf").outcome

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elastic_workloads import LINEAR, Row, elastic_workload, linear
@@ -64,7 +64,6 @@ roles = st.tuples(st.integers(1, 8), st.integers(1, 4))
 
 
 @given(steps=st.integers(1, 10**6), mode=st.sampled_from([1, 2]), speed=speeds, now=roles)
-@settings(deadline=None)
 def test_with_one_allocation_a_job_ends_after_steps_over_speed(
     steps: int, mode: int, speed: tuple[float, ...], now: tuple[int, int]
 ) -> None:
@@ -83,7 +82,6 @@ def test_with_one_allocation_a_job_ends_after_steps_over_speed(
     changes=st.dictionaries(st.integers(1, 400), st.one_of(st.just((0, 0)), roles), max_size=12),
     cost_us=st.integers(0, 5 * SECOND_US),
 )
-@settings(deadline=None)
 def test_no_work_is_lost_or_made_by_any_sequence_of_rescales(
     steps: int, speed: tuple[float, ...], changes: dict[int, tuple[int, int]], cost_us: int
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from integer_seconds import simulate
 from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
@@ -55,13 +56,12 @@ workloads = st.lists(
 
 
 @pytest.mark.parametrize("name", ["fifo", "best-effort", "srtf", "srsf"])
-@settings(deadline=None)
 @given(rows=workloads)
 def test_a_policy_without_queues_matches_the_reference(name: str, rows: Rows) -> None:
     assert story(replay(rows, POLICIES[name]())) == expected(rows, name)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     rows=workloads,
     limits=st.lists(st.integers(1, 120), max_size=3, unique=True, min_size=1)

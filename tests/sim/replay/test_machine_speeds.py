@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.policy import Policy
@@ -77,7 +78,7 @@ factors = st.lists(st.floats(1.01, 20.0), min_size=2, max_size=2)
 
 
 @given(spells=spells, times=factors, mode=st.sampled_from(SpeedMode), steps=st.integers(1, 30))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(200))
 def test_steps_are_those_of_every_microsecond_at_its_own_pace(
     spells: list[list[int]], times: list[float], mode: SpeedMode, steps: int
 ) -> None:
@@ -99,7 +100,6 @@ def test_steps_are_those_of_every_microsecond_at_its_own_pace(
 
 
 @given(spells=spells, times=factors, duration_us=st.integers(1, 400))
-@settings(deadline=None)
 def test_a_rigid_job_runs_at_the_pace_of_its_slowest_machine(
     spells: list[list[int]], times: list[float], duration_us: int
 ) -> None:

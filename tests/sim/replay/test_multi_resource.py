@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, linear, rows_on
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
@@ -106,7 +107,7 @@ def check_no_machine_gives_more_than_it_has(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(asks=asks)
 def test_every_policy_finishes_within_cpus_and_memory(policy: Any, asks: list[Ask]) -> None:
     outcome = run(workload_of(asks), policy())
@@ -117,7 +118,7 @@ def test_every_policy_finishes_within_cpus_and_memory(policy: Any, asks: list[As
 
 
 @pytest.mark.parametrize("policy", list(policies()))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=examples(10))
 @given(asks=asks)
 def test_demands_that_no_machine_counts_change_nothing(policy: Any, asks: list[Ask]) -> None:
     uncounted = ClusterSpec.of(CLUSTER.gpus)
@@ -209,7 +210,7 @@ SHORT = {"too_few_cpus", "too_little_memory"}
 
 
 @pytest.mark.parametrize("policy", ["fair", "optimus", "slaq"])
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows=rows_on(CLUSTER.gpu_count), data=st.data())
 def test_who_waits_could_not_have_run_with_what_was_free(
     policy: str, rows: list[Row], data: st.DataObject

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_runs import Scenario, run_one
@@ -39,7 +40,7 @@ def shared_at(outcome: Outcome) -> Iterator[tuple[int, list[tuple[int, int, int,
         yield now_us, list(zip(*(column[here].tolist() for column in columns), strict=True))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(rows=workloads, policy=st.sampled_from(POLICIES))
 def test_what_was_held_is_what_was_attained(rows: Rows, policy: str) -> None:
     outcome = outcome_of(rows, policy)
@@ -53,7 +54,7 @@ def test_what_was_held_is_what_was_attained(rows: Rows, policy: str) -> None:
     assert np.abs(held - attained).max() <= 2 * 8 * len(holds)  # a microsecond at each change
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(rows=workloads, policy=st.sampled_from(POLICIES))
 def test_no_machine_gives_more_than_it_has(rows: Rows, policy: str) -> None:
     for _, held in shared_at(outcome_of(rows, policy)):
@@ -63,7 +64,7 @@ def test_no_machine_gives_more_than_it_has(rows: Rows, policy: str) -> None:
         assert (used <= CLUSTER.gpus).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(rows=workloads)
 def test_who_shares_is_where_its_partner_is(rows: Rows) -> None:
     for _, held in shared_at(outcome_of(rows, "gandiva")):

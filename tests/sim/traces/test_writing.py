@@ -51,7 +51,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(jobs=workloads())
 def test_a_round_trip_changes_nothing(jobs: Workload, tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"

@@ -1,0 +1,92 @@
+"""A public class or function has a name of its own: a search for it finds one definition."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from source_tree import MODULES, name_of, syntax_tree
+
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+SHARED_TODAY = {
+    "Add",
+    "Change",
+    "Decision",
+    "Delete",
+    "Demand",
+    "Division",
+    "Experiment",
+    "Fitting",
+    "Gang",
+    "Grant",
+    "Holding",
+    "Holdings",
+    "Layout",
+    "LossCurve",
+    "Machine",
+    "Move",
+    "Outcome",
+    "Plan",
+    "Problem",
+    "Request",
+    "Roles",
+    "Room",
+    "Share",
+    "Source",
+    "Speeds",
+    "Switch",
+    "Team",
+    "Training",
+    "Turn",
+    "by_label",
+    "check",
+    "coefficients",
+    "compare",
+    "descend",
+    "fold_in",
+    "generate",
+    "gpus_by_loss",
+    "holdings_of",
+    "initial_rows",
+    "joined",
+    "kill",
+    "known_names",
+    "looks_like",
+    "nearest",
+    "prepare",
+    "profile_of",
+    "read",
+    "read_settings",
+    "require_memory",
+    "row_width",
+    "run",
+    "shares_of",
+    "shown",
+    "simulate",
+    "sniff",
+    "start",
+}
+"""Names that more than one module defines for now. An entry that is unique fails the test."""
+
+
+def definitions() -> dict[str, list[str]]:
+    """The modules that define each public top-level class or function."""
+    modules: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in syntax_tree(path).body:
+            if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
+                modules[node.name].append(name_of(path))
+    return modules
+
+
+def shared_names() -> dict[str, list[str]]:
+    return {name: modules for name, modules in definitions().items() if len(modules) > 1}
+
+
+def test_no_public_name_is_defined_in_two_modules() -> None:
+    found = {n: modules for n, modules in shared_names().items() if n not in SHARED_TODAY}
+    assert found == {}
+
+
+def test_the_list_of_shared_names_has_no_stale_entry() -> None:
+    assert SHARED_TODAY - shared_names().keys() == set()
