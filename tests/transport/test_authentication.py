@@ -11,8 +11,8 @@ import pytest
 
 from motet.domain.errors import AuthenticationFailed, BadInput, Unreachable
 from motet.transport import Connection, Endpoint, Server, new_secret, read_secret, write_secret
-from motet.transport import server as server_module
 from motet.transport.authentication import Identity, prove_client, verify_client
+from motet.transport.server import server as server_module
 from transport_parts import ECHO, echo
 
 IDENTITY = Identity("worker 3", bytes(range(16)))

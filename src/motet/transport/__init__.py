@@ -10,15 +10,15 @@ shared memory; everybody else is reached over TCP.
 """
 
 from motet.transport.authentication import new_secret, read_secret, write_secret
-from motet.transport.call import Call, Reply
-from motet.transport.connection import Connection
+from motet.transport.backends.shared_memory import Arena
+from motet.transport.backends.socket_channel import use_short_switch_interval
+from motet.transport.client.call import Call, Reply
+from motet.transport.client.connection import Connection
 from motet.transport.endpoint import Endpoint, host_identity
 from motet.transport.framing import Buffer
-from motet.transport.request import Request
-from motet.transport.server import Server
-from motet.transport.server_connection import Handler
-from motet.transport.shared_memory import Arena
-from motet.transport.sockets import use_short_switch_interval
+from motet.transport.server.request import Request
+from motet.transport.server.server import Server
+from motet.transport.server.server_connection import Handler
 
 __all__ = [
     "Arena",

@@ -9,8 +9,8 @@ import pytest
 
 from motet.domain.errors import BadInput, ConnectionLost, JobFailed, MotetError
 from motet.transport import Connection, Request, Server
-from motet.transport.client_stream import SHARE_FROM_BYTES
-from motet.transport.stream import BUFFER_BYTES, SMALL_PAYLOAD_BYTES
+from motet.transport.client.stream import SHARE_FROM_BYTES
+from motet.transport.frame_reader import BUFFER_BYTES, SMALL_PAYLOAD_BYTES
 from transport_parts import ECHO, Connect, echo
 
 SIZES = sorted(

@@ -11,8 +11,8 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
+from motet.transport.backends.spin_policy import Patience
 from motet.transport.framing import IOV_MAX, Piece, advance
-from motet.transport.patience import Patience
 
 SWITCH_INTERVAL_S = 1e-4
 LOOK_FOR_S = 150e-6  # longer than a server takes to copy or to add 2 MB

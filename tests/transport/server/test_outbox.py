@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.transport.outbox import Outbox
+from motet.transport.server.outbox import Outbox
 
 Pair = tuple[socket.socket, socket.socket]
 

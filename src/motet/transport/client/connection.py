@@ -14,15 +14,15 @@ from types import TracebackType
 from typing import Self
 
 from motet.transport.authentication import LINK_BYTES, MAX_CLIENT_ID_BYTES, Identity
-from motet.transport.call import Call, Reply
-from motet.transport.dial import Dialler
+from motet.transport.backends.shared_memory import Arena
+from motet.transport.backends.socket_channel import DeadlinePassed, hang_up
+from motet.transport.client.call import Call, Reply
+from motet.transport.client.dialler import Dialler
+from motet.transport.client.reader_election import Leadership
+from motet.transport.client.session import Link
 from motet.transport.endpoint import Endpoint
+from motet.transport.frame_reader import BUFFER_BYTES
 from motet.transport.framing import Buffer, ProtocolError, byte_view, check_limits
-from motet.transport.leadership import Leadership
-from motet.transport.link import Link
-from motet.transport.shared_memory import Arena
-from motet.transport.sockets import DeadlinePassed, hang_up
-from motet.transport.stream import BUFFER_BYTES
 
 RETRY_FOR_S = 10.0
 _LARGE_READ_AHEAD = 1 << 12
@@ -34,7 +34,7 @@ class Connection:
     `client_id`: the name that the server sees (a random one by default). `arena`: the process's
     shared memory, for payloads between processes of one host; without one the connection makes its
     own. `shared_memory=False` always uses TCP. `retry_for_s`: how long to try to connect again
-    after the connection breaks; requests may then arrive twice (see `motet.transport.link`).
+    after the connection breaks; requests may then arrive twice (see `client.session`).
     Raises Unreachable if nobody answers now, AuthenticationFailed.
     """
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.transport.buffer_pool import BufferPool, size_class
+from motet.transport.server.buffer_pool import BufferPool, size_class
 
 
 @settings(deadline=None)

@@ -18,10 +18,10 @@ from typing import Self
 
 from motet.domain.errors import AuthenticationFailed, BadInput
 from motet.transport.authentication import verify_client, welcome
-from motet.transport.buffer_pool import BufferPool
+from motet.transport.backends.socket_channel import hang_up
 from motet.transport.endpoint import Endpoint, host_identity
-from motet.transport.server_connection import Handler, ServerConnection
-from motet.transport.sockets import hang_up
+from motet.transport.server.buffer_pool import BufferPool
+from motet.transport.server.server_connection import Handler, ServerConnection
 
 _LOG = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_S = 5.0

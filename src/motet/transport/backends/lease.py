@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from motet.transport.backends.shared_memory import Arena, Region, gather, scatter
 from motet.transport.framing import MAX_REFERENCES, Reference
-from motet.transport.shared_memory import Arena, Region, gather, scatter
 
 
 class Lease:

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from motet.domain.errors import MotetError
+from motet.transport.backends.lease import Lease
+from motet.transport.frame_reader import Frame
 from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error, new_tuple
-from motet.transport.lease import Lease
-from motet.transport.stream import Frame
 
 _NOTHING = memoryview(b"")
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from motet.domain.arrays import Bytes
-from motet.transport.buffer_pool import BufferPool
+from motet.transport.backends.shared_memory import transfer
+from motet.transport.frame_reader import Frame
 from motet.transport.framing import (
     ERROR,
     JOIN_BYTES,
@@ -19,9 +20,8 @@ from motet.transport.framing import (
     encode_error,
     encode_header,
 )
-from motet.transport.outbox import OnSent
-from motet.transport.shared_memory import transfer
-from motet.transport.stream import Frame
+from motet.transport.server.buffer_pool import BufferPool
+from motet.transport.server.outbox import OnSent
 
 
 class ReplyPath(Protocol):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import socket
 
-from motet.transport.call import Call
+from motet.transport.backends.lease import Lease
+from motet.transport.backends.shared_memory import Arena
+from motet.transport.backends.socket_channel import SocketSource, send_all, send_descriptor
+from motet.transport.backends.spin_policy import Patience
+from motet.transport.client.call import Call
+from motet.transport.frame_reader import FrameReader, Place
 from motet.transport.framing import (
     ATTACH,
     DETACH,
@@ -14,11 +19,6 @@ from motet.transport.framing import (
     encode_header,
     encode_references,
 )
-from motet.transport.lease import Lease
-from motet.transport.patience import Patience
-from motet.transport.shared_memory import Arena
-from motet.transport.sockets import SocketSource, send_all, send_descriptor
-from motet.transport.stream import FrameReader, Place
 
 SHARE_FROM_BYTES = 1 << 16
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from motet.transport.patience import Patience
+from motet.transport.backends.spin_policy import Patience
 
 
 def looks(patience: Patience, count: int) -> int:

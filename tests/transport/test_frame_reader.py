@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from motet.transport.frame_reader import MIN_ROOM_BYTES, SMALL_PAYLOAD_BYTES, Frame, FrameReader
 from motet.transport.framing import Header, Reference, encode_header, encode_references
-from motet.transport.stream import MIN_ROOM_BYTES, SMALL_PAYLOAD_BYTES, Frame, FrameReader
 
 
 class Chunks:

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from motet.domain.errors import AuthenticationFailed, ConnectionLost, MotetError, Unreachable
-from motet.transport.call import Call
-from motet.transport.client_stream import ClientStream, SharedStream
-from motet.transport.dial import Dialler
+from motet.transport.backends.shared_memory import Arena
+from motet.transport.backends.socket_channel import DeadlinePassed, hang_up
+from motet.transport.backends.spin_policy import Patience
+from motet.transport.client.call import Call
+from motet.transport.client.dialler import Dialler
+from motet.transport.client.stream import ClientStream, SharedStream
 from motet.transport.framing import Header
-from motet.transport.patience import Patience
-from motet.transport.shared_memory import Arena
-from motet.transport.sockets import DeadlinePassed, hang_up
 
 _FIRST_ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.01

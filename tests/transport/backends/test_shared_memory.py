@@ -17,6 +17,8 @@ import pytest
 from motet.domain.errors import ConnectionLost
 from motet.transport import Arena, Connection, Request, Server
 from motet.transport.authentication import Identity, prove_client
+from motet.transport.backends.shared_memory import MappedSegments, transfer
+from motet.transport.backends.socket_channel import send_descriptor
 from motet.transport.framing import (
     ATTACH,
     SHARED_PAYLOAD,
@@ -25,8 +27,6 @@ from motet.transport.framing import (
     encode_header,
     encode_references,
 )
-from motet.transport.shared_memory import MappedSegments, transfer
-from motet.transport.sockets import send_descriptor
 from transport_parts import ECHO, echo, process_serving
 
 MB = 1 << 20

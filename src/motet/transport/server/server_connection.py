@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from motet.domain.arrays import Bytes
 from motet.domain.errors import MotetError
 from motet.transport.authentication import Identity
-from motet.transport.buffer_pool import BufferPool
+from motet.transport.backends.shared_memory import MappedSegments
+from motet.transport.backends.socket_channel import DescriptorSource, SocketSource, hang_up, tune
+from motet.transport.backends.spin_policy import Patience
+from motet.transport.frame_reader import SMALL_PAYLOAD_BYTES, Frame, FrameReader
 from motet.transport.framing import (
     ATTACH,
     DETACH,
@@ -21,12 +24,9 @@ from motet.transport.framing import (
     ProtocolError,
     decode_references,
 )
-from motet.transport.outbox import OnSent, Outbox
-from motet.transport.patience import Patience
-from motet.transport.request import Request
-from motet.transport.shared_memory import MappedSegments
-from motet.transport.sockets import DescriptorSource, SocketSource, hang_up, tune
-from motet.transport.stream import SMALL_PAYLOAD_BYTES, Frame, FrameReader
+from motet.transport.server.buffer_pool import BufferPool
+from motet.transport.server.outbox import OnSent, Outbox
+from motet.transport.server.request import Request
 
 _LOG = logging.getLogger(__name__)
 MAX_JOINED_REPLIES = 32

@@ -24,8 +24,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from motet.domain.arrays import Bytes
 from motet.domain.errors import MotetError
+from motet.transport.backends.free_list import FreeList, page_rounded
 from motet.transport.framing import ProtocolError, Reference
-from motet.transport.regions import FreeList, page_rounded
 
 SEGMENT_BYTES = 64 << 20
 KEEP_BYTES = 256 << 20

@@ -13,8 +13,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from motet.transport.backends.socket_channel import hang_up
 from motet.transport.framing import IOV_MAX, Piece, advance
-from motet.transport.sockets import hang_up
 
 _LOG = logging.getLogger(__name__)
 

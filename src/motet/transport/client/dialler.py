@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.authentication import Identity, prove_client
+from motet.transport.backends.socket_channel import tune
 from motet.transport.endpoint import Endpoint
-from motet.transport.sockets import tune
 
 ATTEMPT_TIMEOUT_S = 5.0
 

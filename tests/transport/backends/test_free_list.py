@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.transport.regions import PAGE_BYTES, FreeList, page_rounded
+from motet.transport.backends.free_list import PAGE_BYTES, FreeList, page_rounded
 
 SIZE = 64
 
