@@ -7,8 +7,9 @@ The rest of a large payload is received straight into its destination.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from motet.transport.channel import ByteSource
 from motet.transport.framing import (
     HEADER_BYTES,
     IOV_MAX,
@@ -22,18 +23,6 @@ from motet.transport.framing import (
 BUFFER_BYTES = 1 << 17
 SMALL_PAYLOAD_BYTES = 1 << 14
 MIN_ROOM_BYTES = 1 << 14
-
-
-class Source(Protocol):
-    """Where bytes come from. Both raise ConnectionError at the end of the stream."""
-
-    def receive(self, view: memoryview) -> int:
-        """Receive between one byte and all of `view`."""
-        ...
-
-    def receive_all(self, views: Sequence[memoryview]) -> int:
-        """Fill the views in order, or as much of them as the source cares to wait for."""
-        ...
 
 
 class Frame(NamedTuple):
@@ -104,7 +93,7 @@ class _Incoming:
 class FrameReader:
     """Frames of one stream, in order. Not thread-safe: one reader at a time."""
 
-    def __init__(self, source: Source, place: Place, buffer_bytes: int = BUFFER_BYTES) -> None:
+    def __init__(self, source: ByteSource, place: Place, buffer_bytes: int = BUFFER_BYTES) -> None:
         self._source = source
         self._place = place
         self._start = 0

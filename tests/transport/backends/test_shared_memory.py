@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import queue
@@ -17,12 +16,12 @@ import pytest
 from motet.domain.errors import ConnectionLost
 from motet.transport import Arena, Connection, Request, Server
 from motet.transport.authentication import Identity, prove_client
-from motet.transport.backends.shared_memory import MappedSegments, transfer
-from motet.transport.backends.socket_channel import send_descriptor
+from motet.transport.backends.shared_memory import SharedMemoryConnector, send_descriptor
+from motet.transport.backends.socket_channel import SocketChannel
+from motet.transport.backends.spin_policy import SpinPolicy
 from motet.transport.framing import (
     ATTACH,
     SHARED_PAYLOAD,
-    ProtocolError,
     Reference,
     encode_header,
     encode_references,
@@ -35,56 +34,6 @@ MB = 1 << 20
 def segments_mapped(process: int | str = "self") -> int:
     """How many mappings of shared segments a process has."""
     return Path(f"/proc/{process}/maps").read_text().count("/memfd:motet")
-
-
-def test_arrays_of_the_arena_do_not_overlap() -> None:
-    arena = Arena()
-    arrays = [arena.empty((n + 1, 1000), np.float32) for n in range(20)]
-    for number, array in enumerate(arrays):
-        array[:] = number
-    assert [set(array.ravel().tolist()) for array in arrays] == [{float(n)} for n in range(20)]
-    assert arena.empty(0).shape == (0,)
-
-
-def test_memory_of_an_array_that_is_gone_is_used_again() -> None:
-    arena = Arena()
-    address = arena.empty(MB).ctypes.data
-    gc.collect()
-    assert arena.empty(MB).ctypes.data == address
-
-
-def test_memory_is_not_used_again_while_a_view_of_it_lives() -> None:
-    arena = Arena()
-    view = arena.empty((4, MB), np.uint8)[1:3].reshape(-1)[5:]
-    view[:] = 7
-    gc.collect()
-    for _ in range(10):
-        arena.empty((4, MB))[:] = 0
-    assert (view == 7).all()
-
-
-def test_the_arena_knows_what_lies_in_it() -> None:
-    arena = Arena(segment_bytes=MB)
-    array = arena.empty(3 * MB)
-    other = arena.empty(MB)
-    found = arena.find(array[10:20].data)
-    assert found is not None
-    assert found.length == 10
-    assert found.offset == 10
-    there = arena.find(other.data)
-    assert there is not None
-    assert there.segment != found.segment
-    assert arena.find(np.empty(10, np.uint8).data) is None
-
-
-def test_segments_that_lie_unused_go_away() -> None:
-    arena = Arena(segment_bytes=MB, keep_bytes=2 * MB)
-    arrays = [arena.empty(MB) for _ in range(8)]
-    assert len(arena.segment_numbers) == 8
-    arrays.clear()
-    gc.collect()
-    arena.empty(MB)
-    assert len(arena.segment_numbers) <= 2
 
 
 def test_nothing_stays_mapped_once_everything_is_closed(secret: bytes) -> None:
@@ -213,17 +162,6 @@ sys.stdin.read()
     assert segments_mapped() == before
 
 
-@pytest.mark.parametrize("seals", [0, fcntl.F_SEAL_SHRINK])
-def test_a_segment_that_could_shrink_is_refused(seals: int) -> None:
-    descriptor = os.memfd_create("bad", os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, 4096)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-    with pytest.raises(ProtocolError, match="not sealed"):
-        MappedSegments().attach(Reference(0, 0, 4096), descriptor)
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(descriptor)
-
-
 @pytest.mark.parametrize(
     "frame",
     [
@@ -238,38 +176,25 @@ def test_a_reference_to_memory_that_was_never_shared_ends_the_connection(
     secret: bytes, frame: bytes
 ) -> None:
     with Server(echo, secret) as server:
-        sock = socket.socket(socket.AF_UNIX)
-        sock.connect(f"\0{server.endpoint.unix_name}")
-        with sock:
-            sock.settimeout(10)
-            prove_client(sock, secret, Identity("bad", bytes(16)), time.monotonic() + 10)
-            sock.sendall(frame)
-            assert sock.recv(100) == b""
+        channel = SharedMemoryConnector(server.endpoint.unix_name, Arena()).connect(10)
+        prove_client(channel, secret, Identity("bad", bytes(16)), time.monotonic() + 10)
+        channel.send([frame])
+        with pytest.raises(ConnectionResetError):
+            channel.receive(memoryview(bytearray(100)))
+        channel.close()
         with Connection(server.endpoint, secret) as connection:
             assert connection.request(ECHO, b"alive").meta == b"alive"
 
 
-def test_descriptors_that_nobody_asked_for_are_closed(secret: bytes) -> None:
-    with Server(echo, secret) as server:
-        sock = socket.socket(socket.AF_UNIX)
+def test_descriptors_without_an_announcement_are_closed(secret: bytes) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with Server(echo, secret) as server, socket.socket(socket.AF_UNIX) as sock:
         sock.connect(f"\0{server.endpoint.unix_name}")
-        with sock:
-            sock.settimeout(10)
-            prove_client(sock, secret, Identity("odd", bytes(16)), time.monotonic() + 10)
-            before = len(os.listdir("/proc/self/fd"))
-            for _ in range(5):
-                send_descriptor(sock, encode_header(1, 0, 1, 0, 0, 0), sock.fileno())
-                sock.recv(100)
-            sock.shutdown(socket.SHUT_WR)
-            assert sock.recv(100) == b""
-            assert len(os.listdir("/proc/self/fd")) <= before
-
-
-@pytest.mark.parametrize("sources", [[10], [3, 7], [1, 0, 9]])
-@pytest.mark.parametrize("targets", [[10], [5, 5], [2, 0, 8]])
-def test_a_transfer_keeps_the_order_of_bytes(sources: list[int], targets: list[int]) -> None:
-    data = np.arange(10, dtype=np.uint8)
-    pieces = np.split(data, np.cumsum(sources)[:-1])
-    places = [np.zeros(size, np.uint8) for size in targets]
-    transfer([piece.data for piece in pieces], places)
-    assert np.concatenate(places).tolist() == data.tolist()
+        channel = SocketChannel(sock, SpinPolicy())
+        prove_client(channel, secret, Identity("odd", bytes(16)), time.monotonic() + 10)
+        for _ in range(5):
+            send_descriptor(sock, encode_header(1, 0, 1, 0, 0, 0), sock.fileno())
+            sock.recv(100)
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(100) == b""
+    assert len(os.listdir("/proc/self/fd")) <= before

@@ -1,35 +1,35 @@
 from __future__ import annotations
 
-from motet.transport.backends.spin_policy import Patience
+from motet.transport.backends.spin_policy import SpinPolicy
 
 
-def looks(patience: Patience, count: int) -> int:
-    """How often of `count` waits it looked, finding nothing."""
-    tries = 0
-    for _ in range(count):
-        if patience.is_worthwhile():
-            tries += 1
-            patience.gave_up()
-    return tries
+def failed_spins(policy: SpinPolicy, receives: int) -> int:
+    """How many of `receives` spin, if every spin fails."""
+    spins = 0
+    for _ in range(receives):
+        if policy.should_spin():
+            spins += 1
+            policy.failed()
+    return spins
 
 
-def test_looking_goes_on_while_it_pays() -> None:
-    patience = Patience()
+def test_every_receive_spins_while_spinning_succeeds() -> None:
+    policy = SpinPolicy()
     for _ in range(100):
-        assert patience.is_worthwhile()
-        patience.found()
+        assert policy.should_spin()
+        policy.succeeded()
 
 
-def test_looking_in_vain_soon_becomes_rare() -> None:
-    patience = Patience()
-    assert looks(patience, 1000) <= 12
-    assert looks(patience, 10_000) <= 41
+def test_failures_make_spinning_rare() -> None:
+    policy = SpinPolicy()
+    assert failed_spins(policy, 1000) <= 12
+    assert failed_spins(policy, 10_000) <= 41
 
 
-def test_one_success_restores_patience() -> None:
-    patience = Patience()
-    looks(patience, 1000)
-    while not patience.is_worthwhile():
+def test_one_success_resets_the_back_off() -> None:
+    policy = SpinPolicy()
+    failed_spins(policy, 1000)
+    while not policy.should_spin():
         pass
-    patience.found()
-    assert patience.is_worthwhile()
+    policy.succeeded()
+    assert policy.should_spin()

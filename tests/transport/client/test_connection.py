@@ -9,13 +9,13 @@ import pytest
 
 from motet.domain.errors import BadInput, ConnectionLost, JobFailed, MotetError
 from motet.transport import Connection, Request, Server
-from motet.transport.client.stream import SHARE_FROM_BYTES
+from motet.transport.backends.shared_memory import LEND_FROM_BYTES
 from motet.transport.frame_reader import BUFFER_BYTES, SMALL_PAYLOAD_BYTES
 from transport_parts import ECHO, Connect, echo
 
 SIZES = sorted(
     {0, 1, 31, 4096, 1_000_003}
-    | {limit + d for limit in (SMALL_PAYLOAD_BYTES, SHARE_FROM_BYTES, BUFFER_BYTES) for d in (0, 1)}
+    | {limit + d for limit in (SMALL_PAYLOAD_BYTES, LEND_FROM_BYTES, BUFFER_BYTES) for d in (0, 1)}
 )
 
 

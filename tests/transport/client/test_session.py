@@ -219,7 +219,7 @@ def test_closing_ends_the_search_for_a_lost_server(secret: bytes) -> None:
 
     waiter = threading.Thread(target=wait)
     waiter.start()
-    while not connection.is_searching:
+    while not connection.is_reconnecting:
         time.sleep(0.001)
     connection.close()
     waiter.join(timeout=20)

@@ -3,28 +3,32 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from motet.transport.backends.socket_channel import SocketChannel
+from motet.transport.backends.spin_policy import SpinPolicy
 from motet.transport.server.outbox import Outbox
 
-Pair = tuple[socket.socket, socket.socket]
+Pair = tuple[SocketChannel, socket.socket]
 
 
-def narrow_pair() -> Pair:
-    """Connected sockets that hold little, so that much is sent in parts."""
+@contextmanager
+def narrow_pair() -> Iterator[Pair]:
+    """A channel with a small send buffer, so that much is sent in parts, and its receiver."""
     sender, receiver = socket.socketpair()
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    return sender, receiver
+    with sender, receiver:
+        yield SocketChannel(sender, SpinPolicy()), receiver
 
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    sender, receiver = narrow_pair()
-    with sender, receiver:
-        yield sender, receiver
+    with narrow_pair() as pair:
+        yield pair
 
 
 def receive_exactly(sock: socket.socket, size: int) -> bytes:
@@ -37,8 +41,7 @@ def receive_exactly(sock: socket.socket, size: int) -> bytes:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30_000), min_size=1, max_size=5), min_size=1, max_size=15))
 def test_frames_go_out_in_order_however_little_the_socket_takes(sizes: list[list[int]]) -> None:
-    sender, receiver = narrow_pair()
-    with sender, receiver:
+    with narrow_pair() as (sender, receiver):
         outbox = Outbox(sender, "test")
         sent: list[int] = []
         expected = b""

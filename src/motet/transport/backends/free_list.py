@@ -1,4 +1,4 @@
-"""Which parts of a segment are in use. Pure bookkeeping over offsets."""
+"""First-fit allocation of offsets in a segment. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ PAGE_BYTES = 4096
 
 
 def page_rounded(size_bytes: int) -> int:
-    """The next multiple of the page size; at least one page."""
+    """Round up to a multiple of the page size; at least one page."""
     return max(-(-size_bytes // PAGE_BYTES), 1) * PAGE_BYTES
 
 
 class FreeList:
-    """The free stretches of `size_bytes`, in order and never adjacent. Lowest first when taking,
-    so that pages that were touched before are touched again.
+    """The free ranges of `size_bytes`, sorted and never adjacent.
+
+    Allocates the lowest range that fits, so that pages that are already resident are reused.
     """
 
     def __init__(self, size_bytes: int) -> None:
@@ -24,16 +25,16 @@ class FreeList:
 
     @property
     def is_unused(self) -> bool:
-        """Whether everything is free."""
+        """Whether no offset is in use."""
         return self._starts == [0] and self._ends == [self._size_bytes]
 
     @property
     def free_bytes(self) -> int:
-        """Sum of the free stretches."""
+        """Sum of the free ranges."""
         return sum(self._ends) - sum(self._starts)
 
     def take(self, size_bytes: int) -> int | None:
-        """Offset of a stretch that is no longer free, or None if none is long enough."""
+        """Allocate a range and return its offset; None if no free range is long enough."""
         for index, (start, end) in enumerate(zip(self._starts, self._ends, strict=True)):
             if end - start > size_bytes:
                 self._starts[index] = start + size_bytes
@@ -44,7 +45,7 @@ class FreeList:
         return None
 
     def give_back(self, start: int, size_bytes: int) -> None:
-        """Free a stretch that was taken; joins it with free neighbours."""
+        """Free a range from `take`; merges it with adjacent free ranges."""
         end = start + size_bytes
         index = bisect_left(self._starts, start)
         if index < len(self._starts) and self._starts[index] == end:

@@ -1,15 +1,20 @@
-"""The shared memory that one call uses: what the server reads from and writes to."""
+"""The lease of one call on shared memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from motet.transport.backends.shared_memory import Arena, Region, gather, scatter
+from motet.transport.backends.arena import Arena
+from motet.transport.backends.copying import gather, scatter
+from motet.transport.backends.segment import Region
 from motet.transport.framing import MAX_REFERENCES, Reference
 
 
 class Lease:
-    """Staging for buffers that are not in the arena; those in the arena are used as they are."""
+    """Stages buffers outside the arena in a region of it; buffers inside are lent in place.
+
+    Implements `PayloadLease`. A request that is sent again uses the same regions.
+    """
 
     __slots__ = ("_arena", "_staged_payload", "_staged_target")
 
@@ -19,7 +24,7 @@ class Lease:
         self._staged_target: Region | None = None
 
     def payload(self, views: Sequence[memoryview], size_bytes: int) -> Reference:
-        """Where the server finds the request's payload, copied there if need be."""
+        """See PayloadLease."""
         if len(views) == 1:
             found = self._arena.find(views[0])
             if found is not None:
@@ -30,7 +35,7 @@ class Lease:
         return self._staged_payload.reference(size_bytes)
 
     def targets(self, into: Sequence[memoryview], size_bytes: int) -> list[Reference]:
-        """Where the server puts the reply's payload."""
+        """See PayloadLease. One reference per destination if all of them are in the arena."""
         if len(into) < MAX_REFERENCES:
             found = [self._arena.find(view) for view in into if len(view)]
             references = [reference for reference in found if reference is not None]
@@ -41,16 +46,16 @@ class Lease:
         return [self._staged_target.reference(size_bytes)]
 
     def deliver(self, into: Sequence[memoryview]) -> None:
-        """The reply's payload is there: copy it to its destinations unless it came to them."""
+        """See PayloadLease."""
         if self._staged_target is not None:
             scatter(self._staged_target.view(sum(map(len, into))), into)
 
     def release(self) -> None:
-        """The server is done with the memory."""
+        """See PayloadLease."""
         for region in (self._staged_payload, self._staged_target):
             if region is not None:
                 self._arena.give_back(region)
 
     def abandon(self, views: Sequence[memoryview], into: Sequence[memoryview] | None) -> None:
-        """The server may not be done with the memory and cannot be asked."""
+        """See PayloadLease. Staging regions are not returned to the arena either."""
         self._arena.quarantine((list(views), list(into or ())))

@@ -1,249 +1,150 @@
-"""Memory that a client shares with the servers on its host.
+"""The same-host backend: requests over an abstract unix socket, large payloads in shared memory.
 
-Segments are anonymous files (`memfd_create`) whose descriptors travel over the unix socket. They
-have no name anywhere, so a process that is killed leaves nothing behind.
+Segments are anonymous files (`memfd_create`) whose descriptors travel over the socket. Neither has
+a name in a file system, so a killed process leaves nothing behind.
 """
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
-import itertools
-import math
-import mmap
-import os
-import threading
-import weakref
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import array
+import secrets
+import socket
+from collections.abc import Iterable
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from motet.transport.backends.arena import Arena
+from motet.transport.backends.lease import Lease
+from motet.transport.backends.peer_segments import PeerSegments
+from motet.transport.backends.socket_channel import SocketChannel, SocketListener
+from motet.transport.backends.spin_policy import SpinPolicy
+from motet.transport.endpoint import Endpoint, host_identity
+from motet.transport.framing import ATTACH, DETACH, Reference, encode_header, encode_references
 
-from motet.domain.arrays import Bytes
-from motet.domain.errors import MotetError
-from motet.transport.backends.free_list import FreeList, page_rounded
-from motet.transport.framing import ProtocolError, Reference
-
-SEGMENT_BYTES = 64 << 20
-KEEP_BYTES = 256 << 20
-_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+LEND_FROM_BYTES = 1 << 16
+BACKLOG = 128
+_MAX_DESCRIPTORS = 8
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_DESCRIPTORS * array.array("i").itemsize)
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
-    """A stretch of shared memory: mapped at `address`; `descriptor` is what peers map."""
+class SharedMemoryConnector:
+    """Connects to a unix socket of this host and lends the arena's segments to the server."""
 
-    number: int
-    descriptor: int
-    memory: mmap.mmap
-    address: int
-    free: FreeList
+    def __init__(self, unix_name: str, arena: Arena) -> None:
+        self._unix_name = unix_name
+        self._arena = arena
+        self._spin_policy = SpinPolicy()
 
-    @property
-    def size_bytes(self) -> int:
-        """Its size."""
-        return len(self.memory)
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A part of a segment that is in use."""
-
-    segment: Segment
-    offset: int
-    size_bytes: int
-
-    def view(self, size_bytes: int) -> Bytes:
-        """Its first bytes."""
-        return np.frombuffer(self.segment.memory, np.uint8, size_bytes, self.offset)
-
-    def reference(self, size_bytes: int) -> Reference:
-        """How to tell a server about its first bytes."""
-        return Reference(self.segment.number, self.offset, size_bytes)
+    def connect(self, timeout_s: float) -> LendingChannel:
+        """See Connector."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(timeout_s)
+            sock.connect(f"\0{self._unix_name}")
+        except BaseException:
+            sock.close()
+            raise
+        return LendingChannel(sock, self._spin_policy, self._arena)
 
 
-class Arena:
-    """Arrays that servers on the same host can read and write directly.
-
-    One per process, shared by its connections. Memory of arrays that are gone is used again. A
-    segment is created when the others are full; one that is unused goes away once more than
-    `keep_bytes` lie unused.
-    """
-
-    def __init__(self, segment_bytes: int = SEGMENT_BYTES, keep_bytes: int = KEEP_BYTES) -> None:
-        self._segment_bytes = segment_bytes
-        self._keep_bytes = keep_bytes
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._segments: dict[int, Segment] = {}
-        self._returned: deque[Region] = deque()
-        self._quarantine: list[object] = []
-        self._is_closed = False
-
-    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """An array with arbitrary content; its memory is used again once nobody refers to it."""
-        kind = np.dtype(dtype)
-        count = shape if isinstance(shape, int) else math.prod(shape)
-        region = self.take(max(count * kind.itemsize, 1))
-        owner = (ctypes.c_char * region.size_bytes).from_buffer(
-            region.segment.memory, region.offset
-        )
-        weakref.finalize(owner, self.give_back, region).atexit = False
-        values: NDArray[Any] = np.frombuffer(memoryview(owner), kind, count)
-        return values.reshape(shape)
-
-    def take(self, size_bytes: int) -> Region:
-        """A region for somebody who will `give_back`."""
-        size_bytes = page_rounded(size_bytes)
-        with self._lock:
-            self._collect()
-            for segment in self._segments.values():
-                offset = segment.free.take(size_bytes)
-                if offset is not None:
-                    return Region(segment, offset, size_bytes)
-            segment = _create_segment(next(self._numbers), max(size_bytes, self._segment_bytes))
-            self._segments[segment.number] = segment
-            segment.free.take(size_bytes)
-            return Region(segment, 0, size_bytes)
-
-    def give_back(self, region: Region) -> None:
-        """The region may be used again. Safe anywhere, also in a finalizer."""
-        if not self._is_closed:
-            self._returned.append(region)
-
-    def find(self, view: memoryview) -> Reference | None:
-        """Where a flat view lies in the arena, or None."""
-        size_bytes = len(view)
-        if not size_bytes:
-            return None
-        if view.readonly:  # what this hands out can be written to
-            return None
-        address = ctypes.addressof(ctypes.c_char.from_buffer(view))
-        for segment in list(self._segments.values()):
-            offset = address - segment.address
-            if offset >= 0 and offset + size_bytes <= segment.size_bytes:
-                return Reference(segment.number, offset, size_bytes)
-        return None
-
-    def segment(self, number: int) -> Segment:
-        """A segment by number."""
-        return self._segments[number]
-
-    @property
-    def segment_numbers(self) -> frozenset[int]:
-        """The segments there are."""
-        return frozenset(self._segments)
-
-    def quarantine(self, memory: object) -> None:
-        """Never use this memory again: a server that was cut off might still write to it."""
-        self._quarantine.append(memory)
-
-    def close(self) -> None:
-        """Let go of everything; arrays that are still referred to stay valid."""
-        self._is_closed = True
-        with self._lock:
-            segments = list(self._segments.values())
-            self._segments.clear()
-            self._returned.clear()
-            self._quarantine.clear()
-        for segment in segments:
-            os.close(segment.descriptor)
-
-    def _collect(self) -> None:
-        """Take in what was returned; drop segments if too much lies unused."""
-        if not self._returned:
-            return
-        while self._returned:
-            region = self._returned.popleft()
-            region.segment.free.give_back(region.offset, region.size_bytes)
-        unused = [s for s in self._segments.values() if s.free.is_unused]
-        unused_bytes = sum(segment.size_bytes for segment in unused)
-        while unused and unused_bytes > self._keep_bytes:
-            segment = unused.pop()
-            unused_bytes -= segment.size_bytes
-            del self._segments[segment.number]
-            os.close(segment.descriptor)
-
-
-class MappedSegments:
-    """A server's view of one client's segments."""
+class SharedMemoryListener(SocketListener):
+    """Listens on a unix socket with a random abstract name."""
 
     def __init__(self) -> None:
-        self._mapped: dict[int, Bytes] = {}
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._unix_name = f"motet-{secrets.token_hex(16)}"
+        sock.bind(f"\0{self._unix_name}")
+        sock.listen(BACKLOG)
+        super().__init__(sock)
 
-    def attach(self, reference: Reference, descriptor: int) -> None:
-        """Map a segment and close its descriptor. Raises ProtocolError if it is not sealed.
+    def announce(self, endpoint: Endpoint) -> Endpoint:
+        """See Listener."""
+        return replace(endpoint, unix_name=self._unix_name, host_identity=host_identity())
 
-        A segment that could shrink would kill this process on the next access.
-        """
-        try:
-            seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
-            if seals & _SEALS != _SEALS or os.fstat(descriptor).st_size != reference.length:
-                raise ProtocolError("a client announced a segment that is not sealed to its size")
-            memory = mmap.mmap(descriptor, reference.length)
-        except OSError as error:
-            raise ProtocolError(f"a client's segment cannot be mapped: {error}") from error
-        finally:
-            os.close(descriptor)
-        self._mapped[reference.segment] = np.frombuffer(memory, np.uint8)
+    def accept(self) -> BorrowingChannel | None:
+        """See Listener."""
+        sock = self.accept_socket()
+        return None if sock is None else BorrowingChannel(sock, SpinPolicy())
 
-    def detach(self, number: int) -> None:
-        """Forget a segment; it is unmapped once no request refers to it."""
-        self._mapped.pop(number, None)
+
+class LendingChannel(SocketChannel):
+    """The client's end: announces segments before requests refer to them."""
+
+    def __init__(self, sock: socket.socket, spin_policy: SpinPolicy, arena: Arena) -> None:
+        super().__init__(sock, spin_policy)
+        self._lender = SegmentLender(sock, arena)
+
+    @property
+    def lender(self) -> SegmentLender:
+        """See ClientChannel."""
+        return self._lender
+
+
+class SegmentLender:
+    """Lends segments of an arena over one unix socket."""
+
+    lend_from_bytes = LEND_FROM_BYTES
+
+    def __init__(self, sock: socket.socket, arena: Arena) -> None:
+        self._sock = sock
+        self._arena = arena
+        self._attached: set[int] = set()
+
+    def lease(self) -> Lease:
+        """See MemoryLender."""
+        return Lease(self._arena)
+
+    def announce(self, references: Iterable[Reference]) -> None:
+        """See MemoryLender. Detaches segments that the arena has freed in the meantime."""
+        used = {reference.segment for reference in references}
+        if used <= self._attached:
+            return
+        for number in used - self._attached:
+            segment = self._arena.segment(number)
+            frame = _control_frame(ATTACH, Reference(number, 0, segment.size_bytes))
+            send_descriptor(self._sock, frame, segment.descriptor)
+        freed = self._attached - self._arena.segment_numbers
+        for number in freed:
+            self._sock.sendall(_control_frame(DETACH, Reference(number, 0, 0)))
+        self._attached |= used
+        self._attached -= freed
+
+
+class BorrowingChannel(SocketChannel):
+    """The server's end: collects the file descriptors that arrive with the bytes."""
+
+    def __init__(self, sock: socket.socket, spin_policy: SpinPolicy) -> None:
+        super().__init__(sock, spin_policy)
+        self._segments = PeerSegments()
+
+    @property
+    def peer_memory(self) -> PeerSegments:
+        """See ServerChannel."""
+        return self._segments
 
     def close(self) -> None:
-        """Forget all."""
-        self._mapped.clear()
+        """See Channel."""
+        self._segments.close()
+        super().close()
 
-    def view(self, reference: Reference) -> Bytes:
-        """The bytes that a client refers to. Raises ProtocolError if it never shared them."""
-        mapped = self._mapped.get(reference.segment)
-        end = reference.offset + reference.length
-        if mapped is None or end > len(mapped):
-            raise ProtocolError(f"a client refers to memory that it did not share: {reference}")
-        return mapped[reference.offset : end]
-
-
-def gather(sources: Sequence[memoryview], target: Bytes) -> None:
-    """Copy sources one behind the other; other threads run meanwhile."""
-    offset = 0
-    for source in sources:
-        end = offset + len(source)
-        np.copyto(target[offset:end], np.frombuffer(source, np.uint8))
-        offset = end
+    def _receive(self, view: memoryview, flags: int) -> int:
+        count, ancillary, _, _ = self._sock.recvmsg_into(
+            [view], _ANCILLARY_BYTES, flags | socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors = array.array("i")
+                descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+                self._segments.add_descriptors(descriptors)
+        return count
 
 
-def scatter(source: Bytes, targets: Sequence[memoryview]) -> None:
-    """The inverse of `gather`."""
-    offset = 0
-    for target in targets:
-        end = offset + len(target)
-        np.copyto(np.frombuffer(target, np.uint8), source[offset:end])
-        offset = end
+def send_descriptor(sock: socket.socket, data: bytes, descriptor: int) -> None:
+    """Send a small message together with a file descriptor."""
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+    sent_bytes = sock.sendmsg([data], ancillary)
+    if sent_bytes < len(data):
+        sock.sendall(data[sent_bytes:])
 
 
-def transfer(sources: Sequence[memoryview], targets: Sequence[Bytes]) -> None:
-    """Copy between two divisions of the same number of bytes."""
-    if len(targets) == 1:
-        gather(sources, targets[0])
-        return
-    if len(sources) == 1:
-        scatter(np.frombuffer(sources[0], np.uint8), [target.data for target in targets])
-        return
-    joined = np.concatenate([np.frombuffer(source, np.uint8) for source in sources])
-    scatter(joined, [target.data for target in targets])
-
-
-def _create_segment(number: int, size_bytes: int) -> Segment:
-    try:
-        descriptor = os.memfd_create("motet", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(descriptor, size_bytes)
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
-        memory = mmap.mmap(descriptor, size_bytes)
-    except OSError as error:
-        raise MotetError(f"cannot share {size_bytes} bytes of memory: {error.strerror}") from error
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    return Segment(number, descriptor, memory, address, FreeList(size_bytes))
+def _control_frame(flag: int, reference: Reference) -> bytes:
+    return encode_header(0, flag, 0, 1, 0, 0) + encode_references([reference])

@@ -1,4 +1,4 @@
-"""One request under way, at the client."""
+"""One request in flight, at the client."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from motet.domain.errors import MotetError
-from motet.transport.backends.lease import Lease
 from motet.transport.frame_reader import Frame
 from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error, new_tuple
+from motet.transport.payload_memory import PayloadLease
 
 _NOTHING = memoryview(b"")
 
 
 class Reply(NamedTuple):
-    """A server's answer.
+    """A server's reply.
 
     `payload`: the bytes, or the destination if there was exactly one; empty after scattering.
-    `wait_us`: microseconds that the request lay parked at the server, its handler having returned.
+    `wait_us`: microseconds between the handler's return and a deferred reply at the server.
     """
 
     status: int
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 
 
 class Waiter(Protocol):
-    """Who can bring a call to its end."""
+    """Reads replies until a call is done."""
 
     def await_call(self, call: Call, timeout_s: float | None) -> None:
         """Return once the call is done. Raises TimeoutError."""
@@ -37,9 +37,9 @@ class Waiter(Protocol):
 
 
 class Call:
-    """A request that was submitted; `wait` for its reply. Every call should be waited for.
+    """A submitted request. Every call needs a `wait`: replies are read only by waiting threads.
 
-    `is_done`: whether `wait` would return at once. `lease`: the shared memory it uses, if any.
+    `is_done`: whether `wait` returns at once. `lease`: the lent memory that it uses, if any.
     """
 
     __slots__ = (
@@ -72,14 +72,14 @@ class Call:
         self.payload_bytes = sum(map(len, views)) if views else 0
         self.into = into
         self.into_bytes = sum(map(len, into)) if into else 0
-        self.lease: Lease | None = None
+        self.lease: PayloadLease | None = None
         self.is_done = False
         self._payload = _NOTHING
         self._reply: Reply | None = None
         self._error: MotetError | None = None
 
     def wait(self, timeout_s: float | None = None) -> Reply:
-        """The reply. May be called again, also after a timeout.
+        """Return the reply. May be called again, also after a timeout.
 
         Raises the server's error, ConnectionLost, or TimeoutError after `timeout_s`.
         """
@@ -91,7 +91,7 @@ class Call:
         return self._reply
 
     def place(self, payload_bytes: int) -> Sequence[memoryview]:
-        """Where the reply's payload goes: the destination if it has the right size."""
+        """Return where the reply's payload goes: the destination if it has the right size."""
         if self.into is not None and self.into_bytes == payload_bytes:
             self._payload = _only(self.into)
             return self.into
@@ -99,10 +99,10 @@ class Call:
         return [self._payload]
 
     def finish(self, frame: Frame) -> None:
-        """Take the reply in."""
+        """Complete the call with its reply."""
         header = frame.header
         if header.flags:
-            self._take_shared(header)
+            self._deliver_lent(header)
         if header.flags & ERROR:
             self._error = decode_error(frame.meta)
         elif self._is_misfit(header):
@@ -111,29 +111,29 @@ class Call:
             self._reply = new_tuple(Reply, (header.code, frame.meta, self._payload, header.wait_us))
         if self.lease is not None:
             self.lease.release()
-        self._let_go()
+        self._release_buffers()
 
     def fail(self, error: MotetError) -> None:
-        """End without a reply; the server might still use the shared memory."""
+        """Complete the call without a reply; the server may still access the lent memory."""
         self._error = error
         if self.lease is not None:
             self.lease.abandon(self.views, self.into)
-        self._let_go()
+        self._release_buffers()
 
-    def _take_shared(self, header: Header) -> None:
+    def _deliver_lent(self, header: Header) -> None:
         if header.flags & SHARED_PAYLOAD and self.into and self.lease is not None:
             self.lease.deliver(self.into)
             self._payload = _only(self.into)
 
-    def _let_go(self) -> None:
-        """Done: the caller's buffers are the caller's again."""
+    def _release_buffers(self) -> None:
+        """Mark the call as done and drop all references to the caller's buffers."""
         self.views = []
         self.into = None
         self.lease = None
         self.is_done = True
 
     def _is_misfit(self, header: Header) -> bool:
-        """Whether the destination has another size; a status other than 0 may leave it unused."""
+        """Whether the destination has another size than the payload of a successful reply."""
         if self.into is None or self.into_bytes == header.payload_bytes:
             return False
         return header.payload_bytes > 0 or header.code == 0

@@ -1,8 +1,8 @@
-"""The calling end: many requests may be under way, and whoever waits reads the socket.
+"""The client's API: many requests in flight, and one waiting thread reads the replies.
 
-There is no receiving thread: handing a reply from one thread to another takes longer than the
-whole request. The first thread that waits leads: it reads replies, its own and those of others,
-until its own is there; then the next waiting thread leads.
+There is no receiver thread: passing a reply from one thread to another takes longer than a whole
+small request. The first thread that waits is elected reader: it reads replies, its own and those of
+other threads, until its own has arrived; then another waiting thread is elected.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from motet.transport.authentication import LINK_BYTES, MAX_CLIENT_ID_BYTES, Identity
-from motet.transport.backends.shared_memory import Arena
-from motet.transport.backends.socket_channel import DeadlinePassed, hang_up
+from motet.transport.authentication import MAX_CLIENT_ID_BYTES, SESSION_BYTES, Identity
+from motet.transport.backends.arena import Arena
+from motet.transport.backends.selection import connectors_to
+from motet.transport.channel import Connector, DeadlinePassed
 from motet.transport.client.call import Call, Reply
 from motet.transport.client.dialler import Dialler
-from motet.transport.client.reader_election import Leadership
-from motet.transport.client.session import Link
+from motet.transport.client.reader_election import ReaderElection
+from motet.transport.client.session import Session
 from motet.transport.endpoint import Endpoint
 from motet.transport.frame_reader import BUFFER_BYTES
 from motet.transport.framing import Buffer, ProtocolError, byte_view, check_limits
@@ -29,13 +30,14 @@ _LARGE_READ_AHEAD = 1 << 12
 
 
 class Connection:
-    """A client's connection to one server, over shared memory or TCP. Safe for several threads.
+    """A client's connection to one server. Thread-safe.
 
     `client_id`: the name that the server sees (a random one by default). `arena`: the process's
-    shared memory, for payloads between processes of one host; without one the connection makes its
-    own. `shared_memory=False` always uses TCP. `retry_for_s`: how long to try to connect again
-    after the connection breaks; requests may then arrive twice (see `client.session`).
-    Raises Unreachable if nobody answers now, AuthenticationFailed.
+    shared memory for payloads between processes of one host; by default the connection creates its
+    own. `shared_memory=False` disables the same-host backend. `retry_for_s`: how long to try to
+    reconnect after the connection breaks; requests may then arrive twice (see `client.session`).
+    `connectors`: other ways to reach the server, the fastest first, instead of the built-in
+    backends. Raises Unreachable if no server answers now, AuthenticationFailed.
     """
 
     def __init__(
@@ -47,24 +49,23 @@ class Connection:
         arena: Arena | None = None,
         shared_memory: bool = True,
         retry_for_s: float = RETRY_FOR_S,
+        connectors: Sequence[Connector] | None = None,
     ) -> None:
-        identity = Identity(_client_id(client_id), os.urandom(LINK_BYTES))
-        is_local = shared_memory and endpoint.is_here
+        identity = Identity(_client_id(client_id), os.urandom(SESSION_BYTES))
         self._endpoint = endpoint
         self._client_id = identity.client_id
         self._arena = Arena() if arena is None else arena
         self._owns_arena = arena is None
-        self._leadership = Leadership()
-        self._link = Link(
-            Dialler(endpoint, secret, identity, is_local),
-            self._arena,
-            retry_for_s,
-            self._leadership.announce,
+        if connectors is None:
+            connectors = connectors_to(endpoint, self._arena, shared_memory=shared_memory)
+        self._election = ReaderElection()
+        self._session = Session(
+            Dialler(endpoint, secret, identity, connectors), retry_for_s, self._election.notify
         )
 
     @property
     def endpoint(self) -> Endpoint:
-        """The server at the other end."""
+        """The server's address."""
         return self._endpoint
 
     @property
@@ -74,18 +75,18 @@ class Connection:
 
     @property
     def is_local(self) -> bool:
-        """Whether requests go over the same-host shortcut now."""
-        return self._link.stream.is_local
+        """Whether the current channel shares memory with the server."""
+        return self._session.stream.is_local
 
     @property
-    def is_searching(self) -> bool:
-        """Whether the connection broke and was not made again yet."""
-        return self._link.is_searching
+    def is_reconnecting(self) -> bool:
+        """Whether the connection broke and has not been re-established yet."""
+        return self._session.is_reconnecting
 
     @property
     def outstanding_count(self) -> int:
-        """Requests without a reply so far."""
-        return self._link.outstanding_count
+        """Number of requests without a reply."""
+        return self._session.outstanding_count
 
     def submit(
         self,
@@ -94,17 +95,17 @@ class Connection:
         buffers: Sequence[Buffer] = (),
         into: Sequence[Buffer] | None = None,
     ) -> Call:
-        """Send a request; `wait` on what is returned for its reply.
+        """Send a request and return its call; `Call.wait` returns the reply.
 
         `buffers` (contiguous) are sent in order as one payload. `into`: where the reply's payload
-        goes, in order, sizes adding up to it. Both belong to the call until it is done.
-        Raises ConnectionLost, ValueError.
+        goes, in order, with sizes that add up to it. The caller changes neither until the call is
+        done. Raises ConnectionLost, ValueError.
         """
         views = [byte_view(buffer) for buffer in buffers]
         targets = None if into is None else [_writable(buffer) for buffer in into]
         call = Call(self, kind, meta, views, targets)
         check_limits(kind, len(meta), call.payload_bytes)
-        self._link.send(call)
+        self._session.send(call)
         return call
 
     def request(
@@ -119,11 +120,11 @@ class Connection:
         return self.submit(kind, meta, buffers, into).wait(timeout_s)
 
     def close(self) -> None:
-        """Break the connection; calls that are under way raise ConnectionLost."""
-        self._link.close()
-        self._leadership.lead()
-        self._link.discard_retired()
-        self._leadership.step_down()
+        """Break the connection; calls in flight raise ConnectionLost."""
+        self._session.close()
+        self._election.elect()
+        self._session.close_retired()
+        self._election.resign()
         if self._owns_arena:
             self._arena.close()
 
@@ -141,7 +142,7 @@ class Connection:
     def await_call(self, call: Call, timeout_s: float | None) -> None:
         """Return once the call is done (see `Call.wait`). Raises TimeoutError."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self._leadership.lead_unless(call, deadline_s):
+        if not self._election.elect_unless_done(call, deadline_s):
             return
         try:
             while not call.is_done:
@@ -149,30 +150,30 @@ class Connection:
         except DeadlinePassed:
             raise TimeoutError(f"no reply from {self._endpoint} within {timeout_s} s") from None
         finally:
-            self._link.discard_retired()
-            self._leadership.step_down()
+            self._session.close_retired()
+            self._election.resign()
 
     def _read_one(self, awaited: Call, deadline_s: float | None) -> None:
-        """Take one reply in, whosoever it is; connect again if the connection broke."""
-        stream = self._link.stream
-        stream.source.deadline_s = deadline_s
+        """Read one reply, of any call; reconnect if the channel broke."""
+        stream = self._session.stream
+        stream.channel.deadline_s = deadline_s
         is_large = awaited.into_bytes > BUFFER_BYTES
         try:
             frame = stream.reader.read(_LARGE_READ_AHEAD if is_large else BUFFER_BYTES)
         except DeadlinePassed:
             raise
         except (OSError, ProtocolError) as error:
-            self._link.recover(stream, error, deadline_s)
+            self._session.recover(stream, error, deadline_s)
             return
-        except BaseException:  # an interrupt in mid-frame: the stream cannot be trusted any more
-            hang_up(stream.sock)
+        except BaseException:  # an interrupt in mid-frame leaves the stream in an unknown state
+            stream.channel.shutdown()
             raise
-        call = self._link.take(frame.header.operation)
+        call = self._session.take(frame.header.operation)
         if call is None:
             return
         call.finish(frame)
         if call is not awaited:
-            self._leadership.announce()
+            self._election.notify()
 
 
 def _client_id(name: str | None) -> str:

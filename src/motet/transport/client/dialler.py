@@ -1,14 +1,14 @@
-"""Making an authenticated connection to a server, by the shortest way there is."""
+"""Opens authenticated channels to one server."""
 
 from __future__ import annotations
 
-import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.authentication import Identity, prove_client
-from motet.transport.backends.socket_channel import tune
+from motet.transport.channel import ClientChannel, Connector
 from motet.transport.endpoint import Endpoint
 
 ATTEMPT_TIMEOUT_S = 5.0
@@ -16,36 +16,32 @@ ATTEMPT_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Dialler:
-    """How to reach one server. `is_local`: whether to try its unix socket first."""
+    """Connects and authenticates. `connectors`: tried in order until one reaches the server."""
 
     endpoint: Endpoint
     secret: bytes
     identity: Identity
-    is_local: bool
+    connectors: Sequence[Connector]
 
-    def dial(self, timeout_s: float = ATTEMPT_TIMEOUT_S) -> socket.socket:
-        """An authenticated socket. Raises OSError or AuthenticationFailed."""
+    def dial(self, timeout_s: float = ATTEMPT_TIMEOUT_S) -> ClientChannel:
+        """Return an authenticated channel. Raises OSError or AuthenticationFailed."""
         deadline_s = time.monotonic() + timeout_s
-        sock = self._connect(timeout_s)
+        channel = self._connect(timeout_s)
         try:
-            prove_client(sock, self.secret, self.identity, deadline_s)
-            tune(sock)
+            prove_client(channel, self.secret, self.identity, deadline_s)
         except AuthenticationFailed as error:
-            sock.close()
+            channel.close()
             raise AuthenticationFailed(f"{self.endpoint}: {error}") from None
         except BaseException:
-            sock.close()
+            channel.close()
             raise
-        return sock
+        return channel
 
-    def _connect(self, timeout_s: float) -> socket.socket:
-        if self.is_local:
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    def _connect(self, timeout_s: float) -> ClientChannel:
+        *preferred, last = self.connectors
+        for connector in preferred:
             try:
-                sock.settimeout(timeout_s)
-                sock.connect(f"\0{self.endpoint.unix_name}")
+                return connector.connect(timeout_s)
             except OSError:
-                sock.close()
-            else:
-                return sock
-        return socket.create_connection((self.endpoint.host, self.endpoint.port), timeout_s)
+                continue
+        return last.connect(timeout_s)

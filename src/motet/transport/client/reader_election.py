@@ -1,4 +1,4 @@
-"""Which of the threads that wait for replies reads the socket."""
+"""The election of the one thread that reads replies, among those that wait for replies."""
 
 from __future__ import annotations
 
@@ -7,52 +7,52 @@ import time
 from typing import Protocol
 
 
-class Served(Protocol):
+class Awaited(Protocol):
     """What a thread waits for."""
 
     is_done: bool
 
 
-class Leadership:
-    """At most one thread leads; the others sleep until they are served or have to lead."""
+class ReaderElection:
+    """At most one thread is the reader; the others block until they are done or elected."""
 
     def __init__(self) -> None:
-        self._lead = threading.Lock()
+        self._reader = threading.Lock()
         self._changed = threading.Condition()
-        self._follower_count = 0
+        self._waiting_count = 0
 
-    def lead_unless(self, served: Served, deadline_s: float | None) -> bool:
-        """True once this thread leads (it must `step_down`), False once it is served.
+    def elect_unless_done(self, awaited: Awaited, deadline_s: float | None) -> bool:
+        """Return True once this thread is the reader (it must `resign`), False once it is done.
 
         Raises TimeoutError at the deadline (monotonic clock).
         """
-        if self._lead.acquire(blocking=False):
+        if self._reader.acquire(blocking=False):
             return True
         with self._changed:
-            self._follower_count += 1
+            self._waiting_count += 1
             try:
-                return self._follow(served, deadline_s)
+                return self._wait(awaited, deadline_s)
             finally:
-                self._follower_count -= 1
+                self._waiting_count -= 1
 
-    def lead(self) -> None:
-        """Lead as soon as nobody else does."""
-        self._lead.acquire()
+    def elect(self) -> None:
+        """Block until this thread is the reader."""
+        self._reader.acquire()
 
-    def step_down(self) -> None:
-        """Let another thread lead."""
-        self._lead.release()
-        self.announce()
+    def resign(self) -> None:
+        """End being the reader and wake the waiting threads to elect another one."""
+        self._reader.release()
+        self.notify()
 
-    def announce(self) -> None:
-        """Wake the others: some of them may be served now."""
-        if self._follower_count:
+    def notify(self) -> None:
+        """Wake the waiting threads: what they wait for may be done."""
+        if self._waiting_count:
             with self._changed:
                 self._changed.notify_all()
 
-    def _follow(self, served: Served, deadline_s: float | None) -> bool:
-        while not served.is_done:
-            if self._lead.acquire(blocking=False):
+    def _wait(self, awaited: Awaited, deadline_s: float | None) -> bool:
+        while not awaited.is_done:
+            if self._reader.acquire(blocking=False):
                 return True
             remaining_s = None if deadline_s is None else deadline_s - time.monotonic()
             if remaining_s is not None and remaining_s <= 0:

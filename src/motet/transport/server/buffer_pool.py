@@ -1,4 +1,4 @@
-"""Receive buffers for large payloads, used again: fresh memory costs a page fault per 4 KB."""
+"""Reusable receive buffers for large payloads: new memory costs a page fault per 4 KB."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SMALLEST_BYTES = 1 << 14
 
 
 def size_class(payload_bytes: int) -> int:
-    """The buffer size for a payload: the next of 1, 1.25, 1.5, 1.75 times a power of two.
+    """Return the buffer size for a payload: the next of 1, 1.25, 1.5, 1.75 times a power of two.
 
-    At least 16 KiB, and at most a quarter more than asked for.
+    At least 16 KiB, and at most a quarter more than the payload.
     """
     if payload_bytes <= _SMALLEST_BYTES:
         return _SMALLEST_BYTES
@@ -22,7 +22,7 @@ def size_class(payload_bytes: int) -> int:
 
 
 class BufferPool:
-    """Buffers by size class. Thread-safe; keeps at most `keep_bytes` of unused ones."""
+    """A pool of buffers by size class. Thread-safe; keeps at most `keep_bytes` of unused ones."""
 
     def __init__(self, keep_bytes: int = KEEP_BYTES) -> None:
         self._lock = threading.Lock()
@@ -32,11 +32,11 @@ class BufferPool:
 
     @property
     def unused_bytes(self) -> int:
-        """Bytes that wait for the next payload."""
+        """Size of all unused buffers."""
         return self._unused_bytes
 
     def take(self, payload_bytes: int) -> memoryview:
-        """A buffer of at least `payload_bytes`; its content is arbitrary."""
+        """Return a buffer of at least `payload_bytes` with arbitrary content."""
         size = size_class(payload_bytes)
         with self._lock:
             found = self._unused.get(size)
@@ -46,7 +46,7 @@ class BufferPool:
         return np.empty(size, np.uint8).data
 
     def give_back(self, buffer: memoryview) -> None:
-        """Return a buffer from `take`; it is dropped if enough lie unused."""
+        """Return a buffer from `take` to the pool, or drop it if the pool is full."""
         size = buffer.nbytes
         with self._lock:
             if self._unused_bytes + size > self._keep_bytes:

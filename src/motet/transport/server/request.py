@@ -1,4 +1,4 @@
-"""A client's request as the handler sees it."""
+"""A client's request as its handler gets it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from motet.domain.arrays import Bytes
-from motet.transport.backends.shared_memory import transfer
 from motet.transport.frame_reader import Frame
 from motet.transport.framing import (
     ERROR,
@@ -20,43 +18,44 @@ from motet.transport.framing import (
     encode_error,
     encode_header,
 )
+from motet.transport.payload_memory import ReplyTarget
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent
 
 
 class ReplyPath(Protocol):
-    """The connection that a request came on."""
+    """The connection on which a request arrived."""
 
     client_id: str
     is_closed: bool
     pool: BufferPool
 
     def keep_payloads(self) -> None:
-        """Leave payloads that lie in the receive buffer untouched from now on."""
+        """Do not overwrite payloads that lie in the receive buffer."""
         ...
 
     def send(
         self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
     ) -> None:
-        """Send a reply (`size` bytes in `views`), or forget it if the connection is lost."""
+        """Send a reply (`size` bytes in `views`), or drop it if the connection is lost."""
         ...
 
 
 class Request:
-    """A client's request, to be answered exactly once with `reply`.
+    """A client's request. The handler answers it exactly once with `reply`.
 
     `kind`, `meta`, `payload`: what the client submitted; `payload` stays valid until the reply
-    (for good after `detach_payload`). `client_id`: the name the client gave itself. `is_finished`:
-    whether the reply has left or been copied, so that the payload is not needed any more.
+    (for good after `detach_payload`). `client_id`: the client's name. `is_finished`: whether the
+    reply was sent or copied, so that the payload is not needed any more.
     """
 
     __slots__ = (
         "_buffer",
+        "_deferred_s",
         "_is_answered",
         "_operation",
-        "_parked_s",
         "_path",
-        "_targets",
+        "_target",
         "client_id",
         "is_finished",
         "kind",
@@ -65,17 +64,17 @@ class Request:
     )
 
     def __init__(
-        self, path: ReplyPath, frame: Frame, buffer: memoryview | None, targets: list[Bytes]
+        self, path: ReplyPath, frame: Frame, buffer: memoryview | None, target: ReplyTarget | None
     ) -> None:
-        """`buffer`: the pool's, to be given back. `targets`: shared memory for the reply."""
+        """`buffer`: the payload's, from the path's pool. `target`: lent memory for the reply."""
         header = frame.header
         self._path = path
         self._operation = header.operation
         self._buffer = buffer
-        self._targets = targets
+        self._target = target
         self._is_answered = False
         self.is_finished = False
-        self._parked_s = 0.0
+        self._deferred_s = 0.0
         self.client_id = path.client_id
         self.kind = header.code
         self.meta = frame.meta
@@ -83,16 +82,16 @@ class Request:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a reply could still reach the client on this connection."""
+        """Whether a reply can still reach the client on this connection."""
         return not self._path.is_closed
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody answers or has answered it."""
+        """Whether `reply` or `fail` has been called."""
         return self._is_answered
 
     def detach_payload(self) -> memoryview:
-        """The payload, valid also after the reply."""
+        """Return the payload; it stays valid after the reply."""
         if self._buffer is None:
             self.payload = memoryview(self.payload.tobytes())
         self._buffer = None
@@ -105,16 +104,16 @@ class Request:
         buffers: Sequence[Buffer] = (),
         on_sent: OnSent | None = None,
     ) -> None:
-        """Answer, from any thread; never waits for the client.
+        """Answer from any thread; never blocks on the client.
 
         `buffers` (contiguous) are sent in order as one payload and must not change until
-        `on_sent()` is called: once, on some thread, also if the connection is lost.
+        `on_sent()` is called: once, on any thread, also if the connection is lost.
         """
         views = [byte_view(buffer) for buffer in buffers]
         size = sum(map(len, views)) if views else 0
         check_limits(status, len(meta), size)
         self._claim()
-        if self._targets and size > JOIN_BYTES and self._fill_targets(views, size):
+        if self._target is not None and size > JOIN_BYTES and self._fill(self._target, views, size):
             self._send(status, SHARED_PAYLOAD, meta, [], size, None)
             if on_sent is not None:
                 on_sent()
@@ -122,13 +121,13 @@ class Request:
             self._send(status, 0, meta, views, size, on_sent)
 
     def fail(self, error: BaseException) -> None:
-        """Answer with an error, which the client raises: the same class if it is Motet's."""
+        """Answer with an error that the client raises: of the same class if it is a MotetError."""
         self._claim()
         self._send(0, ERROR, encode_error(error), [], 0, None)
 
-    def mark_parked(self) -> None:
-        """The handler returned and left the answer for later: `wait_us` counts from now."""
-        self._parked_s = time.monotonic()
+    def mark_deferred(self) -> None:
+        """Record that the handler returned without a reply: `wait_us` counts from now."""
+        self._deferred_s = time.monotonic()
 
     def _claim(self) -> None:
         if self._is_answered:
@@ -144,7 +143,7 @@ class Request:
         size: int,
         on_sent: OnSent | None,
     ) -> None:
-        wait_us = int((time.monotonic() - self._parked_s) * 1e6) if self._parked_s else 0
+        wait_us = int((time.monotonic() - self._deferred_s) * 1e6) if self._deferred_s else 0
         header = encode_header(code, flags, self._operation, 0, len(meta), size, wait_us)
         inline_bytes = size if views else 0
         if inline_bytes > JOIN_BYTES and self.payload:
@@ -156,7 +155,7 @@ class Request:
         self.is_finished = True
 
     def _keep_payload_until(self, on_sent: OnSent | None) -> OnSent | None:
-        """The reply may consist of the request's payload: keep that until the reply is sent."""
+        """Keep the request's payload until the reply is sent: the reply may consist of it."""
         buffer, self._buffer = self._buffer, None
         if buffer is None:
             self._path.keep_payloads()
@@ -169,10 +168,10 @@ class Request:
 
         return sent
 
-    def _fill_targets(self, views: list[memoryview], size: int) -> bool:
-        """Copy the payload to where the client wants it; False if it wants another size."""
-        if size != sum(map(len, self._targets)):
+    def _fill(self, target: ReplyTarget, views: list[memoryview], size: int) -> bool:
+        """Write the payload to the client's memory; False if that has another size."""
+        if size != target.size_bytes:
             return False
         if not self._path.is_closed:
-            transfer(views, self._targets)
+            target.write(views)
         return True

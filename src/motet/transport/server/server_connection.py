@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Sequence
 
-from motet.domain.arrays import Bytes
 from motet.domain.errors import MotetError
 from motet.transport.authentication import Identity
-from motet.transport.backends.shared_memory import MappedSegments
-from motet.transport.backends.socket_channel import DescriptorSource, SocketSource, hang_up, tune
-from motet.transport.backends.spin_policy import Patience
+from motet.transport.channel import ServerChannel
 from motet.transport.frame_reader import SMALL_PAYLOAD_BYTES, Frame, FrameReader
 from motet.transport.framing import (
     ATTACH,
@@ -24,6 +20,7 @@ from motet.transport.framing import (
     ProtocolError,
     decode_references,
 )
+from motet.transport.payload_memory import PeerMemory, ReplyTarget
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent, Outbox
 from motet.transport.server.request import Request
@@ -35,63 +32,58 @@ Handler = Callable[[Request], None]
 
 
 class ServerConnection:
-    """Reads requests from one authenticated socket until it closes.
+    """Reads requests from one authenticated channel until it breaks.
 
-    Made on the thread that then serves it.
+    Must be created on the thread that calls `serve`.
     """
 
     def __init__(
-        self, sock: socket.socket, identity: Identity, handler: Handler, pool: BufferPool
+        self, channel: ServerChannel, identity: Identity, handler: Handler, pool: BufferPool
     ) -> None:
-        tune(sock)
         self.client_id = identity.client_id
-        self.link = identity.link
+        self.session = identity.session
         self.pool = pool
         self.is_closed = False
-        self._sock = sock
+        self._channel = channel
         self._handler = handler
         self._buffer: memoryview | None = None
         self._thread = threading.current_thread()
         self._thread_id = threading.get_ident()
         self._small_replies: list[bytes] = []
-        self._segments = MappedSegments()
-        self._outbox = Outbox(sock, f"motet-writer-{identity.client_id}")
-        self._source = _source(sock)
-        self._reader = FrameReader(self._source, self._place)
+        self._outbox = Outbox(channel, f"motet-writer-{identity.client_id}")
+        self._reader = FrameReader(channel, self._place)
 
     def serve(self) -> None:
         """Read and handle requests until the connection breaks."""
         try:
             while True:
-                self._take(self._next_frame())
+                self._process(self._next_frame())
         except OSError:
             pass
         except (ProtocolError, MemoryError) as error:
             _LOG.warning("connection of %s dropped: %s", self.client_id, error)
         finally:
             self.is_closed = True
-            self._source.close()
-            self._segments.close()
             self._outbox.close()
-            self._sock.close()
+            self._channel.close()
 
     def end(self, timeout_s: float | None = None) -> bool:
-        """Break the connection; whether its thread ended in time (or is this one)."""
+        """Break the connection; return whether its thread ended in time (or is this one)."""
         self.is_closed = True
-        hang_up(self._sock)
+        self._channel.shutdown()
         if self._thread_id == threading.get_ident():
             return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def keep_payloads(self) -> None:
-        """Leave payloads that lie in the receive buffer untouched from now on."""
+        """Do not overwrite payloads that lie in the receive buffer."""
         self._reader.keep()
 
     def send(
         self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
     ) -> None:
-        """Send a reply, or on the connection's own thread put it with those about to be sent."""
+        """Send a reply. A small one from this connection's thread waits for the next flush."""
         if size > JOIN_BYTES:
             joined = b"".join(head)
             self._outbox.post([joined, *views], len(joined) + size, on_sent)
@@ -105,7 +97,7 @@ class ServerConnection:
             self._outbox.post([data], len(data))
 
     def _next_frame(self) -> Frame:
-        """The next frame; small replies go out together once no complete request is left."""
+        """Return the next frame; flush small replies when no complete request is buffered."""
         frame = self._reader.next()
         while frame is None:
             if self._small_replies:
@@ -122,19 +114,25 @@ class ServerConnection:
         replies.clear()
         self._outbox.post([data], len(data))
 
-    def _take(self, frame: Frame) -> None:
+    def _process(self, frame: Frame) -> None:
         flags = frame.header.flags
         if flags & (ATTACH | DETACH):
             self._change_segments(frame)
             return
-        targets: list[Bytes] = []
-        if frame.references:
-            targets = [self._segments.view(r) for r in decode_references(frame.references)]
-        if flags & SHARED_PAYLOAD:
-            if not targets:
-                raise ProtocolError("a shared payload came without a reference to it")
-            frame = frame._replace(payload=targets.pop(0).data)
-        self._handle(Request(self, frame, self._buffer, targets), frame.is_borrowed)
+        target: ReplyTarget | None = None
+        if frame.references or flags & SHARED_PAYLOAD:
+            frame, target = self._resolve(frame)
+        self._handle(Request(self, frame, self._buffer, target), frame.is_borrowed)
+
+    def _resolve(self, frame: Frame) -> tuple[Frame, ReplyTarget | None]:
+        """Return the frame with its lent payload, and where the reply's payload goes."""
+        memory = self._peer_memory()
+        references = decode_references(frame.references)
+        if frame.header.flags & SHARED_PAYLOAD:
+            if not references:
+                raise ProtocolError("a lent payload came without a reference to it")
+            frame = frame._replace(payload=memory.payload(references.pop(0)))
+        return frame, memory.reply_target(references) if references else None
 
     def _handle(self, request: Request, is_borrowed: bool) -> None:
         self._buffer = None
@@ -146,7 +144,7 @@ class ServerConnection:
             if not request.is_answered:
                 request.fail(error)
         if not request.is_finished:
-            request.mark_parked()
+            request.mark_deferred()
             if is_borrowed:
                 self._reader.keep()
 
@@ -155,12 +153,15 @@ class ServerConnection:
         if len(references) != 1:
             raise ProtocolError("a segment is announced by exactly one reference")
         if frame.header.flags & DETACH:
-            self._segments.detach(references[0].segment)
-            return
-        descriptor = self._source.next_descriptor()
-        if descriptor is None:
-            raise ProtocolError("a segment was announced without its descriptor")
-        self._segments.attach(references[0], descriptor)
+            self._peer_memory().detach(references[0].segment)
+        else:
+            self._peer_memory().attach(references[0])
+
+    def _peer_memory(self) -> PeerMemory:
+        memory = self._channel.peer_memory
+        if memory is None:
+            raise ProtocolError("a client refers to memory on a connection that shares none")
+        return memory
 
     def _place(self, header: Header, references: bytes, meta: bytes) -> Sequence[memoryview] | None:
         del references, meta
@@ -168,8 +169,3 @@ class ServerConnection:
             return None
         self._buffer = self.pool.take(header.payload_bytes)
         return [self._buffer[: header.payload_bytes]]
-
-
-def _source(sock: socket.socket) -> SocketSource:
-    is_local = sock.family == socket.AF_UNIX
-    return DescriptorSource(sock, Patience()) if is_local else SocketSource(sock, Patience())
