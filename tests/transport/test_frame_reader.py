@@ -66,7 +66,7 @@ def payload_of(number: int, size: int) -> bytes:
 
 @settings(deadline=None)
 @given(MESSAGES, SIZES, st.sampled_from([MIN_ROOM_BYTES, 1 << 17]), st.integers(1, 1 << 17))
-def test_frames_come_back_however_the_stream_is_cut(
+def test_frames_are_read_from_chunks_of_any_size(
     messages: list[tuple[bytes, int, int]], sizes: list[int], buffer_bytes: int, limit: int
 ) -> None:
     data = b"".join(
@@ -85,7 +85,7 @@ def test_frames_come_back_however_the_stream_is_cut(
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 5_000), min_size=2, max_size=12), SIZES)
-def test_a_kept_payload_is_never_written_over(payloads: list[int], sizes: list[int]) -> None:
+def test_a_kept_payload_is_never_overwritten(payloads: list[int], sizes: list[int]) -> None:
     data = b"".join(frame(n, b"", payload_of(n, size)) for n, size in enumerate(payloads))
     reader = FrameReader(Chunks(data, sizes), anywhere, MIN_ROOM_BYTES)
     kept: list[Frame] = []
@@ -113,14 +113,14 @@ def test_a_scattered_payload_fills_its_destinations(size: int, sizes: list[int])
     assert b"".join(places[0]) == payload
 
 
-def test_small_frames_that_came_together_are_received_together() -> None:
+def test_small_frames_that_arrive_together_take_one_receive() -> None:
     source = Chunks(b"".join(frame(n, b"meta", b"payload") for n in range(50)), [])
     reader = FrameReader(source, anywhere)
     assert [reader.read().header.operation for _ in range(50)] == list(range(50))
     assert source.receive_count == 1
 
 
-def test_a_meta_larger_than_the_buffer_finds_room() -> None:
+def test_a_meta_larger_than_the_buffer_is_read() -> None:
     meta = bytes(300_000)
     reader = FrameReader(Chunks(frame(1, meta, b"x"), [10]), anywhere)
     assert reader.read().meta == meta

@@ -8,7 +8,7 @@ from motet.domain.errors import BadInput
 from motet.transport import new_secret, read_secret, write_secret
 
 
-def test_a_secret_survives_its_file(tmp_path: Path, secret: bytes) -> None:
+def test_a_secret_is_read_back_from_its_file(tmp_path: Path, secret: bytes) -> None:
     path = tmp_path / "secret"
     write_secret(path, secret)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -32,7 +32,7 @@ def test_a_malformed_secret_is_refused(tmp_path: Path, content: str) -> None:
         read_secret(path)
 
 
-def test_a_secret_is_never_written_over(tmp_path: Path, secret: bytes) -> None:
+def test_a_secret_file_is_never_overwritten(tmp_path: Path, secret: bytes) -> None:
     path = tmp_path / "secret"
     write_secret(path, secret)
     with pytest.raises(BadInput, match="cannot write"):

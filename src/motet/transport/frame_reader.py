@@ -1,7 +1,7 @@
-"""Reading frames from a byte stream with few system calls and no copies of large payloads.
+"""Reads frames from a byte stream with few system calls and without copying large payloads.
 
-One receive into a buffer yields header, meta and small payload together, often of several frames.
-The rest of a large payload is received straight into its destination.
+One receive into a buffer returns header, meta and small payload together, often of several frames.
+The rest of a large payload is received directly into its destination.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Frame(NamedTuple):
 
 
 Place = Callable[[Header, bytes, bytes], Sequence[memoryview] | None]
-"""Chooses where the payload of a frame (header, references, meta) goes.
+"""Returns where the payload of a frame (header, references, meta) goes.
 
-Views that add up to its inline bytes; None leaves a payload of at most `SMALL_PAYLOAD_BYTES` where
-it is.
+Views that add up to its inline bytes; None leaves a payload of at most `SMALL_PAYLOAD_BYTES` in
+the reader's buffer.
 """
 
 _NOTHING = memoryview(b"")
@@ -64,12 +64,12 @@ class _Incoming:
         self.index, self.rest = advance(views, 0, 0)
         self.missing_bytes = header.inline_bytes
 
-    def wanted(self) -> list[memoryview]:
-        """The next stretch of destinations, as many as one system call takes."""
+    def destinations(self) -> list[memoryview]:
+        """Return the next destinations, as many as one system call takes."""
         return [self.rest, *self.views[self.index + 1 : self.index + IOV_MAX]]
 
     def take(self, data: memoryview) -> None:
-        """Copy received bytes to their destinations."""
+        """Copy received bytes to the destinations."""
         while data:
             count = min(len(data), len(self.rest))
             self.rest[:count] = data[:count]
@@ -77,7 +77,7 @@ class _Incoming:
             data = data[count:]
 
     def arrived(self, count: int) -> None:
-        """Account for bytes that are in place."""
+        """Account for bytes that are at their destinations."""
         self.missing_bytes -= count
         if count < len(self.rest):
             self.rest = self.rest[count:]
@@ -85,13 +85,13 @@ class _Incoming:
         self.index, self.rest = advance(self.views, self.index + 1, count - len(self.rest))
 
     def frame(self) -> Frame:
-        """The frame, now complete. A scattered payload is where its destinations are."""
+        """Return the complete frame; the payload is empty if it was scattered."""
         payload = self.views[0] if len(self.views) == 1 else _NOTHING
         return Frame(self.header, self.references, self.meta, payload, False)
 
 
 class FrameReader:
-    """Frames of one stream, in order. Not thread-safe: one reader at a time."""
+    """Reads the frames of one stream, in order. Not thread-safe."""
 
     def __init__(self, source: ByteSource, place: Place, buffer_bytes: int = BUFFER_BYTES) -> None:
         self._source = source
@@ -102,7 +102,7 @@ class FrameReader:
         self._replace_buffer(buffer_bytes)
 
     def next(self) -> Frame | None:
-        """The next frame if it is complete already, else None: then `receive` and ask again."""
+        """Return the next frame if it is complete, else None: then call `receive` and try again."""
         incoming = self._incoming
         if incoming is None:
             return self._parse() if self._end - self._start >= HEADER_BYTES else None
@@ -112,8 +112,9 @@ class FrameReader:
         return incoming.frame()
 
     def read(self, limit_bytes: int = BUFFER_BYTES) -> Frame:
-        """The next frame, received if need be; see `receive`. May be called again after an error
-        of the source that lost no bytes.
+        """Return the next frame; see `receive` for the limit and errors.
+
+        May be called again after an error of the source that lost no bytes.
         """
         frame = self.next()
         while frame is None:
@@ -124,17 +125,17 @@ class FrameReader:
     def receive(self, limit_bytes: int = BUFFER_BYTES) -> None:
         """Receive once; at most `limit_bytes` into the buffer. Raises ConnectionError at the end.
 
-        A small limit leaves more of a large payload to be received straight into place.
+        With a small limit, more of a large payload is received directly into its destination.
         """
         incoming = self._incoming
         if incoming is not None:
-            incoming.arrived(self._source.receive_all(incoming.wanted()))
+            incoming.arrived(self._source.receive_all(incoming.destinations()))
             return
         self._make_room()
         self._end += self._source.receive(self._view[self._end : self._end + limit_bytes])
 
     def keep(self) -> None:
-        """Leave the borrowed payloads handed out so far untouched from now on."""
+        """Do not overwrite the borrowed payloads returned so far."""
         self._is_kept = True
 
     def _parse(self) -> Frame | None:
@@ -168,9 +169,9 @@ class FrameReader:
         return self.next()
 
     def _make_room(self) -> None:
-        """Have room for the frame that begins at `_start`, and for a useful receive at least.
+        """Make room for the frame that begins at `_start`, and for MIN_ROOM_BYTES at least.
 
-        Buffered bytes move to the front of the buffer, or of a new one if this one is kept.
+        Moves buffered bytes to the front of the buffer, or of a new one if this one is kept.
         """
         unread_bytes = self._end - self._start
         if not unread_bytes and not self._is_kept:
@@ -186,7 +187,7 @@ class FrameReader:
         self._start, self._end = 0, unread_bytes
 
     def _needed_bytes(self) -> int:
-        """Size of what must lie in the buffer before the next frame can be taken out."""
+        """Return how many bytes must be buffered before the next frame can be parsed."""
         if self._end - self._start < HEADER_BYTES:
             return HEADER_BYTES
         header = decode_header(self._buffer, self._start)
@@ -199,5 +200,5 @@ class FrameReader:
 
 
 def _buffered_part(inline_bytes: int) -> int:
-    """Bytes of a payload that must be in the buffer: all of a small one, none of a large one."""
+    """Return the part of a payload that must be buffered: a small one entirely, else nothing."""
     return inline_bytes if inline_bytes <= SMALL_PAYLOAD_BYTES else 0

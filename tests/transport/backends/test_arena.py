@@ -18,14 +18,14 @@ def test_arrays_of_the_arena_do_not_overlap() -> None:
     assert arena.empty(0).shape == (0,)
 
 
-def test_memory_of_an_array_that_is_gone_is_used_again() -> None:
+def test_memory_of_a_deleted_array_is_reused() -> None:
     arena = Arena()
     address = arena.empty(MB).ctypes.data
     gc.collect()
     assert arena.empty(MB).ctypes.data == address
 
 
-def test_memory_is_not_used_again_while_a_view_of_it_lives() -> None:
+def test_memory_is_not_reused_while_a_view_exists() -> None:
     arena = Arena()
     view = arena.empty((4, MB), np.uint8)[1:3].reshape(-1)[5:]
     view[:] = 7
@@ -35,7 +35,7 @@ def test_memory_is_not_used_again_while_a_view_of_it_lives() -> None:
     assert (view == 7).all()
 
 
-def test_the_arena_knows_what_lies_in_it() -> None:
+def test_the_arena_finds_its_own_arrays() -> None:
     arena = Arena(segment_bytes=MB)
     array = arena.empty(3 * MB)
     other = arena.empty(MB)
@@ -49,7 +49,7 @@ def test_the_arena_knows_what_lies_in_it() -> None:
     assert arena.find(np.empty(10, np.uint8).data) is None
 
 
-def test_segments_that_lie_unused_go_away() -> None:
+def test_unused_segments_are_freed() -> None:
     arena = Arena(segment_bytes=MB, keep_bytes=2 * MB)
     arrays = [arena.empty(MB) for _ in range(8)]
     assert len(arena.segment_numbers) == 8

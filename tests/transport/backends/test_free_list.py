@@ -10,7 +10,7 @@ SIZE = 64
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 20), st.integers(0, 99)), max_size=60))
-def test_stretches_in_use_never_overlap_and_nothing_gets_lost(
+def test_ranges_in_use_never_overlap_and_no_byte_is_lost(
     steps: list[tuple[bool, int, int]],
 ) -> None:
     free = FreeList(SIZE)
@@ -32,7 +32,7 @@ def test_stretches_in_use_never_overlap_and_nothing_gets_lost(
     assert free.take(SIZE) == 0
 
 
-def test_the_lowest_stretch_is_taken_first() -> None:
+def test_the_lowest_range_is_allocated_first() -> None:
     free = FreeList(10)
     assert [free.take(4), free.take(4), free.take(4)] == [0, 4, None]
     free.give_back(0, 4)

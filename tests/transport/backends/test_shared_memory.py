@@ -36,7 +36,7 @@ def segments_mapped(process: int | str = "self") -> int:
     return Path(f"/proc/{process}/maps").read_text().count("/memfd:motet")
 
 
-def test_nothing_stays_mapped_once_everything_is_closed(secret: bytes) -> None:
+def test_no_segment_stays_mapped_after_closing(secret: bytes) -> None:
     gc.collect()
     before = segments_mapped()
     arena = Arena()
@@ -50,7 +50,7 @@ def test_nothing_stays_mapped_once_everything_is_closed(secret: bytes) -> None:
     assert segments_mapped() == before
 
 
-def test_a_payload_in_the_arena_is_seen_where_it_is(secret: bytes) -> None:
+def test_a_payload_in_the_arena_is_accessed_in_place(secret: bytes) -> None:
     """The handler writes into the client's own array."""
 
     def increment(request: Request) -> None:
@@ -83,7 +83,7 @@ class process_serving_in_thread:  # noqa: N801 - reads as a function
         self._server.close()
 
 
-def test_staging_memory_is_used_again_after_every_call(secret: bytes) -> None:
+def test_staging_memory_is_reused_after_every_call(secret: bytes) -> None:
     arena = Arena(segment_bytes=8 * MB)
     with process_serving_in_thread(echo, secret, arena) as connection:
         into = np.empty(MB, np.uint8)
@@ -93,7 +93,7 @@ def test_staging_memory_is_used_again_after_every_call(secret: bytes) -> None:
         assert len(arena.segment_numbers) == 1
 
 
-def test_memory_that_a_lost_server_may_still_write_to_is_not_used_again(secret: bytes) -> None:
+def test_memory_that_a_lost_server_may_still_write_to_is_not_reused(secret: bytes) -> None:
     arena = Arena()
     parked: queue.Queue[Request] = queue.Queue()
     with Server(parked.put, secret) as server:

@@ -24,7 +24,7 @@ def random_bytes(size: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_payload_of_any_size_comes_back(connect: Connect, size: int) -> None:
+def test_a_payload_of_any_size_is_echoed(connect: Connect, size: int) -> None:
     connection = connect(echo)
     data = random_bytes(size)
     into = np.zeros_like(data)
@@ -35,7 +35,7 @@ def test_a_payload_of_any_size_comes_back(connect: Connect, size: int) -> None:
     assert reply.payload == data.data
 
 
-def test_buffers_are_joined_on_the_way_and_scattered_on_arrival(connect: Connect) -> None:
+def test_buffers_are_gathered_when_sent_and_scattered_when_received(connect: Connect) -> None:
     connection = connect(echo)
     data = random_bytes(200_000)
     parts = [data[:70_000], data[70_000:70_001], data[70_001:70_001], data[70_001:]]
@@ -44,7 +44,7 @@ def test_buffers_are_joined_on_the_way_and_scattered_on_arrival(connect: Connect
     assert np.concatenate(into).tobytes() == data.tobytes()
 
 
-def test_arrays_of_any_kind_travel_as_their_bytes(connect: Connect) -> None:
+def test_an_array_of_any_dtype_and_shape_is_sent_as_its_bytes(connect: Connect) -> None:
     connection = connect(echo)
     values = np.arange(30_000, dtype=np.float32).reshape(100, 300)
     into = np.empty_like(values)
@@ -52,7 +52,7 @@ def test_arrays_of_any_kind_travel_as_their_bytes(connect: Connect) -> None:
     assert (into == values).all()
 
 
-def test_many_calls_are_under_way_at_once_and_waited_for_in_any_order(connect: Connect) -> None:
+def test_many_calls_in_flight_are_waited_for_in_any_order(connect: Connect) -> None:
     connection = connect(echo)
     payloads = [random_bytes(size) for size in SIZES * 4]
     calls = [connection.submit(ECHO, str(n).encode(), [p]) for n, p in enumerate(payloads)]
@@ -108,7 +108,7 @@ def test_other_threads_may_answer_while_the_handler_returns(connect: Connect) ->
         thread.join()
 
 
-def test_a_payload_stays_valid_while_its_request_is_parked(connect: Connect) -> None:
+def test_a_payload_stays_valid_while_its_reply_is_deferred(connect: Connect) -> None:
     parked: list[Request] = []
 
     def park_all(request: Request) -> None:
@@ -138,7 +138,7 @@ def test_a_detached_payload_outlives_the_reply(connect: Connect, size: int) -> N
     assert [bytes(view) for view in detached] == [bytes([n]) * size for n in range(5)]
 
 
-def test_a_parked_request_says_how_long_it_was_parked(connect: Connect) -> None:
+def test_a_deferred_reply_carries_its_delay(connect: Connect) -> None:
     timers: list[threading.Timer] = []
 
     def answer_later(request: Request) -> None:
@@ -172,7 +172,7 @@ def test_several_threads_wait_on_one_connection(connect: Connect) -> None:
     assert failures == []
 
 
-def test_a_thread_that_waits_for_a_late_reply_serves_the_others(connect: Connect) -> None:
+def test_the_reader_delivers_replies_of_other_threads(connect: Connect) -> None:
     parked: queue.Queue[Request] = queue.Queue()
 
     def handle(request: Request) -> None:
@@ -183,14 +183,14 @@ def test_a_thread_that_waits_for_a_late_reply_serves_the_others(connect: Connect
 
     connection = connect(handle)
     late = connection.submit(ECHO, b"late")
-    leader = threading.Thread(target=late.wait)
-    leader.start()
+    reader_thread = threading.Thread(target=late.wait)
+    reader_thread.start()
     request = parked.get()
     assert [connection.request(ECHO, b"%d" % n).meta for n in range(20)] == [
         b"%d" % n for n in range(20)
     ]
     request.reply()
-    leader.join()
+    reader_thread.join()
 
 
 def test_a_reply_may_consist_of_the_requests_own_payload(connect: Connect) -> None:
@@ -232,7 +232,7 @@ def test_a_bug_in_the_handler_is_an_error_with_its_name(
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_a_destination_of_another_size_is_an_error_and_the_connection_goes_on(
+def test_a_destination_of_another_size_is_an_error_of_that_call_only(
     connect: Connect, size: int
 ) -> None:
     connection = connect(lambda request: request.reply(0, b"", [request.payload]))
@@ -264,7 +264,7 @@ def test_a_reply_that_does_not_come_in_time_can_be_waited_for_again(connect: Con
     assert len(call.wait().payload) == 200_000
 
 
-def test_what_cannot_be_sent_is_refused_before_anything_is_sent(connect: Connect) -> None:
+def test_an_invalid_request_is_refused_before_it_is_sent(connect: Connect) -> None:
     connection = connect(echo)
     with pytest.raises(ValueError, match="not contiguous"):
         connection.submit(ECHO, b"", [np.zeros((4, 4)).T[1:]])
@@ -275,7 +275,7 @@ def test_what_cannot_be_sent_is_refused_before_anything_is_sent(connect: Connect
     assert connection.request(ECHO, b"alive").meta == b"alive"
 
 
-def test_an_answer_can_be_given_only_once(connect: Connect) -> None:
+def test_a_second_reply_is_an_error(connect: Connect) -> None:
     errors: list[str] = []
 
     def twice(request: Request) -> None:
@@ -289,7 +289,7 @@ def test_an_answer_can_be_given_only_once(connect: Connect) -> None:
     assert "answered twice" in errors[0]
 
 
-def test_the_server_knows_its_clients_by_name(secret: bytes) -> None:
+def test_a_request_carries_its_clients_name(secret: bytes) -> None:
     with (
         Server(lambda r: r.reply(0, r.client_id.encode()), secret) as server,
         Connection(server.endpoint, secret, client_id="worker 3") as named,
@@ -301,7 +301,7 @@ def test_the_server_knows_its_clients_by_name(secret: bytes) -> None:
         Connection(server.endpoint, secret, client_id="x" * 65)
 
 
-def test_closing_wakes_whoever_waits(connect: Connect) -> None:
+def test_closing_wakes_waiting_threads(connect: Connect) -> None:
     parked: queue.Queue[Request] = queue.Queue()
     connection = connect(parked.put)
     calls = [connection.submit(ECHO, b"", into=[np.empty(100_000, np.uint8)]) for _ in range(3)]

@@ -25,7 +25,7 @@ def payload_of(number: int) -> bytes:
 
 
 class Recorder:
-    """A handler that notes every delivery and acts once per sequence number."""
+    """A handler that records every delivery and acts once per sequence number."""
 
     def __init__(self) -> None:
         self.deliveries: list[int] = []
@@ -48,7 +48,7 @@ class Recorder:
 
 
 def exchange(connection: Connection) -> None:
-    """Send numbered requests, several under way at a time, and check every reply."""
+    """Send numbered requests, several in flight, and check every reply."""
     calls = []
     for number in range(REQUESTS):
         into = np.zeros(len(payload_of(number)), np.uint8)
@@ -79,8 +79,8 @@ def test_requests_arrive_at_least_once_and_in_order_whenever_the_connection_brea
     assert len(recorder.deliveries) <= REQUESTS + (WINDOW + 1) * proxy.connection_count
 
 
-def test_a_connection_that_only_sends_recovers_too(secret: bytes) -> None:
-    """Nobody reads while the sender meets the broken socket."""
+def test_a_sending_thread_reconnects_without_a_reader(secret: bytes) -> None:
+    """The sender meets the broken socket while no thread reads."""
     recorder = Recorder()
     with (
         Server(recorder, secret) as server,
@@ -96,7 +96,7 @@ def test_a_connection_that_only_sends_recovers_too(secret: bytes) -> None:
     assert recorder.effects == Counter(range(REQUESTS))
 
 
-def test_a_parked_request_is_asked_again_after_the_connection_broke(secret: bytes) -> None:
+def test_a_deferred_request_is_sent_again_after_a_break(secret: bytes) -> None:
     parked: list[Request] = []
     was_parked = threading.Semaphore(0)
 
@@ -169,7 +169,7 @@ def test_without_retries_a_broken_connection_is_lost_at_once(secret: bytes) -> N
             call.wait()
 
 
-def test_a_server_that_comes_back_at_its_port_is_found_again(secret: bytes) -> None:
+def test_a_client_reconnects_to_a_restarted_server(secret: bytes) -> None:
     first = Server(lambda request: None, secret)
     with Connection(first.endpoint, secret) as connection:
         call = connection.submit(ECHO, b"hello", [bytes(100_000)])
@@ -180,7 +180,7 @@ def test_a_server_that_comes_back_at_its_port_is_found_again(secret: bytes) -> N
             assert not connection.is_local
 
 
-def test_a_server_that_comes_back_with_another_secret_is_not_trusted(secret: bytes) -> None:
+def test_a_restarted_server_with_another_secret_is_refused(secret: bytes) -> None:
     first = Server(lambda request: None, secret)
     with Connection(first.endpoint, secret, shared_memory=False) as connection:
         call = connection.submit(ECHO)
@@ -192,7 +192,7 @@ def test_a_server_that_comes_back_with_another_secret_is_not_trusted(secret: byt
                 connection.submit(ECHO)
 
 
-def test_patience_with_one_call_does_not_end_the_connection(secret: bytes) -> None:
+def test_a_timeout_of_one_call_does_not_end_the_connection(secret: bytes) -> None:
     first = Server(lambda request: None, secret)
     with Connection(first.endpoint, secret, shared_memory=False) as connection:
         call = connection.submit(ECHO, b"hello")
@@ -204,7 +204,7 @@ def test_patience_with_one_call_does_not_end_the_connection(secret: bytes) -> No
             assert call.wait(timeout_s=30).meta == b"hello"
 
 
-def test_closing_ends_the_search_for_a_lost_server(secret: bytes) -> None:
+def test_closing_ends_the_attempts_to_reconnect(secret: bytes) -> None:
     server = Server(lambda request: None, secret)
     connection = Connection(server.endpoint, secret, retry_for_s=600)
     call = connection.submit(ECHO)

@@ -15,7 +15,7 @@ def test_a_size_class_wastes_at_most_a_quarter(payload_bytes: int) -> None:
     assert size_class(size) == size
 
 
-def test_a_buffer_that_came_back_is_used_again() -> None:
+def test_a_returned_buffer_is_reused() -> None:
     pool = BufferPool()
     first = pool.take(100_000)
     pool.give_back(first)
@@ -25,7 +25,7 @@ def test_a_buffer_that_came_back_is_used_again() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 1 << 18), max_size=20))
-def test_a_pool_keeps_no_more_than_it_may(sizes: list[int]) -> None:
+def test_a_pool_keeps_at_most_its_limit(sizes: list[int]) -> None:
     pool = BufferPool(keep_bytes=1 << 19)
     buffers = [pool.take(size) for size in sizes]
     assert all(len(buffer) >= size for buffer, size in zip(buffers, sizes, strict=True))

@@ -40,7 +40,7 @@ def receive_exactly(sock: socket.socket, size: int) -> bytes:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30_000), min_size=1, max_size=5), min_size=1, max_size=15))
-def test_frames_go_out_in_order_however_little_the_socket_takes(sizes: list[list[int]]) -> None:
+def test_frames_are_sent_in_order_with_a_small_send_buffer(sizes: list[list[int]]) -> None:
     with narrow_pair() as (sender, receiver):
         outbox = Outbox(sender, "test")
         sent: list[int] = []
@@ -54,7 +54,7 @@ def test_frames_go_out_in_order_however_little_the_socket_takes(sizes: list[list
         assert sent == list(range(len(sizes)))
 
 
-def test_posting_never_waits_for_the_reader(pair: Pair) -> None:
+def test_posting_does_not_block_on_a_slow_reader(pair: Pair) -> None:
     sender, _ = pair
     outbox = Outbox(sender, "test")
     lost: list[int] = []
@@ -92,7 +92,7 @@ def test_frames_of_several_threads_do_not_mix(pair: Pair) -> None:
     assert all(len(set(frame)) == 1 for frame in frames)
 
 
-def test_what_is_posted_to_a_broken_connection_is_freed_at_once(pair: Pair) -> None:
+def test_frames_posted_to_a_broken_connection_are_freed_at_once(pair: Pair) -> None:
     sender, receiver = pair
     receiver.close()
     outbox = Outbox(sender, "test")

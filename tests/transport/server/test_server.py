@@ -14,7 +14,7 @@ PULL, PUSH = 1, 2
 LARGE = 64 << 20
 
 
-def test_large_pushes_and_large_pending_pulls_do_not_lock_each_other_up(secret: bytes) -> None:
+def test_large_pushes_and_large_pending_pulls_do_not_deadlock(secret: bytes) -> None:
     """The client sends 64 MB after 64 MB and reads nothing; the server has as much to send."""
     values = np.arange(LARGE // 4, dtype=np.float32)
     sums: list[float] = []
@@ -54,7 +54,7 @@ def test_on_sent_is_called_once_for_every_reply(connect: Connect, size: int) -> 
     assert not sent.acquire(blocking=False)
 
 
-def test_on_sent_is_called_when_the_client_goes_away_unread(secret: bytes) -> None:
+def test_on_sent_is_called_when_the_client_disconnects_without_reading(secret: bytes) -> None:
     freed = threading.Semaphore(0)
     payload = bytes(LARGE)
     answered = threading.Semaphore(0)
@@ -90,7 +90,7 @@ def test_a_failing_callback_does_not_disturb_the_connection(
     assert "unpin failed" in caplog.text
 
 
-def test_eight_clients_talk_to_three_servers_at_once(secret: bytes) -> None:
+def test_eight_clients_use_three_servers_at_once(secret: bytes) -> None:
     totals = np.zeros(3)
     locks = [threading.Lock() for _ in range(3)]
 
@@ -129,7 +129,7 @@ def test_eight_clients_talk_to_three_servers_at_once(secret: bytes) -> None:
     assert totals.tolist() == [8 * 5 * 41_001] * 3
 
 
-def test_nothing_is_left_behind_after_many_connections(secret: bytes) -> None:
+def test_no_thread_or_descriptor_remains_after_many_connections(secret: bytes) -> None:
     def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))
 
@@ -186,6 +186,6 @@ def test_a_taken_port_is_bad_input(secret: bytes) -> None:
         Server(echo, secret, port=server.endpoint.port)
 
 
-def test_a_server_listens_on_loopback_unless_told_otherwise(secret: bytes) -> None:
+def test_a_server_listens_on_loopback_by_default(secret: bytes) -> None:
     with Server(echo, secret) as server:
         assert server.endpoint.host == "127.0.0.1"
