@@ -48,7 +48,7 @@ def edited(content: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
     options=OPTIONS,
     packed_loss=st.sampled_from([None, None, None, 0, 9, 40]),
 )
-def test_a_damaged_file_gives_data_or_a_one_line_error(
+def test_a_damaged_file_is_read_or_refused_in_one_line(
     sample, edits, name, options, packed_loss, tmp_path_factory
 ):
     content = edited(SAMPLES[sample][1], edits)
