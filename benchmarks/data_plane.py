@@ -1,7 +1,7 @@
-"""The data plane alone, without tables: pull and push beside a plain socket copy, in one run.
+"""The data plane alone, without tables: pull and push against a plain socket copy, in one run.
 
-Contestants take turns: a raw two-process socket copy, Motet over TCP, Motet over shared memory, and
-a memory copy. Figures are medians; only ratios within the run are safe. `parameter_server.py`
+Interleaves a raw two-process socket copy, Motet over TCP, Motet over shared memory, and a memory
+copy. Figures are medians; compare only ratios within one run. `parameter_server.py`
 measures the same through the whole stack.
 """
 
@@ -56,7 +56,7 @@ def receive_exactly(sock: socket.socket, view: memoryview) -> None:
 
 
 def serve_raw(pipe: Pipe) -> None:
-    """A process that answers one client without any protocol to speak of."""
+    """A process that answers one client with a minimal protocol."""
     listener = socket.create_server(("127.0.0.1", 0))
     pipe.send(listener.getsockname())
     sock, _ = listener.accept()
@@ -95,7 +95,7 @@ class RawSocket:
         receive_exactly(self._sock, self._data[:size_bytes])
 
     def window(self, size_bytes: int) -> None:
-        """Pulls, 16 of them under way at any time."""
+        """Pulls, 16 of them in flight at any time."""
         head = _RAW_HEAD.pack(PULL, size_bytes)
         view = self._data[:size_bytes]
         for _ in range(WINDOW):
@@ -160,7 +160,7 @@ class Motet:
             call.wait()
 
     def window(self, size_bytes: int) -> None:
-        """Pulls, 16 of them under way at any time."""
+        """Pulls, 16 of them in flight at any time."""
         calls = [self._submit_pull(size_bytes) for _ in range(WINDOW)]
         for done in range(WINDOW_CALLS):
             calls[done % WINDOW].wait()
@@ -224,33 +224,33 @@ def measure(actions: dict[str, tuple[Action, int]], rounds: int) -> dict[str, fl
     return {name: statistics.median(values) for name, values in samples_us.items()}
 
 
-def actions_for(size: str, contestants: dict[str, Any]) -> dict[str, tuple[Action, int]]:
+def actions_for(size: str, systems: dict[str, Any]) -> dict[str, tuple[Action, int]]:
     """What is measured at one size."""
     size_bytes = SIZES[size]
     operations = ["pull", "push", "copy"] + (["echo", "window"] if size == "4 KB" else [])
     return {
         f"{name} {operation}": (
-            partial(getattr(contestant, operation), size_bytes),
+            partial(getattr(system, operation), size_bytes),
             3 if operation == "window" else REPEATS[size_bytes],
         )
-        for name, contestant in contestants.items()
+        for name, system in systems.items()
         for operation in operations
-        if hasattr(contestant, operation)
+        if hasattr(system, operation)
     }
 
 
 def figures_of(size: str, measured_us: dict[str, float]) -> list[Figure]:
-    """Motet's figures at one size beside their references."""
+    """Motet's figures at one size against their references."""
     figures = []
     for key, own_us in measured_us.items():
-        contestant, operation = key.rsplit(" ", 1)
-        if contestant in ("raw", "memory"):
+        system, operation = key.rsplit(" ", 1)
+        if system in ("raw", "memory"):
             continue
-        targets = TCP_TARGETS if contestant == "TCP" else SHARED_TARGETS
+        targets = TCP_TARGETS if system == "TCP" else SHARED_TARGETS
         peer, target = targets.get((operation, size), (f"raw {operation}", None))
         figures.append(
             Figure(
-                name=f"{contestant} {operation} {size}",
+                name=f"{system} {operation} {size}",
                 measured=f"{own_us:.1f} us",
                 peer=f"{measured_us[peer]:.1f} {peer}",
                 ratio=measured_us[peer] / own_us,
@@ -273,7 +273,7 @@ def run(rounds: int) -> list[Figure]:
     for process in processes:
         process.start()
     endpoint, arena = here.recv(), Arena()
-    contestants = {
+    systems = {
         "raw": RawSocket(here_raw.recv()),
         "TCP": Motet(endpoint, secret, None, in_place=False),
         "shared": Motet(endpoint, secret, arena, in_place=True),
@@ -283,7 +283,7 @@ def run(rounds: int) -> list[Figure]:
     figures = [
         figure
         for size in SIZES
-        for figure in figures_of(size, measure(actions_for(size, contestants), rounds))
+        for figure in figures_of(size, measure(actions_for(size, systems), rounds))
     ]
     for process in processes:
         process.terminate()
@@ -292,7 +292,7 @@ def run(rounds: int) -> list[Figure]:
 
 
 def main() -> None:
-    """The data plane alone beside a plain socket and a memory copy."""
+    """The data plane alone against a plain socket and a memory copy."""
     arguments = parser(main.__doc__ or "").parse_args()
     use_short_switch_interval()
     report("data_plane", main.__doc__ or "", run(rounds=3 if arguments.quick else 9))

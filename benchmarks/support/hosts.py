@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from motet.testbed.hosts import Limits
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 from motet.testbed.machine import require_testbed_machine
 from motet.testbed.testbed import Testbed
 
@@ -91,7 +91,7 @@ class Hosts:
 
     def give_cpus(self, hosts_by_cpus: Mapping[str, Sequence[str]]) -> None:
         """Change quotas at once, without a command's start. `hosts_by_cpus`: names, or `all`."""
-        bed = Testbed(Layout(self.name), require_testbed_machine())
+        bed = Testbed(HostLayout(self.name), require_testbed_machine())
         for cpus, hosts in hosts_by_cpus.items():
             bed.change(hosts, Limits(cpus=float(cpus)))
 

@@ -18,7 +18,7 @@ COMPRESSIONS = [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.com
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [*COMPRESSIONS, ("", gzip.compress)])
-def test_compression_is_told_by_content_not_by_name(
+def test_compression_is_detected_by_content_not_by_name(
     write, suffix: str, compress: Callable[[bytes], bytes]
 ):
     plain = open_dataset(write("plain.svm", ROWS))

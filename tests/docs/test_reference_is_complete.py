@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from motet.apps import APPLICATIONS
-from motet.datasets.builtin.catalogue import known_names
+from motet.datasets.builtin.catalogue import dataset_names
 from motet.datasets.formats.format import Format
 from motet.datasets.formats.recognition import FORMATS
 from motet.interfaces.cli.testbed.command import testbed as group
@@ -25,7 +25,7 @@ def test_every_format_and_its_aliases_are_in_the_data_reference(entry: Format) -
     assert [name for name in names if f"`{name}`" not in page("docs/reference/data.md")] == []
 
 
-@pytest.mark.parametrize("name", known_names())
+@pytest.mark.parametrize("name", dataset_names())
 def test_every_data_set_name_is_in_the_data_reference(name: str) -> None:
     assert f"`{name}`" in page("docs/reference/data.md")
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.estimate.gittins import ServiceDistribution
@@ -23,7 +23,6 @@ def ratio(services: list[int], attained: float, quantum: float) -> float:
     return finishing / (sum(min(each, quantum) for each in left) / len(left))
 
 
-@settings(deadline=None)
 @given(samples, st.integers(0, 45), st.integers(1, 50))
 def test_the_discretised_index_is_its_definition(
     services: list[int], attained: int, quantum: int
@@ -32,7 +31,6 @@ def test_the_discretised_index_is_its_definition(
     assert got[0] == pytest.approx(ratio(services, attained, quantum))
 
 
-@settings(deadline=None)
 @given(samples, st.integers(0, 45))
 def test_the_index_is_the_supremum_over_all_quanta(services: list[int], attained: int) -> None:
     quanta = np.arange(1, 45)
@@ -43,7 +41,6 @@ def test_the_index_is_the_supremum_over_all_quanta(services: list[int], attained
 real = st.floats(0.001, 1e6)
 
 
-@settings(deadline=None)
 @given(st.lists(real, max_size=30), st.lists(st.floats(0, 1e6), max_size=8))
 def test_indices_of_many_jobs_are_those_of_each_to_the_last_bit(
     services: list[float], attained: list[float]
@@ -57,7 +54,6 @@ def test_indices_of_many_jobs_are_those_of_each_to_the_last_bit(
         assert found[job] == (finishing / total).max(initial=0.0)
 
 
-@settings(deadline=None)
 @given(samples, st.integers(0, 45))
 def test_an_endless_quantum_gives_the_inverse_of_the_mean_rest(
     services: list[int], attained: int

@@ -16,7 +16,7 @@ from motet.domain.errors import MotetError
 from motet.testbed import machine
 from motet.testbed.cgroups import ControlGroups, group_labels
 from motet.testbed.hosts import Blueprint, Limits, equal_machines
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 from motet.testbed.testbed import Testbed
 
 MOTET = (sys.executable, "-m", "motet.interfaces.cli")
@@ -37,7 +37,7 @@ def fresh_name() -> str:
 
 def bare_testbed() -> Testbed:
     """Nothing is there yet."""
-    return Testbed(Layout(fresh_name()), control_groups())
+    return Testbed(HostLayout(fresh_name()), control_groups())
 
 
 @contextmanager

@@ -51,9 +51,9 @@ def process_serving(secret: bytes, program: str = SERVE_FOREVER) -> Iterator[tup
 
 
 class FlakyProxy:
-    """Passes bytes on to a server; its n-th connection breaks after `breaks[n]` bytes either way.
+    """Forwards bytes to a server; its n-th connection breaks after `breaks[n]` bytes in total.
 
-    Connections beyond the list last.
+    Connections beyond the list do not break.
     """
 
     def __init__(self, target: Endpoint, breaks: Sequence[int]) -> None:
@@ -67,17 +67,17 @@ class FlakyProxy:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients connect."""
+        """The address for clients."""
         return Endpoint("127.0.0.1", self._listener.getsockname()[1])
 
     def break_connections(self) -> None:
-        """Break those that are open now."""
+        """Break all open connections."""
         for sock in self._socks:
-            _hang_up(sock)
+            _shut_down(sock)
 
     def close(self) -> None:
-        """Break everything and wait for all threads."""
-        _hang_up(self._listener)
+        """Break all connections and wait for all threads."""
+        _shut_down(self._listener)
         self._threads[0].join()
         self.break_connections()
         for thread in self._threads:
@@ -115,10 +115,10 @@ def _pump(source: socket.socket, sink: socket.socket, budget: list[int]) -> None
             sink.sendall(allowed)
             if budget[0] <= 0:
                 break
-    _hang_up(source)
-    _hang_up(sink)
+    _shut_down(source)
+    _shut_down(sink)
 
 
-def _hang_up(sock: socket.socket) -> None:
+def _shut_down(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)

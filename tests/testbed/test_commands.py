@@ -5,9 +5,9 @@ from pathlib import Path
 
 from motet.testbed.commands import drain_ray, entering, environment, node_in, start_ray
 from motet.testbed.hosts import FRONT_HOST, Host
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 
-LAYOUT = Layout("t")
+LAYOUT = HostLayout("t")
 HOST = Host(0, "m0")
 
 
@@ -25,7 +25,7 @@ def test_a_process_that_cannot_join_its_group_does_not_run(tmp_path: Path) -> No
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_environment_leads_to_this_testbeds_ray_and_to_no_other() -> None:
+def test_the_environment_names_the_ray_of_this_testbed_only() -> None:
     inherited = {"HOME": "/root", "RAY_ADDRESS": "elsewhere:1", "RAY_AUTH_TOKEN": "foreign"}
     made = environment(LAYOUT, inherited)
     assert made["HOME"] == "/root"
@@ -34,7 +34,7 @@ def test_the_environment_leads_to_this_testbeds_ray_and_to_no_other() -> None:
     assert made.keys().isdisjoint({"RAY_ADDRESS", "RAY_AUTH_TOKEN"})
 
 
-def test_the_front_is_the_head_and_hosts_nobody() -> None:
+def test_the_front_is_the_head_without_cpus() -> None:
     head, node = start_ray(LAYOUT, FRONT_HOST, 10**8), start_ray(LAYOUT, HOST, 10**8)
     assert {"--head", "--num-cpus=0", "--node-ip-address=10.77.0.254"} <= set(head)
     assert {"--address=10.77.0.254:6379", "--node-ip-address=10.77.0.1"} <= set(node)
@@ -46,11 +46,11 @@ def test_a_label_has_no_dash_at_its_end() -> None:
     assert "--labels=motet-kind=old" in start_ray(LAYOUT, Host(0, "old--0", kind="old-"), 10**8)
 
 
-def test_a_node_is_known_from_the_command_line_of_its_raylet() -> None:
+def test_a_node_id_is_parsed_from_the_command_line_of_its_raylet() -> None:
     assert node_in(["/ray/raylet", "--node_name=m0", "--node_id=00ff", "--x=--node_id=1"]) == "00ff"
     assert node_in(["/ray/raylet"]) is None
 
 
-def test_notice_is_given_by_rays_own_command() -> None:
+def test_a_drain_uses_rays_own_command() -> None:
     command = drain_ray(LAYOUT, "00ff", 30)
     assert {"drain-node", "--node-id=00ff", "--deadline-remaining-seconds=30"} <= set(command)

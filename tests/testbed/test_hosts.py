@@ -42,13 +42,13 @@ def test_two_types_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Fast", "0", "a b", "x/y", "a" * 40])
-def test_a_name_that_no_host_can_have_is_refused(name: str) -> None:
+def test_an_invalid_host_name_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="is no name for a host"):
         machines_of([HostType(name, 1, SLOW)])
 
 
 @pytest.mark.parametrize("name", ["", "a.b", "a-b", "A", "1a", "../x", "a" * 13])
-def test_a_name_that_no_testbed_can_have_is_refused(name: str) -> None:
+def test_an_invalid_testbed_name_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="a testbed's name has at most 12 letters"):
         check_name(name)
 

@@ -1,4 +1,4 @@
-"""What a machine must have, and what it says when it does not."""
+"""The requirements on the machine and their error messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         machine.require_testbed_machine()
 
 
-def test_another_user_than_root_is_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_other_than_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(BadInput, match=r"needs root.*run it with sudo"):
         machine.require_testbed_machine()
@@ -33,20 +33,20 @@ def test_missing_programs_are_named_with_their_package(monkeypatch: pytest.Monke
         machine.require_testbed_machine()
 
 
-def test_a_command_that_fails_is_quoted_with_its_complaint() -> None:
+def test_a_failed_command_is_quoted_with_its_error_output() -> None:
     with pytest.raises(MotetError, match=r"^'ls /nonexistent' failed: ls: .*No such file"):
-        machine.run(["ls", "/nonexistent"])
+        machine.run_command(["ls", "/nonexistent"])
 
 
-def test_a_program_that_is_not_there_is_one_error() -> None:
+def test_a_missing_program_is_an_error() -> None:
     with pytest.raises(MotetError, match="'no-such-program' cannot be run"):
-        machine.run(["no-such-program"])
+        machine.run_command(["no-such-program"])
 
 
-def test_a_control_file_that_refuses_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_control_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MotetError, match=r"gone/cpu.max: 'max' cannot be written: No such file"):
-        machine.write([FileWrite(tmp_path / "gone" / "cpu.max", "max")])
+        machine.write_control_files([FileWrite(tmp_path / "gone" / "cpu.max", "max")])
 
 
-def test_nothing_is_killed_where_nothing_is(tmp_path: Path) -> None:
-    assert machine.kill([tmp_path / "cgroup.procs"], ["motet-none.0"]) == 0
+def test_killing_without_processes_does_nothing(tmp_path: Path) -> None:
+    assert machine.kill_processes([tmp_path / "cgroup.procs"], ["motet-none.0"]) == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from motet.testbed.hosts import Host, Limits
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 from motet.testbed.network import (
     cut_ports,
     host_commands,
@@ -13,7 +13,7 @@ from motet.testbed.network import (
     switch_commands,
 )
 
-LAYOUT = Layout("t")
+LAYOUT = HostLayout("t")
 HOST = Host(3, "m3", Limits(bandwidth_bps=50_000_000))
 
 
@@ -21,7 +21,7 @@ def joined(*commands: object) -> list[str]:
     return [" ".join(map(str, command)) for command in commands]  # type: ignore[call-overload]
 
 
-def test_the_bridge_lies_in_a_namespace_of_its_own() -> None:
+def test_the_bridge_has_its_own_namespace() -> None:
     assert joined(*switch_commands(LAYOUT)) == [
         "ip netns add motet-t.switch",
         "ip -n motet-t.switch link add bridge type bridge",
@@ -62,7 +62,7 @@ def test_a_host_is_cut_off_at_the_switch() -> None:
     ]
 
 
-def test_ports_that_are_down_are_known_from_what_ip_says() -> None:
+def test_disconnected_ports_are_parsed_from_the_output_of_ip() -> None:
     answer = json.dumps(
         [
             {"ifname": "lo", "flags": ["LOOPBACK", "UP"]},

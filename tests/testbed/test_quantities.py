@@ -22,13 +22,13 @@ def test_a_bandwidth_has_a_unit(text: str, bits_per_s: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["50", "mbit", "-1mbit", "0mbit", "50mb", "1e3mbit", "999gbit"])
-def test_what_is_no_bandwidth_is_refused(text: str) -> None:
+def test_an_invalid_bandwidth_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: .* is no bandwidth; write 50mbit"):
         bandwidth_of(text, "here")
 
 
 @pytest.mark.parametrize("text", ["50mbit", "1gbit", "2.5mbit", "64kbit", "1.234567gbit"])
-def test_a_bandwidth_is_shown_as_it_is_written(text: str) -> None:
+def test_a_bandwidth_is_formatted_as_it_is_parsed(text: str) -> None:
     assert bandwidth_text(bandwidth_of(text, "here")) == text.replace("1.234567", "1.23457")
 
 
@@ -38,7 +38,7 @@ def test_a_time_has_a_unit(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["30", "s", "-1s", "0.5s", "2h", "61min"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: .* is no time; write 30s or 2min"):
         seconds_of(text, "here")
 
@@ -49,7 +49,7 @@ def test_memory_has_a_unit() -> None:
 
 
 @pytest.mark.parametrize("text", ["512", "1mb", "mb", "-5gb", "1gbit"])
-def test_what_is_no_memory_limit_is_refused(text: str) -> None:
+def test_an_invalid_memory_limit_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: .* is no memory limit; write 512mb"):
         memory_of(text, "here")
 
@@ -59,7 +59,7 @@ def test_cpus_are_a_number() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "two", "nan", "inf", "0", "-1", "0.01", "5000"])
-def test_what_is_no_number_of_cpus_is_refused(text: str) -> None:
+def test_an_invalid_number_of_cpus_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^here: .* is no number of CPUs; write 0.2"):
         cpus_of(text, "here")
 

@@ -1,4 +1,4 @@
-"""A testbed with Ray: training crosses the limited links and survives the death of a host."""
+"""A testbed with Ray: training crosses the limited links and survives the failure of a host."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_the_front_takes_no_executor(bed: Bed) -> None:
     assert "has 3 node(s); lower --machines or add nodes" in err
 
 
-def test_nothing_of_it_listens_on_the_machine_itself(bed: Bed) -> None:
+def test_no_port_is_open_on_the_machine_itself(bed: Bed) -> None:
     state = read_state(bed.layout)
     labels = [bed.layout.label_of(host) for host in state.blueprint.hosts]
-    ours = machine.inhabitants(labels)
+    ours = machine.processes_in(labels)
     assert len(ours) >= 4 * len(labels)
     assert not [it for it in psutil.net_connections("inet") if it.pid in ours]
 
@@ -82,7 +82,7 @@ class Training:
         self.said: list[str] = []
 
     def wait_for(self, part: str) -> None:
-        """Until it says so."""
+        """Wait until the job prints a line."""
         for line in self._process.stderr or ():
             self.said.append(line)
             if part in line:
@@ -90,7 +90,7 @@ class Training:
         raise AssertionError(f"ended before it said {part!r}: {self.said}")
 
     def result(self) -> dict[str, Any]:
-        """What it prints at its end."""
+        """The job's final output."""
         rest = threading.Thread(target=lambda: self.said.extend(self._process.stderr or ()))
         rest.start()
         assert self._process.stdout is not None
@@ -111,7 +111,7 @@ def test_a_job_goes_on_elsewhere_when_its_host_is_killed_and_the_host_comes_back
     come_back(bed, victim)
 
 
-def test_a_job_leaves_a_host_that_will_be_taken_away_and_loses_nothing(bed: Bed) -> None:
+def test_a_job_leaves_a_draining_host_without_losing_an_update(bed: Bed) -> None:
     undisturbed = json.loads(motet(*TRAIN[3:], *ALL_HOSTS, "-q").stdout)
     training = Training(bed, *ALL_HOSTS)
     training.wait_for("epoch 2/")
@@ -135,7 +135,7 @@ def test_a_job_goes_on_with_fewer_hosts_when_there_is_no_spare(bed: Bed) -> None
     come_back(bed, "m0")
 
 
-def test_reclaim_is_a_notice_and_then_the_end_of_a_host(bed: Bed) -> None:
+def test_reclaim_drains_a_host_and_then_kills_it(bed: Bed) -> None:
     done = motet("testbed", "reclaim", "m1", "--notice", "1s", "--name", bed.layout.name)
     assert done.stderr == "to be killed in 1 s: m1\nkilled: m1\n"
     assert conditions(bed) == ["up", "up", "dead", "up"]

@@ -125,7 +125,7 @@ def test_a_quota_binds_and_can_be_changed(bed: Bed) -> None:
     assert got[0] < got[1] < 0.45
 
 
-def test_a_host_that_takes_too_much_memory_loses_the_process_alone(bed: Bed) -> None:
+def test_a_memory_limit_kills_only_the_process_that_exceeds_it(bed: Bed) -> None:
     if psutil.swap_memory().total:
         pytest.skip("this machine has swap, which takes what a process has too much")
     greedy = on_host(bed, "m0", sys.executable, "-c", ALLOCATE)
@@ -133,7 +133,7 @@ def test_a_host_that_takes_too_much_memory_loses_the_process_alone(bed: Bed) -> 
     assert python_on(bed, "m1", "print(1)") == "1\n"
 
 
-def test_a_host_sees_the_others_and_nothing_beyond(bed: Bed) -> None:
+def test_a_host_reaches_the_other_hosts_and_no_network_beyond(bed: Bed) -> None:
     assert answers(bed, "m0", "10.77.0.2")
     assert said_on(bed, "m0", "ip", "route").splitlines() == [
         "10.77.0.0/24 dev eth0 proto kernel scope link src 10.77.0.1 "
@@ -181,7 +181,7 @@ def test_the_environment_of_a_command_names_the_cluster(bed: Bed) -> None:
     assert said == f"{bed.layout.head_address}\n"
 
 
-def test_secrets_are_the_owners_alone(bed: Bed) -> None:
+def test_only_the_owner_can_read_secrets(bed: Bed) -> None:
     assert stat.S_IMODE(bed.layout.token_file.stat().st_mode) == 0o600
     assert stat.S_IMODE(bed.layout.folder.stat().st_mode) == 0o700
 
@@ -200,7 +200,7 @@ def test_two_testbeds_do_not_see_each_other(bed: Bed) -> None:
     assert answers(bed, "m0", "10.77.0.2")
 
 
-def test_a_command_line_user_can_do_all_of_it(bed: Bed) -> None:
+def test_the_command_line_offers_all_operations(bed: Bed) -> None:
     name = ("--name", bed.layout.name)
     assert motet("testbed", "set", "m0", "--cpus", "0.3", *name).stderr == "changed: m0\n"
     shown = motet("testbed", "status", *name)
@@ -213,7 +213,7 @@ def test_a_command_line_user_can_do_all_of_it(bed: Bed) -> None:
     assert (unknown.returncode, unknown.stderr.count("\n")) == (3, 1)
 
 
-def test_down_leaves_nothing_and_can_be_said_twice() -> None:
+def test_down_removes_everything_and_can_be_repeated() -> None:
     with hosts(2, LIMITS) as bed:
         running = on_host(bed, "m0", "sleep", "60")
         wait_for_processes(bed, "m0", 1)
@@ -247,7 +247,7 @@ def test_down_needs_no_state_file() -> None:
 
 
 @pytest.mark.parametrize("moment", ["state.json", "token", "ray.m0", "ray.m5"])
-def test_down_clears_up_after_an_up_that_was_killed(moment: str) -> None:
+def test_down_removes_what_a_killed_up_created(moment: str) -> None:
     bed = bare_testbed()
     up = start_up(bed.layout.name)
     await_file(up, bed, moment)
@@ -263,7 +263,7 @@ def test_down_clears_up_after_an_up_that_was_killed(moment: str) -> None:
     assert left_behind(bed) == []
 
 
-def test_an_up_that_is_interrupted_removes_what_it_began() -> None:
+def test_an_interrupted_up_removes_what_it_created() -> None:
     bed = bare_testbed()
     up = start_up(bed.layout.name)
     await_file(up, bed, "ray.m2")
@@ -277,16 +277,16 @@ def test_an_up_that_is_interrupted_removes_what_it_began() -> None:
     assert left_behind(bed) == []
 
 
-def test_an_up_that_fails_half_way_removes_what_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_up_removes_what_it_created(monkeypatch: pytest.MonkeyPatch) -> None:
     bed = bare_testbed()
-    run = machine.run
+    run = machine.run_command
 
     def run_until_limits(command: list[str]) -> str:
         if command[0] == "tc":
             raise MotetError("the kernel has no token bucket")
         return run(command)
 
-    monkeypatch.setattr(machine, "run", run_until_limits)
+    monkeypatch.setattr(machine, "run_command", run_until_limits)
     with pytest.raises(MotetError, match="no token bucket"):
         bed.up(Blueprint(bed.layout.name, equal_machines(2, LIMITS), with_ray=False))
     assert left_behind(bed) == []

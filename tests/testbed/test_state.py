@@ -6,12 +6,12 @@ import pytest
 
 from motet.domain.errors import MotetError, NotFound
 from motet.testbed.hosts import Blueprint, HostType, Limits, machines_of
-from motet.testbed.layout import Layout
-from motet.testbed.state import State, is_locked, known_names, locked, read_state, write_state
+from motet.testbed.layout import HostLayout
+from motet.testbed.state import State, existing_testbeds, is_locked, locked, read_state, write_state
 
 
-def layout_in(home: Path, name: str = "t") -> Layout:
-    layout = Layout(name, home)
+def layout_in(home: Path, name: str = "t") -> HostLayout:
+    layout = HostLayout(name, home)
     layout.folder.mkdir()
     return layout
 
@@ -21,21 +21,21 @@ def state(name: str = "t") -> State:
     return State(Blueprint(name, machines_of(types), with_ray=False), is_complete=True)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_a_state_is_read_back_from_its_file(tmp_path: Path) -> None:
     layout = layout_in(tmp_path)
     write_state(layout, state())
     assert read_state(layout) == state()
 
 
-def test_a_testbed_that_is_not_there_is_not_found_and_the_others_are_named(tmp_path: Path) -> None:
+def test_an_unknown_testbed_is_not_found_and_the_others_are_named(tmp_path: Path) -> None:
     write_state(layout_in(tmp_path, "other"), state("other"))
-    assert known_names(tmp_path) == ["other"]
+    assert existing_testbeds(tmp_path) == ["other"]
     with pytest.raises(NotFound, match=r"no testbed is called 't' \(there is other\)"):
-        read_state(Layout("t", tmp_path))
+        read_state(HostLayout("t", tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 99}', '{"version": 1}'])
-def test_a_file_that_cannot_be_understood_says_how_to_go_on(tmp_path: Path, text: str) -> None:
+def test_a_malformed_state_file_is_an_error_with_a_remedy(tmp_path: Path, text: str) -> None:
     layout = layout_in(tmp_path)
     layout.state_file.write_text(text)
     with pytest.raises(MotetError, match="remove the testbed with 'motet testbed down --name t'"):
@@ -49,6 +49,6 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     assert not is_locked(layout)
 
 
-def test_where_nothing_is_nothing_is_locked(tmp_path: Path) -> None:
-    with locked(Layout("t", tmp_path)):
-        assert not is_locked(Layout("t", tmp_path))
+def test_a_testbed_without_a_folder_is_not_locked(tmp_path: Path) -> None:
+    with locked(HostLayout("t", tmp_path)):
+        assert not is_locked(HostLayout("t", tmp_path))

@@ -21,7 +21,7 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_csv_and_yaml_say_the_same_and_empty_cells_are_the_flags(tmp_path: Path) -> None:
+def test_csv_and_yaml_are_equivalent_and_empty_cells_default_to_the_flags(tmp_path: Path) -> None:
     csv = "name, count, cpus, bandwidth, memory\nfast,2,0.4,100mbit,2gb\nslow,,,50mbit,\n"
     yaml = """
         machines:
@@ -50,13 +50,13 @@ def test_csv_and_yaml_say_the_same_and_empty_cells_are_the_flags(tmp_path: Path)
         ("h.txt", "", "name it .csv or .yaml"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_the_place(
+def test_a_malformed_file_is_refused_with_the_place(
     tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     with pytest.raises(BadInput, match=message):
         read_types(write(tmp_path, name, text), DEFAULTS)
 
 
-def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"cannot be read .No such file"):
         read_types(tmp_path / "h.csv", DEFAULTS)

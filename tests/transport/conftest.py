@@ -1,4 +1,4 @@
-"""What transport tests share: a secret, and a server with a client that reaches it each way."""
+"""What transport tests share: a secret, and a server with a client for each backend."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from in_process_backend import InProcessListener
 from motet.transport import Connection, Handler, Server, new_secret
 from transport_parts import Connect
 
@@ -16,17 +17,24 @@ def secret() -> bytes:
     return new_secret()
 
 
-@pytest.fixture(params=["tcp", "same host"])
+@pytest.fixture(params=["tcp", "same host", "in process", "in process, lending"])
 def connect(request: pytest.FixtureRequest, secret: bytes) -> Iterator[Connect]:
-    """Serves a handler and connects to it, once over TCP and once over the same-host shortcut."""
+    """Serves a handler and connects to it over one backend."""
     with ExitStack() as stack:
 
-        def connected(handler: Handler) -> Connection:
+        def over_sockets(handler: Handler) -> Connection:
             server = stack.enter_context(Server(handler, secret))
-            connection = Connection(
-                server.endpoint, secret, shared_memory=request.param == "same host"
-            )
-            assert connection.is_local == (request.param == "same host")
-            return stack.enter_context(connection)
+            return Connection(server.endpoint, secret, shared_memory=request.param == "same host")
+
+        def in_process(handler: Handler) -> Connection:
+            listener = InProcessListener(lends="lending" in request.param)
+            server = stack.enter_context(Server(handler, secret, listeners=[listener]))
+            return Connection(server.endpoint, secret, connectors=[listener])
+
+        def connected(handler: Handler) -> Connection:
+            open_connection = in_process if "in process" in request.param else over_sockets
+            connection = stack.enter_context(open_connection(handler))
+            assert connection.is_local == (request.param in ("same host", "in process, lending"))
+            return connection
 
         yield connected

@@ -11,7 +11,7 @@ from motet.transport import Connection, Endpoint, Server, host_identity
 from transport_parts import ECHO, echo
 
 
-def test_an_endpoint_survives_its_text() -> None:
+def test_an_endpoint_is_decoded_from_its_encoding() -> None:
     endpoint = Endpoint("10.0.0.7", 4711, "motet-ab", "boot/4.5")
     assert Endpoint.decode(endpoint.encode()) == endpoint
 
@@ -19,12 +19,12 @@ def test_an_endpoint_survives_its_text() -> None:
 @pytest.mark.parametrize(
     "text", ["", "localhost:80", "[]", '{"host":"a"}', '{"host":1,"port":"x"}']
 )
-def test_a_text_that_is_no_endpoint_is_bad_input(text: str) -> None:
+def test_an_invalid_endpoint_text_is_bad_input(text: str) -> None:
     with pytest.raises(BadInput, match="not an endpoint"):
         Endpoint.decode(text)
 
 
-def test_the_shortcut_is_taken_only_by_processes_of_the_same_host(secret: bytes) -> None:
+def test_only_processes_of_the_same_host_share_memory(secret: bytes) -> None:
     with Server(echo, secret) as server:
         here = server.endpoint
         elsewhere = Endpoint(here.host, here.port, here.unix_name, "another host")
@@ -34,7 +34,7 @@ def test_the_shortcut_is_taken_only_by_processes_of_the_same_host(secret: bytes)
                 assert connection.request(ECHO, b"x").meta == b"x"
 
 
-def test_a_client_that_finds_no_unix_socket_uses_tcp(secret: bytes) -> None:
+def test_a_client_without_access_to_the_unix_socket_uses_tcp(secret: bytes) -> None:
     with Server(echo, secret) as server:
         there = Endpoint(server.endpoint.host, server.endpoint.port, "motet-gone", host_identity())
         with Connection(there, secret) as connection:

@@ -43,7 +43,7 @@ UINT64 = st.integers(0, 2**64 - 1)
     ),
     st.integers(0, 9),
 )
-def test_a_header_comes_back_from_any_offset(header: Header, offset: int) -> None:
+def test_a_header_is_decoded_at_any_offset(header: Header, offset: int) -> None:
     encoded = encode_header(
         header.code,
         header.flags,
@@ -58,15 +58,15 @@ def test_a_header_comes_back_from_any_offset(header: Header, offset: int) -> Non
 
 
 @given(st.binary(min_size=HEADER_BYTES, max_size=HEADER_BYTES))
-def test_bytes_of_a_stranger_are_no_header(data: bytes) -> None:
+def test_bytes_without_the_magic_are_a_protocol_error(data: bytes) -> None:
     if data[:4] == MAGIC.to_bytes(4, "little"):
         return
-    with pytest.raises(ProtocolError, match="same Motet"):
+    with pytest.raises(ProtocolError, match="same version of Motet"):
         decode_header(data)
 
 
 @pytest.mark.parametrize(("meta", "payload"), [(MAX_META_BYTES + 1, 0), (0, MAX_PAYLOAD_BYTES + 1)])
-def test_a_size_that_nobody_sends_is_refused_by_both_ends(meta: int, payload: int) -> None:
+def test_a_size_beyond_the_limit_is_refused_by_both_ends(meta: int, payload: int) -> None:
     with pytest.raises(ProtocolError, match="at most"):
         decode_header(encode_header(0, 0, 1, 0, meta, payload))
     with pytest.raises(ValueError, match="at most"):
@@ -79,34 +79,34 @@ def test_a_kind_that_does_not_fit_is_refused(kind: int) -> None:
         check_limits(kind, 0, 0)
 
 
-def test_a_wait_longer_than_the_field_holds_becomes_the_longest() -> None:
+def test_a_wait_beyond_the_field_is_sent_as_the_maximum() -> None:
     assert decode_header(encode_header(0, 0, 1, 0, 0, 0, wait_us=10**12)).wait_us == 2**32 - 1
 
 
 @given(st.lists(st.builds(Reference, UINT32, UINT64, UINT64), max_size=20))
-def test_references_come_back(references: list[Reference]) -> None:
+def test_references_are_decoded_from_their_encoding(references: list[Reference]) -> None:
     assert decode_references(encode_references(references)) == references
 
 
-def test_an_error_of_ours_comes_back_as_what_it_was() -> None:
+def test_a_motet_error_is_decoded_as_the_same_class() -> None:
     error = decode_error(encode_error(ConnectionLost("server 3 is gone")))
     assert type(error) is ConnectionLost
     assert str(error) == "server 3 is gone"
 
 
-def test_an_error_with_a_constructor_of_its_own_comes_back_with_its_text() -> None:
+def test_an_error_with_its_own_constructor_keeps_its_text() -> None:
     error = decode_error(encode_error(UnknownName("app", "nfm", ["nmf"])))
     assert type(error) is UnknownName
     assert "did you mean 'nmf'" in str(error)
 
 
-def test_any_other_error_comes_back_with_its_name() -> None:
+def test_any_other_error_is_decoded_with_its_class_name() -> None:
     error = decode_error(encode_error(KeyError("rank")))
     assert type(error) is MotetError
     assert str(error) == "KeyError: 'rank'"
 
 
-def test_an_error_class_that_only_the_server_knows_is_still_an_error_of_ours() -> None:
+def test_an_unknown_error_class_is_decoded_as_a_motet_error() -> None:
     assert type(decode_error(b"NoSuchClass\nhelp")) is MotetError
     assert not isinstance(decode_error(b"NoSuchClass\nhelp"), BadInput)
 
@@ -122,7 +122,7 @@ def test_an_error_class_that_only_the_server_knows_is_still_an_error_of_ours() -
     ],
     ids=["matrix", "scalar", "empty", "structured", "half"],
 )
-def test_a_view_shows_an_arrays_own_bytes(array: np.ndarray) -> None:
+def test_a_byte_view_shares_memory_with_the_array(array: np.ndarray) -> None:
     view = byte_view(array)
     assert view.tobytes() == array.tobytes()
     assert len(view) == array.nbytes
@@ -131,7 +131,7 @@ def test_a_view_shows_an_arrays_own_bytes(array: np.ndarray) -> None:
         assert array.tobytes()[0] == 255
 
 
-def test_an_array_with_gaps_has_no_view() -> None:
+def test_a_non_contiguous_array_has_no_byte_view() -> None:
     with pytest.raises(ValueError, match="ascontiguousarray"):
         byte_view(np.zeros((4, 4))[:, ::2])
 

@@ -22,7 +22,22 @@ from motet.apps.inputs.centred import Centred, trained_features
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of, gram_norm
 from motet.apps.inputs.matrix import finite_features, training_bytes, varying_target
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.optimisers import gram_descent, proximal
+from motet.apps.optimisers.gram_descent import (
+    apply_gram_delta,
+    descend_coordinates,
+    gram_coefficients,
+    gram_delta,
+    gram_row_width,
+    initial_gram_rows,
+)
+from motet.apps.optimisers.proximal import (
+    PROXIMAL_ROW_WIDTH,
+    extrapolate,
+    initial_proximal_rows,
+    needs_restart,
+    proximal_coefficients,
+    proximal_step,
+)
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -117,20 +132,20 @@ class Lasso(Estimator):
         """One key per coefficient."""
         columns = self.n_features_in_
         if self._uses_gram:
-            width = gram_descent.row_width(columns)
+            width = gram_row_width(columns)
             return ModelTable(columns, (width,), np.dtype(np.float64))
-        return ModelTable(columns, (proximal.ROW_WIDTH,), np.dtype(np.float64), delta_shape=())
+        return ModelTable(columns, (PROXIMAL_ROW_WIDTH,), np.dtype(np.float64), delta_shape=())
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
         """All coefficients 0."""
         del rows, seed
         if self._uses_gram:
-            return gram_descent.initial_rows(self.n_features_in_)
-        return proximal.initial_rows(np.zeros(self.n_features_in_))
+            return initial_gram_rows(self.n_features_in_)
+        return initial_proximal_rows(np.zeros(self.n_features_in_))
 
     def warm_up(self) -> None:
         """Compile coordinate descent."""
-        gram_descent.descend(gram_descent.initial_rows(2), 1.0, 1)
+        descend_coordinates(initial_gram_rows(2), 1.0, 1)
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -143,21 +158,21 @@ class Lasso(Estimator):
         require_whole_batch(step, self.name)
         features, target = batch.extras, batch.rows["target"]
         if self._uses_gram:
-            delta = gram_descent.compute(features, target, model, self.l1_, step)
+            delta = gram_delta(features, target, model, self.l1_, step)
             return Update(delta, (0.0,))
-        restart = proximal.wants_restart(model)
-        point, _ = proximal.extrapolate(model, restart)
+        restart = needs_restart(model)
+        point, _ = extrapolate(model, restart)
         gradient = features.T @ (features @ point - target)
         return Update(gradient, (float(restart * len(target)),))
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """Step the block's rows."""
         if self._uses_gram:
-            gram_descent.apply(values, delta, step)
+            apply_gram_delta(values, delta, step)
             return
         restart = step.statistics[0] > 0
         gradient = delta / step.instances
-        proximal.proximal_step(values, gradient, restart, self._step_size, self.l1_)
+        proximal_step(values, gradient, restart, self._step_size, self.l1_)
 
     # -- evaluation --------------------------------------------------------------------------------
 
@@ -234,5 +249,5 @@ class Lasso(Estimator):
 
     def _weights(self, model: Array) -> Array:
         if self._uses_gram:
-            return gram_descent.coefficients(model)
-        return proximal.coefficients(model)
+            return gram_coefficients(model)
+        return proximal_coefficients(model)

@@ -29,7 +29,7 @@ from motet.apps.kernels.topics import (
     count_topics,
     document_log_likelihood,
     first_topics,
-    fold_in,
+    fold_in_documents,
     resample,
     token_log_likelihood,
 )
@@ -173,7 +173,9 @@ class LDA(AutomaticBatches):
         maximisation with `alpha` as prior counts. Words that training never saw are left out.
         """
         corpus = self._corpus_of(X)
-        return fold_in(corpus.token_offsets, corpus.token_words, self._topic_words(), self.alpha)
+        return fold_in_documents(
+            corpus.token_offsets, corpus.token_words, self._topic_words(), self.alpha
+        )
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """`fit`, then the topic shares of the training's documents."""
@@ -187,7 +189,7 @@ class LDA(AutomaticBatches):
         if not len(hidden[1]):
             raise BadInput(f"{corpus.source}: no document has two words that training saw")
         topic_words = self._topic_words()
-        shares = fold_in(*seen, topic_words, self.alpha)
+        shares = fold_in_documents(*seen, topic_words, self.alpha)
         return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
 
     def top_words(self, count: int = 10) -> list[list[str]]:

@@ -24,7 +24,24 @@ from motet.apps.inputs.coordinates import (
 )
 from motet.apps.inputs.matrix import finite_features, training_bytes
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.optimisers import newton, proximal
+from motet.apps.optimisers.newton import (
+    Expansion,
+    accept_or_damp,
+    initial_newton_rows,
+    newton_candidate,
+    newton_coefficients,
+    newton_delta,
+    newton_delta_width,
+    newton_row_width,
+)
+from motet.apps.optimisers.proximal import (
+    PROXIMAL_ROW_WIDTH,
+    extrapolate,
+    initial_proximal_rows,
+    needs_restart,
+    proximal_coefficients,
+    proximal_step,
+)
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -108,9 +125,9 @@ class LinearModel(Estimator):
     def model_table(self) -> ModelTable:
         """Features, then the intercept."""
         keys = self.n_features_in_ + 1
-        width, delta_shape = proximal.ROW_WIDTH, tuple[int, ...]()
+        width, delta_shape = PROXIMAL_ROW_WIDTH, tuple[int, ...]()
         if self._uses_newton:
-            width, delta_shape = newton.row_width(keys), (newton.delta_width(keys),)
+            width, delta_shape = newton_row_width(keys), (newton_delta_width(keys),)
         return ModelTable(keys, (width,), np.dtype(np.float64), delta_shape=delta_shape)
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
@@ -118,8 +135,8 @@ class LinearModel(Estimator):
         del rows, seed
         keys = self.n_features_in_ + 1
         if self._uses_newton:
-            return newton.initial_rows(keys)
-        return proximal.initial_rows(np.zeros(keys))
+            return initial_newton_rows(keys)
+        return initial_proximal_rows(np.zeros(keys))
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -133,8 +150,8 @@ class LinearModel(Estimator):
         features, target = batch.extras, batch.rows["target"]
         if self._uses_newton:
             return self._newton_update(features, target, model)
-        restart = proximal.wants_restart(model)
-        point, _ = proximal.extrapolate(model, restart)
+        restart = needs_restart(model)
+        point, _ = extrapolate(model, restart)
         slopes = self.slopes(_predictions(features, point), target)
         gradient = self._gradient(features, slopes, point)
         return Update(gradient, (float(restart * len(target)), 0.0, 0.0))
@@ -144,9 +161,9 @@ class LinearModel(Estimator):
         restarts, objective, moved = step.statistics
         if not self._uses_newton:
             gradient = delta / step.instances
-            proximal.proximal_step(values, gradient, restarts > 0, self._step_size)
+            proximal_step(values, gradient, restarts > 0, self._step_size)
         elif moved > 0:
-            newton.accept_or_damp(values, delta, objective / step.instances, step.instances)
+            accept_or_damp(values, delta, objective / step.instances, step.instances)
 
     # -- evaluation --------------------------------------------------------------------------------
 
@@ -207,24 +224,24 @@ class LinearModel(Estimator):
     def _weights(self, model: Array) -> Array:
         """Weights and intercept in trained coordinates, `(keys,)`."""
         if self._uses_newton:
-            return newton.coefficients(model)
-        return proximal.coefficients(model)
+            return newton_coefficients(model)
+        return proximal_coefficients(model)
 
     def _newton_update(self, features: Any, target: Array, model: Array) -> Update:
-        point = newton.candidate(model)
+        point = newton_candidate(model)
         if point is None:
-            return Update(np.zeros((len(model), newton.delta_width(len(model)))), (0.0, 0.0, 0.0))
+            return Update(np.zeros((len(model), newton_delta_width(len(model)))), (0.0, 0.0, 0.0))
         expansion = self._expansion(features, target, point)
-        delta = newton.delta_of(point, expansion, len(target))
+        delta = newton_delta(point, expansion, len(target))
         return Update(delta, (0.0, expansion.value, float(len(target))))
 
-    def _expansion(self, features: Any, target: Array, point: Array) -> newton.Expansion:
+    def _expansion(self, features: Any, target: Array, point: Array) -> Expansion:
         """The instances' objective around a point; each carries its part of the penalty."""
         predictions = _predictions(features, point)
         penalty = len(target) * self._penalty
         hessian = _weighted_gram(features, self.curvatures(predictions, target))
         hessian[np.diag_indices_from(hessian)] += penalty
-        return newton.Expansion(
+        return Expansion(
             value=float(self.losses(predictions, target).sum() + penalty @ point**2 / 2),
             gradient=self._gradient(features, self.slopes(predictions, target), point),
             hessian=hessian,

@@ -27,7 +27,7 @@ from motet.apps.inputs.arrays import as_dataset
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.inputs.ratings import by_user, check_ratings, find, id_pairs, look_up
 from motet.apps.kernels.keyed_random import uniform_rows
-from motet.apps.kernels.ratings import descend, fold_in, squared_error
+from motet.apps.kernels.ratings import descend_ratings, fold_in_users, squared_error
 from motet.datasets.kinds import Ratings
 from motet.domain.arrays import Array, Floats, Indices
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
@@ -120,7 +120,7 @@ class NMF(AutomaticBatches):
         ratings = batch.rows.ragged("ratings")
         delta = np.zeros((len(model), self.rank + 1))
         rate = self._rate(step.epoch)
-        descend(
+        descend_ratings(
             ratings.offsets,
             batch.extras,
             ratings.values,
@@ -196,7 +196,7 @@ class NMF(AutomaticBatches):
         ratings = self._ratings_of(X)
         offsets, items, values = by_user(ratings)
         known = look_up(items, ratings.item_ids, self.item_ids_)
-        return fold_in(offsets, known, values, self.components_.T.copy(), self.l2)
+        return fold_in_users(offsets, known, values, self.components_.T.copy(), self.l2)
 
     def inverse_transform(self, X: Any) -> Floats:
         """The full user x item matrix that factors `X: (users, rank)` stand for."""

@@ -1,4 +1,4 @@
-"""Data sets: readers of files, bundled data and generators, all ending in one of three kinds."""
+"""Data sets: readers of files, bundled data and generators, which produce one of three kinds."""
 
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.datasets.opening import open_dataset

@@ -1,4 +1,4 @@
-"""Bytes and lines of input files: decompressed on the way, every failure told in one line."""
+"""Bytes and lines of input files, decompressed; every failure becomes a one-line error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that a reader reads, possibly compressed (gzip, bzip2, xz: told by its first bytes).
+    """An input file, possibly compressed (gzip, bzip2 or xz, detected by its first bytes).
 
     Its methods raise `BadInput` for a file that is missing, unreadable, empty or damaged.
     """
@@ -35,17 +35,17 @@ class InputFile:
 
     @property
     def plain_name(self) -> str:
-        """The file's name in lower case, without a suffix that says how it is compressed."""
+        """The file's name in lower case, without the suffix of its compression."""
         return _without_compression(self.path.name.lower())
 
     def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:
-        """The error "file:line: problem; remedy"; lines count from 1."""
+        """Return the error "file:line: problem; remedy"; lines count from 1."""
         place = f"{self.path}" if line is None else f"{self.path}:{line}"
         return BadInput(f"{place}: {problem}; {remedy}")
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """The decompressed bytes as a stream."""
+        """Open the decompressed bytes as a stream."""
         with self._explained(), self.path.open("rb") as raw:
             magic = raw.read(6)
             raw.seek(0)
@@ -55,7 +55,7 @@ class InputFile:
                 yield stream
 
     def read(self, byte_count: int = -1) -> bytes:
-        """The first decompressed bytes, or all of them."""
+        """Read the first decompressed bytes, or all of them."""
         with self.opened() as stream:
             return stream.read(byte_count)
 
@@ -65,7 +65,7 @@ class InputFile:
         return Head.of(self.plain_name, self.read(HEAD_BYTES))
 
     def blocks(self) -> Iterator[bytes]:
-        """The content in pieces of some megabytes that end where a line ends."""
+        """Yield the content in blocks of some megabytes that end with a line."""
         with self.opened() as stream:
             rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
             while piece := stream.read(_BLOCK_BYTES):
@@ -79,15 +79,15 @@ class InputFile:
                 yield rest
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Every line with its number from 1, without its end; for explaining what is wrong."""
+        """Yield every line with its number from 1, without its end; for error messages."""
         number = 0
         for block in self.blocks():
             for line in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
                 number += 1
                 yield number, line.decode("utf-8", "replace").rstrip("\r")
 
-    def beside(self, name: str) -> InputFile | None:
-        """The file of that plain name in the same folder, compressed or not, where there is one."""
+    def in_same_folder(self, name: str) -> InputFile | None:
+        """Return the file of that plain name in this folder, compressed or not, if it exists."""
         for suffix in ("", *_COMPRESSED_SUFFIXES):
             path = self.path.with_name(name + suffix)
             if path.is_file():

@@ -1,4 +1,4 @@
-"""Split a data set that has no test set of its own: a fixed fifth is held out."""
+"""Splits a data set without its own test set: a fixed fifth is held out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPLIT_SEED = 20_240_229
 
 
 def part_of(dataset: Dataset, part: Part, source: str) -> Dataset:
-    """Four fifths ("train") or the other fifth ("test") of the rows, ratings or documents.
+    """Return four fifths ("train") or the other fifth ("test") of the rows, ratings or documents.
 
     The split depends on their number only, so the two parts never overlap; order is kept.
     """

@@ -1,4 +1,4 @@
-"""What an application asks of its data, in the words of `Application.dataset_kind`."""
+"""The kinds of data that applications need, as in `Application.dataset_kind`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WANTED: tuple[tuple[Need, type[Dataset]], ...] = (
 
 
 def kind_needed(need: str | None) -> type[Dataset] | None:
-    """The class that fulfils a need; None where anything will do. Raises `UnknownName`."""
+    """Return the class for a need; None if any data will do. Raises `UnknownName`."""
     if need is None:
         return None
     for name, kind in _WANTED:
@@ -28,7 +28,7 @@ def kind_needed(need: str | None) -> type[Dataset] | None:
 
 
 def require(dataset: Dataset, need: str | None) -> Dataset:
-    """The data set itself, once it is what was needed; raises `BadInput` where it is not."""
+    """Return the data set if it fulfils the need. Raises `BadInput` otherwise."""
     require_kind(dataset.source, type(dataset), need)
     if need == "labelled" and isinstance(dataset, LabelledMatrix):
         dataset.require_target()
@@ -36,7 +36,7 @@ def require(dataset: Dataset, need: str | None) -> Dataset:
 
 
 def require_kind(source: str, kind: type[Dataset], need: str | None) -> None:
-    """Raise `BadInput` where that kind of data does not fulfil the need."""
+    """Raise `BadInput` if that kind of data does not fulfil the need."""
     wanted = kind_needed(need)
     if wanted is not None and not issubclass(kind, wanted):
         problem = f"{source}: holds {kind.described}, this application needs {wanted.described}"

@@ -1,4 +1,4 @@
-"""`open_dataset`: from a path or a name to data in memory."""
+"""`open_dataset`: loads data by path or name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from motet.datasets.builtin import catalogue
 from motet.datasets.files import InputFile
-from motet.datasets.formats.format import Format, Request
+from motet.datasets.formats.format import Format, ReadOptions
 from motet.datasets.formats.recognition import format_called, recognise
 from motet.datasets.kinds import Dataset, Ratings
 from motet.datasets.needs import kind_needed, require, require_kind
@@ -35,18 +35,18 @@ def open_dataset(
 ) -> Dataset:
     """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
 
-    `kind`: what is needed, as `Application.dataset_kind` says it: "labelled", "unlabelled",
-    "ratings" or "corpus"; it decides where a file could be read in several ways. `format`: the
+    `kind`: the kind of data needed, as in `Application.dataset_kind`: "labelled", "unlabelled",
+    "ratings" or "corpus"; it decides if a file can be read in several ways. `format`: the
     name of a file format, recognised otherwise. `target`, `drop`, `na`: for tables, a column's
-    name or index (negative from the end), columns to leave out ("0-4,missing"), and texts that
-    stand for a missing value. `exclude`: ratings in this file are left out. `labels`: the labels
-    of idx images that do not lie beside them. `role`: generators draw other data for "test".
+    name or index (negative from the end), columns to leave out ("0-4,missing"), and texts for
+    a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
+    images that are in another folder. `role`: generators draw other data for "test".
 
-    A name wins over a file of the same name; `./digits` is the file. Raises `BadInput` with one
-    line that says what is wrong, in which file and line, and how to mend it.
+    A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
+    with one line: the file and line, the problem and its remedy.
     """
     source = os.fspath(path_or_name)
-    request = Request(
+    options = ReadOptions(
         kind=kind_needed(kind),
         target=None if target is None else str(target),
         drop=_words(drop),
@@ -54,7 +54,7 @@ def open_dataset(
         labels=None if labels is None else InputFile(Path(labels)),
     )
     try:
-        dataset = _load(source, format, request, kind, role)
+        dataset = _load(source, format, options, kind, role)
     except MemoryError:
         raise BadInput(f"{source}: does not fit into memory; give less data") from None
     if exclude is not None:
@@ -63,27 +63,27 @@ def open_dataset(
 
 
 def _load(
-    source: str, format_name: str | None, request: Request, need: str | None, role: Role
+    source: str, format_name: str | None, options: ReadOptions, need: str | None, role: Role
 ) -> Dataset:
     if catalogue.is_known(source):
         require_kind(source, catalogue.kind_of(source), need)
-        _refuse_meaningless(source, source.partition(":")[0], request, False, False)
+        _refuse_meaningless(source, source.partition(":")[0], options, False, False)
         return catalogue.load(source, role)
     file = InputFile(Path(source))
     if not source or not file.path.exists():
         raise _missing(source)
-    chosen = _format(file, format_name, request.kind)
-    _refuse_meaningless(source, chosen.name, request, chosen.has_columns, chosen.has_labels)
-    return chosen.read(file, request)
+    chosen = _format(file, format_name, options.kind)
+    _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
+    return chosen.read(file, options)
 
 
 def _refuse_meaningless(
-    source: str, name: str, request: Request, has_columns: bool, has_labels: bool
+    source: str, name: str, options: ReadOptions, has_columns: bool, has_labels: bool
 ) -> None:
-    """An option that would be ignored in silence is a mistake of the user's."""
-    columns = {"--target": request.target, "--drop": request.drop, "--na": request.na}
+    """Refuse options that the format would ignore. Raises `BadInput`."""
+    columns = {"--target": options.target, "--drop": options.drop, "--na": options.na}
     meaningless = [] if has_columns else [flag for flag, given in columns.items() if given]
-    if request.labels is not None and not has_labels:
+    if options.labels is not None and not has_labels:
         meaningless.append("--labels")
     for flag in meaningless:
         raise BadInput(f"{source}: {flag} means nothing for {name} data; leave it out")
@@ -102,7 +102,7 @@ def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Fo
 def _missing(source: str) -> BadInput:
     if Path(source).name != source or Path(source).suffix:
         return BadInput(f"{source}: no such file; check the path")
-    known = catalogue.known_names()
+    known = catalogue.dataset_names()
     close = get_close_matches(source.partition(":")[0], known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"names known: {', '.join(known)}"
     return BadInput(f"{source or repr('')}: neither a file nor a bundled data set; {hint}")
@@ -120,6 +120,6 @@ def _without(dataset: Dataset, held_out: str, format_name: str | None) -> Datase
 
 
 def _words(given: Words) -> tuple[str, ...]:
-    """One text or several as a tuple; of several texts, empty ones do not count."""
+    """Return one text or several as a tuple, without empty ones of several."""
     texts = (given,) if isinstance(given, str) else tuple(given or ())
     return tuple(text for text in texts if text)

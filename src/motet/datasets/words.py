@@ -1,4 +1,4 @@
-"""From texts to a bag-of-words corpus: which words count, and which are noise."""
+"""Converts texts to a bag-of-words corpus with a filtered vocabulary."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ STOP_WORDS = frozenset(_CLOSED_CLASS.split())
 
 @dataclass(frozen=True)
 class VocabularyRule:
-    """Which words of a collection make its vocabulary.
+    """The rule that selects the vocabulary of a collection.
 
     A word must occur in at least `min_documents` documents and in at most `max_share` of them;
     of those the `max_words` that occur in most documents are kept (ties: alphabetical). `word`
-    matches what a word is in the text: three letters or more, unless told otherwise.
+    matches one word in the text: by default three letters or more.
     """
 
     min_documents: int = 2
@@ -50,7 +50,7 @@ class VocabularyRule:
 
 
 def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) -> tuple[str, ...]:
-    """The words that `rule` keeps, in alphabetical order."""
+    """Return the words that `rule` keeps, in alphabetical order."""
     spread: Counter[str] = Counter()
     for document in documents:
         spread.update(set(document))
@@ -67,7 +67,7 @@ def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) 
 def corpus_from_texts(
     texts: Iterable[str], rule: VocabularyRule, *, source: str, min_words: int = 1
 ) -> Corpus:
-    """Count the words of each text; texts left with fewer than `min_words` are left out."""
+    """Count the words of each text; leave out texts with fewer than `min_words` of them."""
     documents = [[word.lower() for word in rule.word.findall(text)] for text in texts]
     vocabulary = choose_vocabulary(documents, rule)
     number = {word: index for index, word in enumerate(vocabulary)}

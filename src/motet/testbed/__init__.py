@@ -1,1 +1,1 @@
-"""Many machines on one: hosts with links, CPU quotas and memory limits of their own."""
+"""Emulates a cluster on one machine: hosts with limited links, CPU quotas and memory limits."""

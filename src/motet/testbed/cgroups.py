@@ -1,7 +1,7 @@
-"""Control groups that hold a host's processes to its limits, in both versions of the interface.
+"""Control groups that enforce a host's limits, for both versions of the interface. Pure.
 
-Pure: says which folders and files there are and what to write into them. Every host has a group
-right below the root of each hierarchy, so no group of another owner is touched.
+Returns folders, files and the texts to write into them. Every host has a group directly below the
+root of each hierarchy, so no group of another owner changes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Protocol
 from motet.domain.errors import BadInput
 from motet.testbed.hosts import Limits
 
-# As short as the kernel lets them be, so that a throttled host looks like a slow one and not like
-# one that stops and goes: work that is shorter than a period would hardly be slowed at all.
+# The kernel's minimum: with longer periods, work that is shorter than a period is hardly throttled.
 LEAST_QUOTA_US = 1_000
 LEAST_PERIOD_US = 5_000
 NEEDED = ("cpu", "memory")
@@ -34,51 +33,51 @@ class ControlGroups(Protocol):
     """One version of the interface. `label`: the group's name."""
 
     def preparation(self) -> list[FileWrite]:
-        """What must hold before any group is made."""
+        """Return the writes that are necessary before groups can be created."""
         ...
 
     def folders(self, label: str) -> list[Path]:
-        """Folders that make up the group: to make, and to remove."""
+        """Return the folders that make up the group."""
         ...
 
     def members_files(self, label: str) -> list[Path]:
-        """A process that writes its number into all of them is in the group."""
+        """Return the files into which a process writes its id to join the group."""
         ...
 
     def limits(self, label: str, limits: Limits) -> list[FileWrite]:
-        """What holds the group to its limits."""
+        """Return the writes that set the group's limits."""
         ...
 
     def memory_file(self, label: str) -> Path:
-        """Holds the bytes that the group uses."""
+        """Return the file with the group's memory use in bytes."""
         ...
 
     def parents(self) -> list[Path]:
-        """Folders in which groups lie."""
+        """Return the folders that contain the groups."""
         ...
 
 
 @dataclass(frozen=True)
 class VersionOne:
-    """A hierarchy per controller."""
+    """Version one: a hierarchy per controller."""
 
     cpu: Path
     memory: Path
 
     def preparation(self) -> list[FileWrite]:
-        """Nothing."""
+        """Return no writes: the controllers are always enabled."""
         return []
 
     def folders(self, label: str) -> list[Path]:
-        """One per hierarchy; both controllers may share one."""
+        """Return one folder per hierarchy; both controllers may share one."""
         return [parent / label for parent in self.parents()]
 
     def members_files(self, label: str) -> list[Path]:
-        """`cgroup.procs` of each."""
+        """Return `cgroup.procs` of each folder."""
         return [folder / "cgroup.procs" for folder in self.folders(label)]
 
     def limits(self, label: str, limits: Limits) -> list[FileWrite]:
-        """-1 stands for no limit."""
+        """Return the writes; -1 means no limit."""
         cpu, memory = self.cpu / label, self.memory / label
         return [
             FileWrite(cpu / "cpu.cfs_period_us", str(_period_us(limits))),
@@ -87,35 +86,35 @@ class VersionOne:
         ]
 
     def memory_file(self, label: str) -> Path:
-        """Includes the page cache."""
+        """Return the file; its value includes the page cache."""
         return self.memory / label / "memory.usage_in_bytes"
 
     def parents(self) -> list[Path]:
-        """Where the controllers are mounted."""
+        """Return the mount points of the controllers."""
         return list(dict.fromkeys((self.cpu, self.memory)))
 
 
 @dataclass(frozen=True)
 class VersionTwo:
-    """One hierarchy for all controllers."""
+    """Version two: one hierarchy for all controllers."""
 
     root: Path
 
     def preparation(self) -> list[FileWrite]:
-        """Groups below the root have these controllers."""
+        """Enable the controllers for groups below the root."""
         wanted = " ".join(f"+{name}" for name in NEEDED)
         return [FileWrite(self.root / "cgroup.subtree_control", wanted)]
 
     def folders(self, label: str) -> list[Path]:
-        """One."""
+        """Return the only folder."""
         return [self.root / label]
 
     def members_files(self, label: str) -> list[Path]:
-        """`cgroup.procs`."""
+        """Return `cgroup.procs`."""
         return [self.root / label / "cgroup.procs"]
 
     def limits(self, label: str, limits: Limits) -> list[FileWrite]:
-        """`max` stands for no limit."""
+        """Return the writes; `max` means no limit."""
         folder = self.root / label
         return [
             FileWrite(folder / "cpu.max", f"{_quota_us(limits) or 'max'} {_period_us(limits)}"),
@@ -123,19 +122,18 @@ class VersionTwo:
         ]
 
     def memory_file(self, label: str) -> Path:
-        """Includes the page cache."""
+        """Return the file; its value includes the page cache."""
         return self.root / label / "memory.current"
 
     def parents(self) -> list[Path]:
-        """The root."""
+        """Return the root."""
         return [self.root]
 
 
 def find_control_groups(mounts: str) -> ControlGroups:
-    """The interface that this machine has, from the text of /proc/mounts. Raises BadInput.
+    """Detect the interface from the text of /proc/mounts. Raises BadInput.
 
-    Version one where it has the controllers: a machine may have both, and a controller is only
-    in one of them.
+    A machine may have both versions, with each controller in only one of them.
     """
     entries = [fields for line in mounts.splitlines() if len(fields := line.split()) >= 4]
     folders = {
@@ -157,7 +155,7 @@ def find_control_groups(mounts: str) -> ControlGroups:
 
 
 def group_labels(groups: ControlGroups) -> Iterable[str]:
-    """Names of all groups that lie where a testbed's do."""
+    """Return the names of all groups in the folders that contain a testbed's groups."""
     return {
         child.name for parent in groups.parents() for child in parent.iterdir() if child.is_dir()
     }

@@ -1,4 +1,4 @@
-"""What runs on a host: how a process gets there, and how Ray is started there. Pure."""
+"""Commands that enter a host, and that start and drain its Ray node. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from motet.testbed.hosts import Host
-from motet.testbed.layout import HEAD_PORT, Layout
+from motet.testbed.layout import HEAD_PORT, HostLayout
 
 ADDRESS_VARIABLE = "MOTET_ADDRESS"
-"""Tells `motet train` which cluster to join."""
-# Jobs share machines: what Ray counts must never be what keeps one out.
+"""Environment variable with the cluster's address, for `motet train`."""
+# More than any job needs: jobs share machines, so Ray's CPU count must not limit placement.
 LOGICAL_CPUS = 64
 RAYLET = "raylet"
 KIND_LABEL = "motet-kind"
-"""Tells a job what type of machine a Ray node is."""
+"""Ray node label with the type of machine."""
 
 
 def entering(
-    layout: Layout, host: Host, members_files: Sequence[Path], command: Sequence[str]
+    layout: HostLayout, host: Host, members_files: Sequence[Path], command: Sequence[str]
 ) -> list[str]:
-    """The command that becomes `command` on a host: same process, all of its limits.
+    """Return a command that executes `command` on a host, in the same process and under its limits.
 
-    `ip netns exec` gives the process a private view of the file system, in which the host's own
-    folder lies where Ray looks for its sockets; the view ends with the process.
+    `ip netns exec` gives the process a private mount namespace, in which the host's own folder is
+    mounted at the path of Ray's sockets; the mount ends with the process.
     """
     joins = [f"echo $$ > {shlex.quote(str(path))}" for path in members_files]
     inner = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
@@ -35,8 +35,8 @@ def entering(
     return ["sh", "-c", " && ".join([*joins, f"exec {shlex.join([*enter, *command])}"])]
 
 
-def environment(layout: Layout, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of everything on a host: where Ray is, and its token."""
+def environment(layout: HostLayout, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for all processes on hosts: the address of Ray and its token."""
     ours = {
         ADDRESS_VARIABLE: layout.head_address,
         "RAY_AUTH_MODE": "token",
@@ -51,15 +51,15 @@ def environment(layout: Layout, inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def node_in(raylet_arguments: Sequence[str]) -> str | None:
-    """What Ray calls the node that a raylet serves, from its command line."""
+    """Return the Ray node id from the command line of its raylet."""
     for argument in raylet_arguments:
         if found := re.fullmatch(r"--node[_-]id=([0-9a-f]+)", argument):
             return found[1]
     return None
 
 
-def drain_ray(layout: Layout, node: str, notice_s: int) -> list[str]:
-    """Tell Ray that a node will be taken away, as clouds' autoscalers do."""
+def drain_ray(layout: HostLayout, node: str, notice_s: int) -> list[str]:
+    """Return the command that drains a Ray node, as the autoscalers of clouds do."""
     return [
         sys.executable, "-m", "ray.scripts.scripts", "drain-node",
         f"--address={layout.head_address}", f"--node-id={node}",
@@ -68,8 +68,8 @@ def drain_ray(layout: Layout, node: str, notice_s: int) -> list[str]:
     ]  # fmt: skip
 
 
-def start_ray(layout: Layout, host: Host, object_store_bytes: int) -> list[str]:
-    """Start the host's Ray node in the background; the front's is the head and hosts nobody."""
+def start_ray(layout: HostLayout, host: Host, object_store_bytes: int) -> list[str]:
+    """Return the command that starts the host's Ray node; the front's is the head without CPUs."""
     role = (
         ("--head", f"--port={HEAD_PORT}", "--num-cpus=0", "--include-dashboard=false")
         if host.is_front

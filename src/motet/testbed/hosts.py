@@ -1,4 +1,4 @@
-"""What a testbed consists of: equal or unequal machines, and a front without limits beside them."""
+"""The hosts of a testbed: machines with limits, and the front without limits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ DEFAULT_NAME = "default"
 FRONT = "front"
 ALL = "all"
 EQUAL = "machine"
-"""The kind of machines that have no types."""
-# It is part of the path of Ray's sockets, which may have 107 bytes.
+"""The kind of machines without types."""
+# The name is part of the path of Ray's sockets, which may have 107 bytes.
 _NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
 _HOST_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a host may use; None: all there is.
+    """Limits of one host; None: unlimited.
 
-    `cpus`: CPUs' worth of time. `bandwidth_bps`: bits per second in each direction of its link.
+    `cpus`: CPU seconds per second. `bandwidth_bps`: bits per second in each direction of its link.
     """
 
     cpus: float | None = None
@@ -31,14 +31,14 @@ class Limits:
     memory_bytes: int | None = None
 
     def changed(self, other: Limits) -> Limits:
-        """These limits with those that `other` has in their place."""
+        """Return these limits, replaced by those that `other` sets."""
         given = {name: value for name, value in vars(other).items() if value is not None}
         return replace(self, **given)
 
 
 @dataclass(frozen=True)
 class Host:
-    """One machine of the testbed; or its front, whose number is -1. `kind`: its type's name."""
+    """One machine of the testbed, or the front with number -1. `kind`: the name of its type."""
 
     number: int
     name: str
@@ -47,7 +47,7 @@ class Host:
 
     @property
     def is_front(self) -> bool:
-        """Whether it is the front: Ray's head and the drivers, no executor, no limits."""
+        """Whether this is the front: Ray's head and the drivers, no executors, no limits."""
         return self.number < 0
 
 
@@ -65,7 +65,7 @@ class HostType:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A whole testbed as asked for. `with_ray`: a Ray node runs on every host."""
+    """The specification of a testbed. `with_ray`: whether every host runs a Ray node."""
 
     name: str
     machines: tuple[Host, ...]
@@ -74,11 +74,11 @@ class Blueprint:
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """The front, then the machines."""
+        """The front, followed by the machines."""
         return (FRONT_HOST, *self.machines)
 
     def changed(self, hosts: Iterable[Host], limits: Limits) -> Blueprint:
-        """The testbed with other limits on some of its machines."""
+        """Return the specification with other limits on some machines."""
         numbers = {host.number for host in hosts}
         machines = (
             replace(host, limits=host.limits.changed(limits)) if host.number in numbers else host
@@ -87,14 +87,14 @@ class Blueprint:
         return replace(self, machines=tuple(machines))
 
     def find(self, word: str) -> Host:
-        """A host by number or name. Raises NotFound."""
+        """Return a host by number or name. Raises NotFound."""
         for host in self.hosts:
             if word == host.name or (not host.is_front and word == str(host.number)):
                 return host
         raise NotFound(str(UnknownName("host", word, (host.name for host in self.hosts))))
 
     def select(self, words: Sequence[str]) -> list[Host]:
-        """Machines by numbers or names; `all` stands for every one. Raises NotFound, BadInput."""
+        """Return machines by numbers or names, or `all`. Raises NotFound, BadInput."""
         if ALL in words:
             return list(self.machines)
         found = {host.number: host for host in map(self.find, words)}
@@ -107,13 +107,13 @@ class Blueprint:
 
 
 def equal_machines(count: int, limits: Limits) -> tuple[Host, ...]:
-    """Machines `m0`, `m1`, ... Raises BadInput."""
+    """Return machines `m0`, `m1`, ... Raises BadInput."""
     machines = machines_of([HostType("m", count, limits)], separator="")
     return tuple(replace(machine, kind=EQUAL) for machine in machines)
 
 
 def machines_of(types: Sequence[HostType], separator: str = "-") -> tuple[Host, ...]:
-    """Machines of several types, `fast-0`, `fast-1`, `slow-0`, ... Raises BadInput."""
+    """Return machines of several types: `fast-0`, `fast-1`, `slow-0`, ... Raises BadInput."""
     total = sum(it.count for it in types)
     if not 1 <= total <= MOST_MACHINES:
         raise BadInput(f"{total} machines: a testbed has 1 to {MOST_MACHINES}")
@@ -124,7 +124,7 @@ def machines_of(types: Sequence[HostType], separator: str = "-") -> tuple[Host, 
 
 
 def check_name(name: str) -> str:
-    """The name of a testbed, if it can be one. Raises BadInput."""
+    """Return the name if it is valid for a testbed. Raises BadInput."""
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"--name {name}: a testbed's name has at most 12 letters (a-z) and digits and begins "

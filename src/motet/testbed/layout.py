@@ -1,6 +1,6 @@
-"""How everything that belongs to a testbed is called: nothing else on the machine has such names.
+"""Names, addresses and paths of a testbed. Nothing else on the machine uses these names.
 
-What `down` removes is found by these names alone, so it also finds what a crash has left.
+`down` finds what to remove by these names alone, so it also removes what a crash left behind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HEAD_PORT = 6379
 
 
 @dataclass(frozen=True)
-class Layout:
+class HostLayout:
     """Names, addresses and paths of the testbed `name`."""
 
     name: str
@@ -26,52 +26,52 @@ class Layout:
 
     @property
     def folder(self) -> Path:
-        """Holds all files of the testbed."""
+        """The folder with all files of the testbed."""
         return self.home / self.name
 
     @property
     def state_file(self) -> Path:
-        """What was asked for and how far it has come."""
+        """The testbed's specification and progress."""
         return self.folder / "state.json"
 
     @property
     def token_file(self) -> Path:
-        """Ray's token, for its owner's eyes only."""
+        """Ray's token; only its owner can read it."""
         return self.folder / "token"
 
     @property
     def ray_folder(self) -> Path:
-        """Where every host sees its own `ray_folder_of`."""
+        """The path at which every host mounts its own `ray_folder_of`."""
         return self.folder / "ray"
 
     def ray_folder_of(self, host: Host) -> Path:
-        """Ray's files of one host: nodes that share a folder collide on their sockets."""
+        """Return the folder of one host's Ray files: the sockets of nodes in one folder collide."""
         return self.folder / f"ray.{host.name}"
 
     def log_file_of(self, host: Host) -> Path:
-        """What starting Ray on the host has printed."""
+        """Return the log of starting Ray on the host."""
         return self.folder / f"{host.name}.log"
 
     @property
     def switch(self) -> str:
-        """Network namespace of the bridge, which so meets no firewall rule of the machine's."""
+        """Network namespace of the bridge; the machine's firewall rules do not apply in it."""
         return self._label(SWITCH)
 
     def label_of(self, host: Host) -> str:
-        """The host's network namespace and its control groups are called so."""
+        """Return the name of the host's network namespace and control groups."""
         return self._label("front" if host.is_front else str(host.number))
 
     def address_of(self, host: Host) -> str:
-        """Its address on the private network, which no other testbed and no machine shares."""
+        """Return the host's address on the testbed's private network."""
         return f"10.77.0.{_FRONT_ADDRESS if host.is_front else host.number + 1}"
 
     def port_of(self, host: Host) -> str:
-        """The switch's end of the host's link."""
+        """Return the name of the switch's end of the host's link."""
         return "front" if host.is_front else f"m{host.number}"
 
     @property
     def head_address(self) -> str:
-        """Where Ray's head listens."""
+        """Address of Ray's head."""
         return f"10.77.0.{_FRONT_ADDRESS}:{HEAD_PORT}"
 
     def is_ours(self, label: str) -> bool:
@@ -79,9 +79,9 @@ class Layout:
         return label.startswith(self._label(""))
 
     def ours(self, labels: Iterable[str]) -> list[str]:
-        """Those of the labels that belong to this testbed, sorted."""
+        """Return the labels that belong to this testbed, sorted."""
         return sorted(filter(self.is_ours, labels))
 
     def _label(self, part: str) -> str:
-        # A testbed's name has no dot in it, so that none is the beginning of another's label.
+        # Testbed names contain no dot, so no label is a prefix of another testbed's.
         return f"motet-{self.name}.{part}"

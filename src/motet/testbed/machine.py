@@ -1,4 +1,4 @@
-"""The machine that carries the testbed: the only module that runs commands and kills processes."""
+"""Access to the underlying machine: the only module that runs commands and kills processes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TOOLS = ("ip", "tc")
 COMMAND_TIMEOUT_S = 60.0
 KILL_TIMEOUT_S = 20.0
 _PAUSE_S = 0.02
-# "Busy": a control group that holds processes, as a container's own does, can have no children.
+# "Busy": a control group that has processes, such as a container's own, cannot have children.
 _SIGNS_OF_A_CONTAINER = ("not permitted", "permission denied", "read-only", "resource busy")
 
 
 def require_testbed_machine() -> ControlGroups:
-    """The control groups of this machine. Raises BadInput if no testbed can be made here."""
+    """Return this machine's control groups. Raises BadInput if it cannot run a testbed."""
     if sys.platform != "linux":
         raise BadInput(f"a testbed needs Linux, this is {sys.platform}; run it in a Linux machine")
     if os.geteuid() != 0:
@@ -43,10 +43,10 @@ def require_testbed_machine() -> ControlGroups:
     return find_control_groups((PROCESSES / "mounts").read_text(encoding="utf-8"))
 
 
-def run(command: Sequence[str]) -> str:
-    """What the command prints. Raises MotetError with what it complains of."""
+def run_command(command: Sequence[str]) -> str:
+    """Run a command and return its output. Raises MotetError with its error output."""
     try:
-        with _undisturbed():
+        with _delayed_interrupt():
             done = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
             )
@@ -58,11 +58,11 @@ def run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def start(
+def start_process(
     command: Sequence[str], environment: Mapping[str, str], log_file: Path
 ) -> subprocess.Popen[bytes]:
-    """Start a command in a session of its own, so that no terminal's signal reaches it."""
-    with log_file.open("ab") as log, _undisturbed():
+    """Start a command in a new session, so that it gets no signals from the terminal."""
+    with log_file.open("ab") as log, _delayed_interrupt():
         return subprocess.Popen(
             command,
             env=dict(environment),
@@ -73,8 +73,8 @@ def start(
         )
 
 
-def write(writes: Iterable[FileWrite]) -> None:
-    """Write into control files, in order. Raises MotetError."""
+def write_control_files(writes: Iterable[FileWrite]) -> None:
+    """Write to control files, in order. Raises MotetError."""
     for it in writes:
         try:
             it.path.write_text(it.text, encoding="ascii")
@@ -86,17 +86,17 @@ def write(writes: Iterable[FileWrite]) -> None:
 
 
 def make_folders(folders: Iterable[Path]) -> None:
-    """Make those that are not there. Raises MotetError."""
+    """Create the folders that do not exist. Raises MotetError."""
     for folder in folders:
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise MotetError(f"{folder}: cannot be made: {reason}{_remedy(reason)}") from error
+            raise MotetError(f"{folder}: cannot be created: {reason}{_remedy(reason)}") from error
 
 
 def remove_groups(folders: Iterable[Path]) -> None:
-    """Remove control groups whose processes have ended, once the kernel lets them go."""
+    """Remove control groups whose processes have ended, as soon as the kernel permits."""
     deadline_s = time.monotonic() + KILL_TIMEOUT_S
     for folder in folders:
         while folder.is_dir():
@@ -109,12 +109,12 @@ def remove_groups(folders: Iterable[Path]) -> None:
 
 
 def namespaces() -> list[str]:
-    """Names of all network namespaces that have one."""
+    """Return the names of all named network namespaces."""
     return [path.name for path in NAMESPACES.iterdir()] if NAMESPACES.is_dir() else []
 
 
 def members(files: Iterable[Path]) -> set[int]:
-    """Processes of control groups; of those that are gone, none."""
+    """Return the processes of control groups; a removed group has none."""
     found: set[int] = set()
     for file in files:
         with contextlib.suppress(OSError):
@@ -122,8 +122,8 @@ def members(files: Iterable[Path]) -> set[int]:
     return found - {0}
 
 
-def inhabitants(labels: Iterable[str]) -> set[int]:
-    """Processes in these network namespaces, whatever control group they are in."""
+def processes_in(labels: Iterable[str]) -> set[int]:
+    """Return the processes in these network namespaces, of any control group."""
     wanted = {_identity(NAMESPACES / label) for label in labels} - {None}
     if not wanted:
         return set()
@@ -131,16 +131,16 @@ def inhabitants(labels: Iterable[str]) -> set[int]:
     return {it for it in numbers if _identity(PROCESSES / str(it) / "ns" / "net") in wanted}
 
 
-def kill(files: Sequence[Path], labels: Sequence[str]) -> int:
-    """Kill all members and inhabitants until none is left; how many there were.
+def kill_processes(files: Sequence[Path], labels: Sequence[str]) -> int:
+    """Kill all processes of these control groups and namespaces; return how many there were.
 
-    Raises MotetError if one does not go away.
+    Raises MotetError if a process remains.
     """
     killed: set[int] = set()
     deadline_s = time.monotonic() + KILL_TIMEOUT_S
-    while living := (members(files) | inhabitants(labels)) - {os.getpid()}:
+    while living := (members(files) | processes_in(labels)) - {os.getpid()}:
         if time.monotonic() > deadline_s:
-            raise MotetError(f"process(es) {sorted(living)} do not die; try again in a while")
+            raise MotetError(f"process(es) {sorted(living)} do not end; try again later")
         for number in living:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
@@ -150,7 +150,7 @@ def kill(files: Sequence[Path], labels: Sequence[str]) -> int:
 
 
 def program_of(process: int) -> str:
-    """The name of a process's program; empty if it has ended."""
+    """Return the name of a process's program; empty if it has ended."""
     try:
         return (PROCESSES / str(process) / "comm").read_text(encoding="utf-8").strip()
     except OSError:
@@ -158,7 +158,7 @@ def program_of(process: int) -> str:
 
 
 def arguments_of(process: int) -> list[str]:
-    """The command line of a process; empty if it has ended."""
+    """Return the command line of a process; empty if it has ended."""
     try:
         line = (PROCESSES / str(process) / "cmdline").read_bytes()
     except OSError:
@@ -167,7 +167,7 @@ def arguments_of(process: int) -> list[str]:
 
 
 def number_in(file: Path) -> int:
-    """The number in a control file; 0 if there is none."""
+    """Return the number in a control file; 0 if there is none."""
     try:
         return int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -175,18 +175,18 @@ def number_in(file: Path) -> int:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C counts after this: a command that has just begun would make things nobody knows of."""
+def _delayed_interrupt() -> Iterator[None]:
+    """Delay Ctrl-C until after the block: an interrupted command might leave things behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if received:
         raise KeyboardInterrupt
 
 
@@ -199,7 +199,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _remedy(reason: str) -> str:
-    """What to say where a container keeps its root from what a testbed needs."""
+    """Return a hint for containers whose root user lacks the privileges for a testbed."""
     lowered = reason.lower()
     if any(sign in lowered for sign in _SIGNS_OF_A_CONTAINER):
         return "; in a container, run it with --privileged --cgroupns=host"

@@ -1,7 +1,7 @@
-"""The private network of a testbed as commands of `ip` and `tc`: pure, nothing runs here.
+"""Commands of `ip` and `tc` for the private network of a testbed. Pure.
 
-A bridge in a namespace of its own, a pair of virtual Ethernet devices per host, and a token bucket
-at both ends of each pair, so that a host's link has its bandwidth in either direction.
+The network is a bridge in its own namespace, a pair of virtual Ethernet devices per host, and a
+token bucket at both ends of each pair, which limits the bandwidth in both directions.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import json
 from collections.abc import Iterable, Sequence
 
 from motet.testbed.hosts import Host
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 
 Command = Sequence[str]
 
 BRIDGE = "bridge"
 DEVICE = "eth0"
 PREFIX_BITS = 24
-# What passes at once after a pause: enough for a late timer of a busy machine, far less than a
-# mini-batch, which would otherwise cross for nothing.
+# Burst after a pause: enough for late timers of a busy machine, much less than a mini-batch, which
+# would otherwise pass without delay.
 BURST_S = 0.005
 LEAST_BURST_BYTES = 32 << 10
 QUEUE_MS = 400
 
 
-def switch_commands(layout: Layout) -> list[Command]:
-    """Make the switch."""
+def switch_commands(layout: HostLayout) -> list[Command]:
+    """Return the commands that create the switch."""
     return [
         ("ip", "netns", "add", layout.switch),
         ("ip", "-n", layout.switch, "link", "add", BRIDGE, "type", "bridge"),
@@ -33,8 +33,8 @@ def switch_commands(layout: Layout) -> list[Command]:
     ]
 
 
-def host_commands(layout: Layout, host: Host) -> list[Command]:
-    """Make a host's namespace and plug it into the switch, without a limit."""
+def host_commands(layout: HostLayout, host: Host) -> list[Command]:
+    """Return the commands that create a host's namespace and its link, without a limit."""
     space, port = layout.label_of(host), layout.port_of(host)
     address = f"{layout.address_of(host)}/{PREFIX_BITS}"
     on_switch, on_host = ("ip", "-n", layout.switch), ("ip", "-n", space)
@@ -49,8 +49,8 @@ def host_commands(layout: Layout, host: Host) -> list[Command]:
     ]
 
 
-def limit_commands(layout: Layout, host: Host) -> list[Command]:
-    """Give a host's link its bandwidth; also while traffic crosses it."""
+def limit_commands(layout: HostLayout, host: Host) -> list[Command]:
+    """Return the commands that limit the bandwidth of a host's link; they also work under load."""
     if host.limits.bandwidth_bps is None:
         return []
     ends = ((layout.label_of(host), DEVICE), (layout.switch, layout.port_of(host)))
@@ -61,25 +61,25 @@ def limit_commands(layout: Layout, host: Host) -> list[Command]:
     ]  # fmt: skip
 
 
-def link_command(layout: Layout, host: Host, *, is_up: bool) -> Command:
-    """Plug a host in, or pull its plug."""
+def link_command(layout: HostLayout, host: Host, *, is_up: bool) -> Command:
+    """Return the command that connects or disconnects a host."""
     port = layout.port_of(host)
     return ("ip", "-n", layout.switch, "link", "set", port, "up" if is_up else "down")
 
 
-def ports_command(layout: Layout) -> Command:
-    """Ask for the switch's ports, for `cut_ports`."""
+def ports_command(layout: HostLayout) -> Command:
+    """Return the command that lists the switch's ports, for `cut_ports`."""
     return ("ip", "-json", "-n", layout.switch, "link", "show")
 
 
-def cut_ports(answer: str) -> frozenset[str]:
-    """Names of the ports that are unplugged."""
-    links = json.loads(answer or "[]")
+def cut_ports(output: str) -> frozenset[str]:
+    """Return the names of the disconnected ports."""
+    links = json.loads(output or "[]")
     return frozenset(link["ifname"] for link in links if "UP" not in link.get("flags", ()))
 
 
 def removal_commands(labels: Iterable[str]) -> list[Command]:
-    """Remove namespaces; the devices in them, and their other ends, go with them."""
+    """Return the commands that remove namespaces, which also removes their devices."""
     return [("ip", "netns", "delete", label) for label in labels]
 
 

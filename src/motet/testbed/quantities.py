@@ -1,4 +1,4 @@
-"""What a user writes for a link, a quota, a memory limit or a time: `50mbit`, `1gb`."""
+"""Parses bandwidths, CPU quotas, memory sizes and durations: `50mbit`, `1gb`, `30s`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_CPUS, MOST_CPUS = 0.05, 1024.0
 
 
 def bandwidth_of(text: str, place: str) -> int:
-    """Bits per second of `50mbit`. Raises BadInput, which begins with `place`."""
+    """Parse `50mbit` to bits per second. Raises BadInput that begins with `place`."""
     value = _amount(text, BIT_UNITS)
     if value is None or not SLOWEST_BPS <= value <= FASTEST_BPS:
         raise BadInput(f"{place}: {text!r} is no bandwidth; write 50mbit, from 64kbit to 100gbit")
@@ -27,7 +27,7 @@ def bandwidth_of(text: str, place: str) -> int:
 
 
 def memory_of(text: str, place: str) -> int:
-    """Bytes of `512mb`. Raises BadInput, which begins with `place`."""
+    """Parse `512mb` to bytes. Raises BadInput that begins with `place`."""
     value = _amount(text, BYTE_UNITS)
     if value is None or not LEAST_MEMORY_BYTES <= value <= MOST_MEMORY_BYTES:
         raise BadInput(f"{place}: {text!r} is no memory limit; write 512mb, from 16mb on")
@@ -35,7 +35,7 @@ def memory_of(text: str, place: str) -> int:
 
 
 def object_store_of(text: str, place: str) -> int:
-    """Bytes of `80mb`, which Ray accepts from 79 MB on. Raises BadInput, begins with `place`."""
+    """Parse `80mb` to bytes; Ray requires 79 MB. Raises BadInput that begins with `place`."""
     value = _amount(text, BYTE_UNITS)
     if value is None or not LEAST_OBJECT_STORE_BYTES <= value <= MOST_MEMORY_BYTES:
         raise BadInput(f"{place}: {text!r} is too small or no size; write 80mb, Ray's smallest")
@@ -43,7 +43,7 @@ def object_store_of(text: str, place: str) -> int:
 
 
 def cpus_of(text: str, place: str) -> float:
-    """CPUs of `0.2`. Raises BadInput, which begins with `place`."""
+    """Parse `0.2` to a number of CPUs. Raises BadInput that begins with `place`."""
     try:
         value = float(text)
     except ValueError:
@@ -57,7 +57,7 @@ def cpus_of(text: str, place: str) -> float:
 
 
 def seconds_of(text: str, place: str) -> int:
-    """Whole seconds of `30s` or `2min`. Raises BadInput, which begins with `place`."""
+    """Parse `30s` or `2min` to whole seconds. Raises BadInput that begins with `place`."""
     value = _amount(text, TIME_UNITS)
     if value is None or value != round(value) or value > LONGEST_S:
         raise BadInput(f"{place}: {text!r} is no time; write 30s or 2min, up to an hour")
@@ -65,7 +65,7 @@ def seconds_of(text: str, place: str) -> int:
 
 
 def bandwidth_text(bits_per_s: int) -> str:
-    """The inverse of `bandwidth_of`: `50mbit`."""
+    """Format bits per second as `bandwidth_of` parses them: `50mbit`."""
     for unit, size in sorted(BIT_UNITS.items(), key=lambda entry: -entry[1]):
         if bits_per_s >= size:
             return f"{bits_per_s / size:.6g}{unit}"

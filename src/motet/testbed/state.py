@@ -1,4 +1,4 @@
-"""What is known of a testbed between two commands: one JSON file, replaced as a whole."""
+"""The state of a testbed between commands: one JSON file, replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from motet.domain.errors import MotetError, NotFound
 from motet.testbed.hosts import Blueprint, Host, Limits
-from motet.testbed.layout import HOME, Layout
+from motet.testbed.layout import HOME, HostLayout
 
 VERSION = 2
 LOCK_TIMEOUT_S = 180.0
@@ -22,19 +22,19 @@ _PAUSE_S = 0.05
 
 @dataclass(frozen=True)
 class State:
-    """What was asked for. `is_complete`: False while it is built, and if that was cut off."""
+    """The specification. `is_complete`: False during `up`, and after an interrupted `up`."""
 
     blueprint: Blueprint
     is_complete: bool
 
     def encode(self) -> str:
-        """The file's text."""
+        """Encode as the file's text."""
         fields = {"version": VERSION, "is_complete": self.is_complete}
         return json.dumps(fields | asdict(self.blueprint), indent=1) + "\n"
 
     @classmethod
     def decode(cls, text: str) -> State:
-        """The inverse of `encode`. Raises ValueError, KeyError or TypeError."""
+        """Decode the file's text. Raises ValueError, KeyError or TypeError."""
         fields = json.loads(text)
         if fields["version"] != VERSION:
             raise ValueError(f"version {fields['version']}, this Motet writes {VERSION}")
@@ -48,40 +48,40 @@ class State:
         return cls(blueprint, fields["is_complete"])
 
 
-def write_state(layout: Layout, state: State) -> None:
-    """Replace the file."""
+def write_state(layout: HostLayout, state: State) -> None:
+    """Replace the state file."""
     draft = layout.state_file.with_suffix(".new")
     draft.write_text(state.encode(), encoding="utf-8")
     draft.replace(layout.state_file)
 
 
-def read_state(layout: Layout) -> State:
-    """What the file says. Raises NotFound, or MotetError when it cannot be understood."""
+def read_state(layout: HostLayout) -> State:
+    """Read the state file. Raises NotFound, or MotetError if it is malformed."""
     try:
         return State.decode(layout.state_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = known_names(layout.home)
+        known = existing_testbeds(layout.home)
         others = f"there is {', '.join(known)}" if known else "there is none"
         raise NotFound(
             f"no testbed is called {layout.name!r} ({others}); start one with 'motet testbed up'"
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MotetError(
-            f"{layout.state_file}: cannot be understood ({error}); remove the testbed with "
+            f"{layout.state_file}: cannot be parsed ({error}); remove the testbed with "
             f"'motet testbed down --name {layout.name}'"
         ) from error
 
 
-def known_names(home: Path = HOME) -> list[str]:
-    """Names of all testbeds of this machine, sorted."""
+def existing_testbeds(home: Path = HOME) -> list[str]:
+    """Return the names of all testbeds of this machine, sorted."""
     return sorted(file.parent.name for file in home.glob("*/state.json"))
 
 
 @contextlib.contextmanager
-def locked(layout: Layout, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """One command at a time changes a testbed; a killed one's lock is gone with it.
+def locked(layout: HostLayout, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Hold the lock for changes of a testbed; the kernel releases it when the process ends.
 
-    Nothing is locked where there is no folder. Raises MotetError after `timeout_s`.
+    Locks nothing if the testbed has no folder. Raises MotetError after `timeout_s`.
     """
     try:
         descriptor = os.open(layout.folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -95,8 +95,8 @@ def locked(layout: Layout, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_locked(layout: Layout) -> bool:
-    """Whether a command is changing the testbed right now."""
+def is_locked(layout: HostLayout) -> bool:
+    """Whether a command is currently changing the testbed."""
     try:
         with locked(layout, timeout_s=0.0):
             return False
@@ -104,7 +104,7 @@ def is_locked(layout: Layout) -> bool:
         return True
 
 
-def _await_lock(descriptor: int, layout: Layout, deadline_s: float) -> None:
+def _await_lock(descriptor: int, layout: HostLayout, deadline_s: float) -> None:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

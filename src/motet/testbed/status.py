@@ -1,4 +1,4 @@
-"""How a testbed is, read from the machine itself."""
+"""The current status of a testbed, read from the machine itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Condition = Literal["up", "changing", "incomplete"]
 
 @dataclass(frozen=True)
 class HostStatus:
-    """One host. `condition`: dead without Ray, partitioned when it is cut off."""
+    """Status of one host. `condition`: dead if Ray does not run, partitioned if disconnected."""
 
     host: Host
     address: str
@@ -28,7 +28,7 @@ class HostStatus:
     memory_bytes: int
 
     def as_dict(self) -> Mapping[str, Any]:
-        """As `status --json` prints it."""
+        """Return the fields that `status --json` prints."""
         limits = self.host.limits
         return {
             "host": self.host.name,
@@ -45,7 +45,10 @@ class HostStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """The whole. `condition`: incomplete if `up` was cut off, changing while a command works."""
+    """Status of the whole testbed.
+
+    `condition`: incomplete after an interrupted `up`, changing while a command changes it.
+    """
 
     name: str
     condition: Condition
@@ -53,7 +56,7 @@ class Status:
     hosts: tuple[HostStatus, ...]
 
     def as_dict(self) -> Mapping[str, Any]:
-        """As `status --json` prints it."""
+        """Return the fields that `status --json` prints."""
         return {
             "name": self.name,
             "condition": self.condition,
@@ -63,7 +66,7 @@ class Status:
 
 
 def status_of(testbed: Testbed) -> Status:
-    """How it is now. Raises NotFound."""
+    """Return the current status. Raises NotFound."""
     is_changing = is_locked(testbed.layout)
     state = read_state(testbed.layout)
     blueprint = state.blueprint
@@ -92,6 +95,6 @@ def _host_status(testbed: Testbed, host: Host, cut: frozenset[str], with_ray: bo
 
 def _cut_ports(testbed: Testbed) -> frozenset[str]:
     try:
-        return network.cut_ports(machine.run(network.ports_command(testbed.layout)))
-    except MotetError:  # a testbed that is not complete may have no switch
+        return network.cut_ports(machine.run_command(network.ports_command(testbed.layout)))
+    except MotetError:  # an incomplete testbed may have no switch
         return frozenset()

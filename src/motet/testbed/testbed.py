@@ -1,4 +1,4 @@
-"""A testbed's life: `up`, then changes to its hosts, then `down`, which finds its work by names."""
+"""The operations on a testbed: `up`, changes to its hosts, and `down`."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from motet.domain.errors import BadInput, JobFailed
-from motet.testbed import commands, machine, network
+from motet.domain.errors import BadInput
+from motet.testbed import machine, network
 from motet.testbed.cgroups import ControlGroups, group_labels
+from motet.testbed.host_processes import HostProcesses
 from motet.testbed.hosts import FRONT_HOST, Blueprint, Host, Limits
-from motet.testbed.layout import Layout
+from motet.testbed.layout import HostLayout
 from motet.testbed.state import State, locked, read_state, write_state
 
-RAY_START_TIMEOUT_S = 180.0
-_SHOWN_LOG_LINES = 3
 _REMOVALS = 3
 
 
-def _nowhere(text: str) -> None:
+def _ignore(text: str) -> None:
     del text
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What `down` found."""
+    """What `down` removed."""
 
     hosts: int
     processes: int
@@ -39,16 +36,22 @@ class Removal:
 
 @dataclass(frozen=True)
 class Testbed:
-    """One testbed of this machine, there or not. `say`: told what happens, a line at a time."""
+    """One testbed of this machine, whether it exists or not.
 
-    layout: Layout
+    `report_progress` is called with a line per step.
+    """
+
+    layout: HostLayout
     groups: ControlGroups
-    say: Callable[[str], None] = _nowhere
+    report_progress: Callable[[str], None] = _ignore
 
     # -- beginning and end ------------------------------------------------------------------------
 
     def up(self, blueprint: Blueprint) -> None:
-        """Build it, all or nothing. Raises BadInput when it is there already, or MotetError."""
+        """Create the testbed, or nothing after an error.
+
+        Raises BadInput if it exists already, MotetError.
+        """
         if blueprint.with_ray and find_spec("ray") is None:
             raise BadInput(
                 "the hosts of a testbed run Ray; install it with: pip install 'motet[cluster]', "
@@ -61,16 +64,16 @@ class Testbed:
                 self._build(blueprint)
                 write_state(self.layout, State(blueprint, is_complete=True))
         except BaseException:
-            self.say("removing what was begun")
+            self.report_progress("removing the incomplete testbed")
             self.down()
             raise
 
     def down(self) -> Removal:
-        """Remove all of it: processes, network, control groups, files. There may be nothing."""
+        """Remove all processes, namespaces, control groups and files, if there are any."""
         labels: set[str] = set()
         killed = 0
         with locked(self.layout):
-            # A command that a killed `up` had begun may end, and add something, only meanwhile.
+            # A command that a killed `up` started may still create something during the removal.
             for _ in range(_REMOVALS):
                 found, count = self._remove()
                 labels |= found
@@ -84,20 +87,20 @@ class Testbed:
         return Removal(len(hosts), killed)
 
     def _remove(self) -> tuple[set[str], int]:
-        """What there is now, but for files: labels, and how many processes were killed."""
-        ours = self.layout.ours(machine.namespaces())
+        """Remove everything but files; return the labels found and the number of processes."""
+        namespaces = self.layout.ours(machine.namespaces())
         groups = self.layout.ours(group_labels(self.groups))
         files = [file for label in groups for file in self.groups.members_files(label)]
-        killed = machine.kill(files, ours)
-        for command in network.removal_commands(ours):
-            machine.run(command)
+        killed = machine.kill_processes(files, namespaces)
+        for command in network.removal_commands(namespaces):
+            machine.run_command(command)
         machine.remove_groups(it for label in groups for it in self.groups.folders(label))
-        return {*ours, *groups}, killed
+        return {*namespaces, *groups}, killed
 
     # -- changes ----------------------------------------------------------------------------------
 
     def change(self, words: Sequence[str], limits: Limits) -> list[Host]:
-        """Give hosts other limits from now on; what `limits` leaves open stays. The hosts."""
+        """Set limits of hosts; limits that are None stay. Returns the changed hosts."""
         with locked(self.layout):
             state = read_state(self.layout)
             chosen = state.blueprint.select(words)
@@ -109,72 +112,66 @@ class Testbed:
         return changed
 
     def give_notice(self, words: Sequence[str], notice_s: int) -> list[Host]:
-        """Tell Ray that hosts will be taken away in so many seconds; nobody does so here.
+        """Announce to Ray that hosts end in `notice_s` seconds. The caller kills them.
 
-        Raises BadInput for a host where no Ray runs.
+        Raises BadInput for a host without a Ray node.
         """
         with locked(self.layout):
-            blueprint = read_state(self.layout).blueprint
-            chosen = blueprint.select(words)
-            nodes = [self._ray_node(host) for host in chosen]
-            started = []
-            for host, node in zip(chosen, nodes, strict=True):
-                command = commands.drain_ray(self.layout, node, notice_s)
-                log = self.layout.log_file_of(host)
-                entering = self._entering(FRONT_HOST, command)
-                started.append((log, machine.start(entering, self._environment(), log)))
-            for log, process in started:
-                _await_success(log, process, "Ray did not take the notice")
+            chosen = read_state(self.layout).blueprint.select(words)
+            self._processes.drain_ray(chosen, notice_s)
         return chosen
 
     def kill(self, words: Sequence[str], *, silently: bool = False) -> list[Host]:
-        """Kill all processes of hosts. `silently`: nobody hears of it, as when power fails."""
+        """Kill all processes of hosts.
+
+        `silently`: disconnect the hosts first, as in a power failure: peers receive no signal.
+        """
         with locked(self.layout):
             chosen = read_state(self.layout).blueprint.select(words)
             if silently:
-                self._plug(chosen, is_up=False)
-            self._kill(chosen)
+                self._connect(chosen, is_up=False)
+            self._processes.kill_all(chosen)
         return chosen
 
     def start(self, words: Sequence[str]) -> list[Host]:
-        """Plug hosts in, and start Ray on those of them where it does not run."""
+        """Connect hosts, and start Ray on those where it does not run."""
         with locked(self.layout):
             blueprint = read_state(self.layout).blueprint
             chosen = blueprint.select(words)
-            self._plug(chosen, is_up=True)
+            self._connect(chosen, is_up=True)
             if blueprint.with_ray:
-                dead = [host for host in chosen if not self._runs_ray(host)]
-                self._kill(dead)  # what a Ray node leaves when it gives up
-                for host in dead:
-                    self._limit(replace(host, limits=replace(host.limits, cpus=None)))
-                try:
-                    self._start_ray(dead, blueprint.object_store_bytes)
-                finally:
-                    for host in dead:
-                        self._limit(host)
+                self._restart_ray(chosen, blueprint.object_store_bytes)
         return chosen
 
     def partition(self, words: Sequence[str]) -> list[Host]:
-        """Cut hosts off: from the others, from each other, and from the front."""
-        return self._set_plugs(words, is_up=False)
+        """Disconnect hosts from all others and from the front."""
+        return self._set_links(words, is_up=False)
 
     def heal(self, words: Sequence[str]) -> list[Host]:
-        """Plug hosts in again."""
-        return self._set_plugs(words, is_up=True)
+        """Connect hosts again."""
+        return self._set_links(words, is_up=True)
 
     # -- commands on hosts ------------------------------------------------------------------------
 
     def entering(self, word: str, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-        """Command and environment that become `command` on a host. Raises NotFound, BadInput."""
+        """Return a command, with its environment, that executes `command` on a host.
+
+        Raises NotFound, BadInput.
+        """
         state = read_state(self.layout)
         if not state.is_complete:
             raise BadInput(
                 f"testbed {self.layout.name!r} is not complete; if 'motet testbed up' has ended, "
                 f"remove it with 'motet testbed down --name {self.layout.name}'"
             )
-        return self._entering(state.blueprint.find(word), command), self._environment()
+        host = state.blueprint.find(word)
+        return self._processes.command_on(host, command), self._processes.environment()
 
     # -- parts ------------------------------------------------------------------------------------
+
+    @property
+    def _processes(self) -> HostProcesses:
+        return HostProcesses(self.layout, self.groups)
 
     def _claim(self) -> None:
         try:
@@ -187,20 +184,20 @@ class Testbed:
             ) from None
 
     def _build(self, blueprint: Blueprint) -> None:
-        self.say(f"making {len(blueprint.machines)} hosts")
+        self.report_progress(f"making {len(blueprint.machines)} hosts")
         _write_token(self.layout.token_file)
         self.layout.ray_folder.mkdir()
-        machine.write(self.groups.preparation())
+        machine.write_control_files(self.groups.preparation())
         for command in network.switch_commands(self.layout):
-            machine.run(command)
+            machine.run_command(command)
         for host in blueprint.hosts:
             self._build_host(host)
         if blueprint.with_ray:
-            # At a fifth of a CPU Ray would need a minute to start: quotas come after it.
-            self.say("starting Ray on the front")
-            self._start_ray([FRONT_HOST], blueprint.object_store_bytes)
-            self.say(f"starting Ray on {len(blueprint.machines)} hosts")
-            self._start_ray(blueprint.machines, blueprint.object_store_bytes)
+            # Ray would take a minute to start with a fifth of a CPU: set quotas afterwards.
+            self.report_progress("starting Ray on the front")
+            self._processes.start_ray([FRONT_HOST], blueprint.object_store_bytes)
+            self.report_progress(f"starting Ray on {len(blueprint.machines)} hosts")
+            self._processes.start_ray(blueprint.machines, blueprint.object_store_bytes)
         for host in blueprint.machines:
             self._limit(host)
 
@@ -208,87 +205,36 @@ class Testbed:
         label = self.layout.label_of(host)
         machine.make_folders([*self.groups.folders(label), self.layout.ray_folder_of(host)])
         memory = Limits(memory_bytes=host.limits.memory_bytes)
-        machine.write(self.groups.limits(label, memory))
+        machine.write_control_files(self.groups.limits(label, memory))
         for command in network.host_commands(self.layout, host):
-            machine.run(command)
+            machine.run_command(command)
 
     def _limit(self, host: Host) -> None:
-        machine.write(self.groups.limits(self.layout.label_of(host), host.limits))
+        machine.write_control_files(self.groups.limits(self.layout.label_of(host), host.limits))
         for command in network.limit_commands(self.layout, host):
-            machine.run(command)
+            machine.run_command(command)
 
-    def _set_plugs(self, words: Sequence[str], *, is_up: bool) -> list[Host]:
+    def _restart_ray(self, hosts: Sequence[Host], object_store_bytes: int) -> None:
+        """Start Ray where it does not run, without a CPU quota until it has started."""
+        dead = [host for host in hosts if not self._processes.runs_ray(host)]
+        self._processes.kill_all(dead)  # processes that a failed Ray node left behind
+        for host in dead:
+            self._limit(replace(host, limits=replace(host.limits, cpus=None)))
+        try:
+            self._processes.start_ray(dead, object_store_bytes)
+        finally:
+            for host in dead:
+                self._limit(host)
+
+    def _set_links(self, words: Sequence[str], *, is_up: bool) -> list[Host]:
         with locked(self.layout):
             chosen = read_state(self.layout).blueprint.select(words)
-            self._plug(chosen, is_up=is_up)
+            self._connect(chosen, is_up=is_up)
         return chosen
 
-    def _plug(self, hosts: Sequence[Host], *, is_up: bool) -> None:
+    def _connect(self, hosts: Sequence[Host], *, is_up: bool) -> None:
         for host in hosts:
-            machine.run(network.link_command(self.layout, host, is_up=is_up))
-
-    def _kill(self, hosts: Sequence[Host]) -> None:
-        for host in hosts:
-            label = self.layout.label_of(host)
-            machine.kill(self.groups.members_files(label), [label])
-
-    def _runs_ray(self, host: Host) -> bool:
-        return bool(self._raylets(host))
-
-    def _raylets(self, host: Host) -> list[int]:
-        numbers = machine.members(self.groups.members_files(self.layout.label_of(host)))
-        return [it for it in numbers if machine.program_of(it) == commands.RAYLET]
-
-    def _ray_node(self, host: Host) -> str:
-        for raylet in self._raylets(host):
-            if node := commands.node_in(machine.arguments_of(raylet)):
-                return node
-        raise BadInput(
-            f"{host.name}: no Ray runs there, so nobody can be given notice; "
-            f"start it with 'motet testbed start {host.name}'"
-        )
-
-    def _entering(self, host: Host, command: Sequence[str]) -> list[str]:
-        files = self.groups.members_files(self.layout.label_of(host))
-        return commands.entering(self.layout, host, files, command)
-
-    def _environment(self) -> dict[str, str]:
-        return commands.environment(self.layout, os.environ)
-
-    def _start_ray(self, hosts: Sequence[Host], object_store_bytes: int) -> None:
-        """Start Ray on several hosts at once. Raises JobFailed."""
-        started = []
-        for host in hosts:
-            shutil.rmtree(self.layout.ray_folder_of(host))
-            self.layout.ray_folder_of(host).mkdir()
-            command = commands.start_ray(self.layout, host, object_store_bytes)
-            log = self.layout.log_file_of(host)
-            started.append(
-                (log, machine.start(self._entering(host, command), self._environment(), log))
-            )
-        for log, process in started:
-            _await_success(log, process, "Ray did not start")
-
-
-def _await_success(log: Path, process: subprocess.Popen[bytes], complaint: str) -> None:
-    try:
-        code = process.wait(RAY_START_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise JobFailed(
-            f"{complaint} within {RAY_START_TIMEOUT_S:.0f} s: {_last_words(log)}"
-        ) from None
-    if code == -signal.SIGKILL:
-        raise JobFailed(
-            "Ray was killed while it started, as happens where memory is short: give each host "
-            "--memory 512mb or more, and the machine enough for all of them"
-        )
-    if code:
-        raise JobFailed(f"{complaint} (exit status {code}): {_last_words(log)}")
-
-
-def _last_words(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return " | ".join(line.strip() for line in lines[-_SHOWN_LOG_LINES:]) or "it said nothing"
+            machine.run_command(network.link_command(self.layout, host, is_up=is_up))
 
 
 def _write_token(path: Path) -> None:

@@ -1,12 +1,12 @@
-"""`--types`: a CSV or YAML file of unequal machines.
+"""The file of `--types`: machine types as CSV or YAML.
 
-A row (CSV) or an entry of the list `machines` (YAML) is `count` equal machines::
+A row (CSV) or an entry of the list `machines` (YAML) describes `count` equal machines::
 
     name,count,cpus,bandwidth,memory
     fast,2,0.4,100mbit,1gb
     slow,6,0.1,50mbit,
 
-`name` is required. An empty cell is what the command's flag says, or no limit.
+`name` is required. An empty cell has the value of the command's flag, or no limit.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from motet.testbed.quantities import bandwidth_of, cpus_of, memory_of
 
 COLUMNS = ("name", "count", "cpus", "bandwidth", "memory")
 _Row = tuple[str, Mapping[str, str]]
-"""Where it stands, for errors, and its cells by column."""
+"""The place for error messages, and the cells by column."""
 
 
 def read_types(path: Path, defaults: Limits) -> list[HostType]:
-    """The types in a file, in its order. Raises BadInput."""
+    """Read the types in a file, in its order. Raises BadInput."""
     readers: dict[str, Callable[[Path], Iterable[_Row]]] = {
         ".csv": _csv_rows,
         ".yaml": _yaml_rows,

@@ -3,22 +3,22 @@
     server = Server(handler, secret)                 # handler(request): request.reply(...)
     with Connection(server.endpoint, secret) as connection:
         call = connection.submit(KIND, meta, [array], into=[result])
-        reply = call.wait()                          # many calls may be under way
+        reply = call.wait()                          # many calls may be in flight
 
-Between processes of one host and network namespace requests take a unix socket and payloads
-shared memory; everybody else is reached over TCP.
+Processes of one host and network namespace exchange requests over a unix socket and payloads in
+shared memory; all others use TCP. `channel` and `payload_memory` define the port for backends.
 """
 
-from motet.transport.authentication import new_secret, read_secret, write_secret
-from motet.transport.call import Call, Reply
-from motet.transport.connection import Connection
+from motet.transport.backends.arena import Arena
+from motet.transport.client.call import Call, Reply
+from motet.transport.client.connection import Connection
 from motet.transport.endpoint import Endpoint, host_identity
 from motet.transport.framing import Buffer
-from motet.transport.request import Request
-from motet.transport.server import Server
-from motet.transport.server_connection import Handler
-from motet.transport.shared_memory import Arena
-from motet.transport.sockets import use_short_switch_interval
+from motet.transport.secret_file import new_secret, read_secret, write_secret
+from motet.transport.server.request import Request
+from motet.transport.server.server import Server
+from motet.transport.server.server_connection import Handler
+from motet.transport.switch_interval import use_short_switch_interval
 
 __all__ = [
     "Arena",

@@ -1,4 +1,4 @@
-"""Where a server can be reached: its TCP address and, for clients beside it, its unix socket."""
+"""The address of a server: TCP and, for clients on the same host, a unix socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Endpoint:
     """A server's address.
 
     `unix_name`: an abstract unix socket (empty: none). Abstract names belong to a network
-    namespace, so hosts of a testbed that share a kernel can never use it by mistake.
+    namespace, so they cannot connect two hosts of a testbed that share a kernel.
     `host_identity`: see `host_identity()`.
     """
 
@@ -33,16 +33,16 @@ class Endpoint:
 
     @property
     def is_here(self) -> bool:
-        """Whether the server's unix socket is within reach of this process."""
+        """Whether this process can connect to the server's unix socket."""
         return bool(self.unix_name) and self.host_identity == host_identity()
 
     def encode(self) -> str:
-        """One line of text that `decode` understands, for files and command lines."""
+        """Encode as one line of JSON, for files and command lines."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The inverse of `encode`. Raises BadInput."""
+        """Decode what `encode` returns. Raises BadInput."""
         try:
             fields = json.loads(text)
             return cls(
@@ -56,7 +56,7 @@ class Endpoint:
 
 
 def host_identity() -> str:
-    """Equal in two processes exactly if they share a kernel and a network namespace."""
+    """Return a text that two processes share exactly if they share kernel and network namespace."""
     try:
         boot = _BOOT_ID.read_text(encoding="ascii").strip()
         namespace = os.stat(_NETWORK_NAMESPACE)

@@ -1,6 +1,6 @@
-"""Frames: what one message looks like on the wire. Pure; nothing here touches a socket.
+"""Frames: the wire format of one message. Pure.
 
-    header (32 bytes) | references (shared memory, mostly none) | meta | payload
+    header (32 bytes) | references (lent memory, usually none) | meta | payload
 
 Requests and replies have the same shape. A reply carries the operation id of its request, so
 replies may arrive in any order.
@@ -20,10 +20,10 @@ from motet.domain.errors import MotetError
 Buffer: TypeAlias = bytes | bytearray | memoryview | NDArray[np.generic]
 
 Piece: TypeAlias = bytes | memoryview
-"""A stretch of bytes on its way out; a memoryview is flat and of format "B"."""
+"""Bytes to send; a memoryview is flat and of format "B"."""
 
 new_tuple = tuple.__new__
-"""Makes a NamedTuple of all its fields in half the time of its own constructor."""
+"""Creates a NamedTuple from all its fields in half the time of its own constructor."""
 
 MAGIC = int.from_bytes(b"MOT\x01", "little")
 """The first bytes of every frame; the last one is the protocol's version."""
@@ -31,6 +31,7 @@ MAX_META_BYTES = 1 << 26
 MAX_PAYLOAD_BYTES = 1 << 36
 MAX_REFERENCES = 0xFF
 IOV_MAX = 1024
+"""Most buffers that one system call takes."""
 JOIN_BYTES = 1 << 14
 """Payloads up to this size are copied behind their header: fewer pieces are sent faster."""
 
@@ -43,18 +44,18 @@ _MAX_WAIT_US = 0xFFFF_FFFF
 
 
 class ProtocolError(MotetError):
-    """Bytes that cannot be a frame: the stream is unusable from here on."""
+    """Bytes that are not a frame: the rest of the stream cannot be read."""
 
 
 # Bits of a header's flags. Plain integers: an IntFlag costs a microsecond per test.
 ERROR = 1
 """A reply whose meta names an error (`encode_error`) instead of an answer."""
 SHARED_PAYLOAD = 2
-"""The payload lies in shared memory; a request's first reference says where."""
+"""The payload lies in lent memory; a request's first reference names it."""
 ATTACH = 4
-"""Not a request: the first reference announces a segment whose descriptor comes along."""
+"""Not a request: the only reference announces a segment."""
 DETACH = 8
-"""Not a request: the first reference's segment is not used any more."""
+"""Not a request: the client has freed the segment of the only reference."""
 
 
 class Header(NamedTuple):
@@ -84,7 +85,7 @@ class Header(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A stretch of a shared-memory segment."""
+    """A range of a lent segment."""
 
     segment: int
     offset: int
@@ -92,7 +93,7 @@ class Reference(NamedTuple):
 
 
 def check_limits(code: int, meta_bytes: int, payload_bytes: int) -> None:
-    """Raise ValueError for what a frame cannot carry."""
+    """Raise ValueError for a code or a size beyond the limits of a frame."""
     if not 0 <= code <= _MAX_CODE:
         raise ValueError(f"kind or status {code}: must be 0..{_MAX_CODE}")
     if meta_bytes > MAX_META_BYTES:
@@ -110,7 +111,7 @@ def encode_header(
     payload_bytes: int,
     wait_us: int = 0,
 ) -> bytes:
-    """The 32 bytes that start a frame, of fields that passed `check_limits`."""
+    """Return the 32 bytes that start a frame. The fields have passed `check_limits`."""
     if wait_us > _MAX_WAIT_US:
         wait_us = _MAX_WAIT_US
     return _HEADER.pack(
@@ -119,12 +120,12 @@ def encode_header(
 
 
 def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Header:
-    """The inverse of `encode_header`. Raises ProtocolError for what no peer of ours sends."""
+    """Decode a header at an offset. Raises ProtocolError if its magic or sizes are invalid."""
     header = new_tuple(Header, _HEADER.unpack_from(data, offset))
     if header.magic != MAGIC:
         raise ProtocolError(
             f"a frame starts with {header.magic:#010x}, expected {MAGIC:#010x}: "
-            "do both ends run the same Motet?"
+            "both ends must run the same version of Motet"
         )
     if header.meta_bytes > MAX_META_BYTES or header.payload_bytes > MAX_PAYLOAD_BYTES:
         raise ProtocolError(
@@ -135,38 +136,38 @@ def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Head
 
 
 def encode_references(references: Iterable[Reference]) -> bytes:
-    """References as they lie on the wire."""
+    """Encode references, one after the other."""
     return b"".join(_REFERENCE.pack(*reference) for reference in references)
 
 
 def decode_references(data: bytes | memoryview) -> list[Reference]:
-    """The inverse of `encode_references`."""
+    """Decode all references in the data."""
     return [Reference(*fields) for fields in _REFERENCE.iter_unpack(data)]
 
 
 def encode_error(error: BaseException) -> bytes:
-    """An error as a reply's meta: the name of its class in Motet's tree, then its text."""
+    """Encode an error as a reply's meta: the name of its MotetError class, then its text."""
     if isinstance(error, MotetError):
         return f"{type(error).__name__}\n{error}".encode()
     return f"{MotetError.__name__}\n{type(error).__name__}: {error}".encode()
 
 
 def decode_error(meta: bytes) -> MotetError:
-    """The error that a peer met; an unknown class becomes a plain MotetError."""
+    """Decode a peer's error; an unknown class becomes a plain MotetError."""
     name, _, text = meta.decode(errors="replace").partition("\n")
-    known = {found.__name__: found for found in _family(MotetError)}
+    known = {found.__name__: found for found in _subclasses(MotetError)}
     error_type = known.get(name, MotetError)
     error = error_type.__new__(error_type, text)
     Exception.__init__(error, text)
     return error
 
 
-def _family(root: type[MotetError]) -> list[type[MotetError]]:
-    return [root] + [member for child in root.__subclasses__() for member in _family(child)]
+def _subclasses(root: type[MotetError]) -> list[type[MotetError]]:
+    return [root] + [member for child in root.__subclasses__() for member in _subclasses(child)]
 
 
 def byte_view(buffer: Buffer) -> memoryview:
-    """A flat view of a contiguous buffer's bytes, without copying.
+    """Return a flat view of a contiguous buffer's bytes, without copying.
 
     Raises ValueError if it is not C-contiguous.
     """
@@ -174,11 +175,11 @@ def byte_view(buffer: Buffer) -> memoryview:
     try:
         return view.cast("B")
     except (TypeError, ValueError):
-        return _odd_byte_view(buffer, view)
+        return _uncastable_byte_view(buffer, view)
 
 
-def _odd_byte_view(buffer: Buffer, view: memoryview) -> memoryview:
-    """What `memoryview.cast` does not do: empty arrays and structured dtypes."""
+def _uncastable_byte_view(buffer: Buffer, view: memoryview) -> memoryview:
+    """Return the view for buffers that `memoryview.cast` rejects: empty or of structured dtype."""
     if not view.c_contiguous:
         raise ValueError(
             f"a buffer of shape {view.shape} and strides {view.strides} is not contiguous; "
@@ -190,9 +191,10 @@ def _odd_byte_view(buffer: Buffer, view: memoryview) -> memoryview:
 
 
 def advance(pieces: Sequence[Piece], start: int, done_bytes: int) -> tuple[int, memoryview]:
-    """Where to go on after `done_bytes` of `pieces[start:]` are done.
+    """Return the position after the first `done_bytes` of `pieces[start:]`.
 
-    Returns the index of the first unfinished piece and its rest; `(len(pieces), empty)` at the end.
+    The position is the index of the first unfinished piece and the rest of that piece;
+    `(len(pieces), empty)` at the end.
     """
     index = start
     while index < len(pieces) and done_bytes >= len(pieces[index]):

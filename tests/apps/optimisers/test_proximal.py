@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from motet.apps.optimisers.proximal import (
-    coefficients,
     extrapolate,
-    initial_rows,
+    initial_proximal_rows,
+    needs_restart,
+    proximal_coefficients,
     proximal_step,
     soft_threshold,
-    wants_restart,
 )
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.domain.errors import BadInput
@@ -25,19 +25,19 @@ def test_soft_threshold_by_hand() -> None:
 
 
 def test_the_first_step_is_plain_proximal_gradient() -> None:
-    rows = initial_rows(np.array([1.0, -1.0]))
+    rows = initial_proximal_rows(np.array([1.0, -1.0]))
     proximal_step(rows, np.array([2.0, 0.0]), False, step_size=0.5, l1=0.5)
-    np.testing.assert_allclose(coefficients(rows), [0.0, -0.75])
+    np.testing.assert_allclose(proximal_coefficients(rows), [0.0, -0.75])
 
 
 def minimise(curvatures: np.ndarray[tuple[int], np.dtype[np.float64]], adaptive: bool) -> int:
     """Steps until a quadratic with these curvatures is below 1e-12 of its start."""
-    rows = initial_rows(np.ones(len(curvatures)))
+    rows = initial_proximal_rows(np.ones(len(curvatures)))
     for count in range(5000):
-        w = coefficients(rows)
+        w = proximal_coefficients(rows)
         if curvatures @ w**2 <= 1e-12 * curvatures.sum():
             return count
-        restart = adaptive and wants_restart(rows)
+        restart = adaptive and needs_restart(rows)
         point, _ = extrapolate(rows, restart)
         proximal_step(rows, curvatures * point, restart, step_size=1 / curvatures.max())
     return 5000
@@ -50,7 +50,7 @@ def test_restarts_pay_on_an_ill_conditioned_quadratic() -> None:
 
 def test_blocks_step_alone_as_they_would_together() -> None:
     rng = np.random.default_rng(0)
-    together = initial_rows(rng.normal(size=6))
+    together = initial_proximal_rows(rng.normal(size=6))
     apart = together.copy()
     for number in range(8):
         gradient = rng.normal(size=6)

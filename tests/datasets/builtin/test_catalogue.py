@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from motet.datasets import Corpus, Dataset, LabelledMatrix, Ratings, open_dataset
-from motet.datasets.builtin.catalogue import BUNDLED, kind_of, known_names
+from motet.datasets.builtin.catalogue import BUNDLED, dataset_names, kind_of
 from motet.datasets.held_out import part_of
 from motet.domain.errors import BadInput, UnknownName
 
@@ -118,5 +118,5 @@ def test_a_part_that_does_not_exist_is_refused():
 
 
 def test_every_known_name_is_listed_once():
-    names = known_names()
+    names = dataset_names()
     assert len(names) == len(set(names)) == len(BUNDLED) + 4

@@ -28,7 +28,7 @@ def test_regression_has_its_size_and_only_so_many_weights():
     np.testing.assert_allclose(test.features @ weights, test.target, atol=1e-9)
 
 
-def test_classification_is_separable_as_far_as_asked_and_sparse_below_density_one():
+def test_classification_has_its_separation_and_is_sparse_below_density_one():
     easy = open_dataset("synthetic-classification:rows=400,classes=4,separation=50")
     assert isinstance(easy, LabelledMatrix)
     centres = np.array([easy.features[easy.target == label].mean(axis=0) for label in range(4)])

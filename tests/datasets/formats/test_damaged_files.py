@@ -49,7 +49,9 @@ def edited(content: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
     options=OPTIONS,
     packed_loss=st.sampled_from([None, None, None, 0, 9, 40]),
 )
-def test_the_end_is_data_or_one_line(sample, edits, name, options, packed_loss, tmp_path_factory):
+def test_a_damaged_file_is_read_or_refused_in_one_line(
+    sample, edits, name, options, packed_loss, tmp_path_factory
+):
     content = edited(SAMPLES[sample][1], edits)
     if packed_loss is not None:
         packed = gzip.compress(content)

@@ -53,13 +53,13 @@ def test_what_is_written_is_read_back_in_every_layout(cells, layout, tmp_path_fa
     assert (read.users.dtype, read.items.dtype) == (np.int32, np.int32)
 
 
-def test_a_header_may_order_its_columns_as_it_likes(write):
+def test_a_header_may_have_its_columns_in_any_order(write):
     path = write("r.csv", '"rating","when","movieId","userId"\n4.5,2020-01-01,"7",3\n')
     read = ratings(path)
     assert (read.user_ids[0], read.item_ids[0], read.values[0]) == (3, 7, 4.5)
 
 
-def test_of_repeated_ratings_the_last_one_counts_and_a_note_says_so(write):
+def test_of_repeated_ratings_the_last_one_counts_with_a_note(write):
     read = ratings(write("u.data", "1\t2\t3\t0\n1\t3\t1\t0\n1\t2\t5\t0\n"))
     assert (list(read.item_ids[read.items]), list(read.values)) == ([3, 2], [1.0, 5.0])
     assert read.notes == (

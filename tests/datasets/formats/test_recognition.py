@@ -16,7 +16,7 @@ def test_content_alone_names_the_format(write, expected, content):
 
 
 @pytest.mark.parametrize(("expected", "content"), SAMPLES.values(), ids=SAMPLES)
-def test_no_other_format_claims_as_much(expected, content):
+def test_no_other_format_is_as_confident(expected, content):
     head = Head.of("sample", content)
     confidence = {entry.name: entry.sniff(head).confidence for entry in FORMATS}
     others = {name: value for name, value in confidence.items() if name != expected}
@@ -47,7 +47,7 @@ def test_the_needed_kind_is_respected(write, expected, content):
         ("a.tsv.xz", "csv"),
     ],
 )
-def test_a_name_that_says_its_format_wins_over_content_that_fits_nothing(write, name, expected):
+def test_a_format_is_recognised_by_name_if_the_content_fits_none(write, name, expected):
     assert recognise(InputFile(write(name, "@@ what is this?\n")), None).name == expected
 
 

@@ -58,7 +58,7 @@ def test_words_are_matched_by_name_and_unknown_ones_are_left_out_and_counted():
     test = corpus_of([[0, 1, 1], [2, 2]], words=("cat", "dog", "ape")).reindexed_like(train)
     assert test.vocabulary == ("ape", "bee", "cat")
     assert (test.token_words.tolist(), test.token_offsets.tolist()) == ([2, 0, 0], [0, 1, 3])
-    assert test.notes == ("2 of 5 tokens are of words training never saw: left out",)
+    assert test.notes == ("2 of 5 tokens are left out: the training data lacks the words",)
 
 
 def test_without_names_words_are_matched_by_number():

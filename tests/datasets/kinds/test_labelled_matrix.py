@@ -51,11 +51,11 @@ def test_sparse_test_data_gets_the_columns_that_training_has():
     assert moved.notes == ()
 
 
-def test_sparse_columns_that_training_never_saw_are_left_out_and_counted():
+def test_sparse_columns_without_training_data_are_left_out_and_counted():
     wide = replace(SPARSE, features=csr_matrix(np.array([[1.0, 2, 3, 4, 0], [0, 0, 0, 0, 5]])))
     moved = wide.reindexed_like(SPARSE)
     np.testing.assert_array_equal(moved.features.toarray(), [[1, 2, 3], [0, 0, 0]])
-    assert moved.notes == ("2 values are left out: training saw only 3 columns",)
+    assert moved.notes == ("2 values are left out: the training data has only 3 columns",)
 
 
 def test_named_columns_are_brought_into_the_order_of_training():
@@ -81,13 +81,13 @@ def test_dense_data_of_another_width_is_refused():
         test.reindexed_like(DENSE)
 
 
-def test_classes_get_the_numbers_that_training_gave_them():
+def test_classes_get_their_numbers_in_the_training_data():
     train = replace(DENSE, class_names=("ape", "bee", "cat"))
     test = replace(DENSE, class_names=("bee", "cat"))
     np.testing.assert_array_equal(test.reindexed_like(train).target, [1, 2, 1])
 
 
-def test_a_class_that_training_never_saw_is_named():
+def test_a_class_without_training_data_is_named():
     train = replace(DENSE, class_names=("ape", "bee"))
     test = replace(DENSE, class_names=("ape", "dog"), source="test")
     with pytest.raises(BadInput, match="test: class 'dog' does not occur in training data train"):

@@ -16,7 +16,7 @@ _FOLD_IN_SWEEPS = 100
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def descend(
+def descend_ratings(
     offsets: Indices,
     items: NDArray[np.int32],
     ratings: Floats,
@@ -71,7 +71,7 @@ def squared_error(
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def fold_in(
+def fold_in_users(
     offsets: Indices, items: Indices, ratings: Floats, item_factors: Floats, l2: float
 ) -> Floats:
     """The best factors >= 0 of each user alone: coordinate descent on the normal equations."""

@@ -208,7 +208,7 @@ def document_log_likelihood(
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def fold_in(offsets: Indices, words: Counts, topic_words: Floats, alpha: float) -> Floats:
+def fold_in_documents(offsets: Indices, words: Counts, topic_words: Floats, alpha: float) -> Floats:
     """Topic shares `(documents, topics)` for fixed `topic_words: (words, topics)`."""
     topic_count = topic_words.shape[1]
     shares = np.empty((len(offsets) - 1, topic_count))

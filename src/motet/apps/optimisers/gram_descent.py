@@ -21,33 +21,33 @@ SWEEPS_PER_EPOCH = 20
 _W, _C, _GRAM = 0, 1, 2
 
 
-def row_width(column_count: int) -> int:
+def gram_row_width(column_count: int) -> int:
     """Numbers per key."""
     return column_count + _GRAM
 
 
-def initial_rows(column_count: int) -> Array:
+def initial_gram_rows(column_count: int) -> Array:
     """Zero coefficients; c and G not yet summed up."""
-    return np.zeros((column_count, row_width(column_count)))
+    return np.zeros((column_count, gram_row_width(column_count)))
 
 
-def coefficients(rows: Array) -> Array:
+def gram_coefficients(rows: Array) -> Array:
     """The present coefficients w, `(keys,)`."""
     return rows[:, _W]
 
 
-def compute(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
+def gram_delta(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
     """A delta: in the first epoch the instances' part of c and G, then coefficients, weighted."""
     delta = np.zeros(model.shape)
     if step.epoch == 0:
         delta[:, _GRAM:] = features.gram()
         delta[:, _C] = features.T @ target
     else:
-        delta[:, _W] = len(target) * descend(model, l1, SWEEPS_PER_EPOCH)
+        delta[:, _W] = len(target) * descend_coordinates(model, l1, SWEEPS_PER_EPOCH)
     return delta
 
 
-def apply(rows: Array, delta: Array, step: Step) -> None:
+def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
     """Sum up c and G, or take over the mean of the workers' coefficients."""
     if step.epoch == 0:
         rows[:, _C:] += delta[:, _C:] / step.instance_count
@@ -56,7 +56,7 @@ def apply(rows: Array, delta: Array, step: Step) -> None:
 
 
 @njit(cache=True, nogil=True)
-def descend(model: Array, l1: float, sweeps: int) -> Array:
+def descend_coordinates(model: Array, l1: float, sweeps: int) -> Array:
     """Coefficients after at most `sweeps` sweeps of cyclic coordinate descent, `(keys,)`.
 
     A coefficient that stays 0 costs one comparison: the product G w is kept up to date and only a

@@ -30,30 +30,30 @@ class Expansion:
     hessian: Array
 
 
-def row_width(key_count: int) -> int:
+def newton_row_width(key_count: int) -> int:
     """Numbers per key."""
     return _HESSIAN + key_count
 
 
-def delta_width(key_count: int) -> int:
+def newton_delta_width(key_count: int) -> int:
     """Numbers per key of a delta: the point, its gradient, its Hessian."""
     return 2 + key_count
 
 
-def initial_rows(key_count: int) -> Array:
+def initial_newton_rows(key_count: int) -> Array:
     """Zero coefficients about which nothing is known yet."""
-    rows = np.zeros((key_count, row_width(key_count)))
+    rows = np.zeros((key_count, newton_row_width(key_count)))
     rows[:, _VALUE] = np.inf
     rows[:, _DAMPING] = _LEAST_DAMPING
     return rows
 
 
-def coefficients(rows: Array) -> Array:
+def newton_coefficients(rows: Array) -> Array:
     """The present coefficients w, `(keys,)`."""
     return rows[:, _W]
 
 
-def candidate(rows: Array) -> Array | None:
+def newton_candidate(rows: Array) -> Array | None:
     """The point to try next, `(keys,)`; None when no step can improve w. Needs all keys' rows."""
     value, damping = rows[0, _VALUE], rows[0, _DAMPING]
     if not np.isfinite(value):
@@ -67,7 +67,7 @@ def candidate(rows: Array) -> Array | None:
     return np.asarray(rows[:, _W] - step)
 
 
-def delta_of(point: Array, expansion: Expansion, instances: int) -> Array:
+def newton_delta(point: Array, expansion: Expansion, instances: int) -> Array:
     """A worker's delta for its instances' expansion at `point`."""
     return np.column_stack([instances * point, expansion.gradient, expansion.hessian])
 

@@ -16,21 +16,21 @@ import numpy as np
 
 from motet.domain.arrays import Array
 
-ROW_WIDTH = 4
-_W, _W_BEFORE, _Y, _T = range(ROW_WIDTH)
+PROXIMAL_ROW_WIDTH = 4
+_W, _W_BEFORE, _Y, _T = range(PROXIMAL_ROW_WIDTH)
 
 
-def initial_rows(start: Array) -> Array:
+def initial_proximal_rows(start: Array) -> Array:
     """Rows that begin at the coefficients `start`, `(keys,)`."""
     return np.stack([start, start, start, np.ones_like(start)], axis=1)
 
 
-def coefficients(rows: Array) -> Array:
+def proximal_coefficients(rows: Array) -> Array:
     """The present coefficients w, `(keys,)`."""
     return rows[:, _W]
 
 
-def wants_restart(rows: Array) -> bool:
+def needs_restart(rows: Array) -> bool:
     """Whether momentum points uphill; needs the rows of all keys."""
     uphill = (rows[:, _Y] - rows[:, _W]) @ (rows[:, _W] - rows[:, _W_BEFORE])
     return bool(uphill > 0)

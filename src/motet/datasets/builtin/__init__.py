@@ -1,1 +1,1 @@
-"""Data that needs no file: bundled real data sets and generators."""
+"""Data sets without a file: bundled real data and generators."""

@@ -1,4 +1,4 @@
-"""Which data sets have a name of their own, and how a name is taken apart."""
+"""The catalogue of named data sets, and how names with settings are parsed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from motet.domain.errors import BadInput, UnknownName
 
 @dataclass(frozen=True)
 class Bundled:
-    """A data set that is on every machine, under a name."""
+    """A named data set that is available on every machine."""
 
     name: str
     summary: str
@@ -36,8 +36,8 @@ _BUNDLED = (
 BUNDLED: Mapping[str, Bundled] = MappingProxyType({entry.name: entry for entry in _BUNDLED})
 
 
-def known_names() -> list[str]:
-    """Every name that `open_dataset` knows without a file."""
+def dataset_names() -> list[str]:
+    """Return all names that `open_dataset` accepts instead of a file."""
     return sorted([*BUNDLED, *GENERATORS])
 
 
@@ -48,7 +48,7 @@ def is_known(text: str) -> bool:
 
 
 def kind_of(text: str) -> type[Dataset]:
-    """What loading this name would give, found without loading it."""
+    """Return the kind of the named data set without loading it."""
     name = text.partition(":")[0]
     return BUNDLED[name].kind if name in BUNDLED else _generator(name).kind
 

@@ -1,4 +1,4 @@
-"""The Python standard library's own documentation as a corpus: text that is on every machine.
+"""The documentation of Python's standard library as a corpus, available on every machine.
 
 Documents are the sections of `pydoc_data.topics` (the language reference that `help()` shows) and
 the docstrings of the library's modules, classes and functions. Sources are parsed, never imported.
@@ -32,7 +32,7 @@ _SECTION_WORDS = 120
 _DOCUMENT_LIMIT = 2_400
 _SOURCE_LIMIT_BYTES = 8_000_000
 
-# Parts of identifiers, paths, markup and code are no words.
+# Excludes parts of identifiers, paths, markup and code.
 _WORD = re.compile(r"(?<![\w.`@\\/-])[A-Za-z][a-z]{2,19}(?![\w`(=@\\/])(?!\.\w)")
 _RULE = VocabularyRule(
     min_documents=5,
@@ -45,7 +45,7 @@ _DOCTEST = re.compile(r"^\s*(>>>|\.\.\. ).*$", re.MULTILINE)
 
 
 def load_pydoc() -> Corpus:
-    """About 2,000 short documents; the same ones in the same order for one Python version."""
+    """Load about 2,000 short documents: the same, in the same order, for one Python version."""
     texts = islice(_texts(), _DOCUMENT_LIMIT)
     source = f"pydoc (Python {platform.python_version()})"
     return corpus_from_texts(texts, _RULE, source=source, min_words=8)
@@ -63,7 +63,7 @@ def _texts() -> Iterator[str]:
 
 
 def _topic_sections() -> Iterator[str]:
-    """The help topics cut into sections; nothing where a distribution left `pydoc_data` out."""
+    """Yield sections of the help topics, or nothing if the distribution lacks `pydoc_data`."""
     if importlib.util.find_spec("pydoc_data") is None:
         return
     from pydoc_data.topics import topics
@@ -73,7 +73,7 @@ def _topic_sections() -> Iterator[str]:
 
 
 def _sections(text: str) -> Iterator[str]:
-    """Whole paragraphs, joined until a section has enough words to be a document."""
+    """Yield whole paragraphs, joined until a section has enough words for a document."""
     section: list[str] = []
     word_count = 0
     for paragraph in text.split("\n\n"):
@@ -87,7 +87,7 @@ def _sections(text: str) -> Iterator[str]:
 
 
 def _library_files() -> list[Path]:
-    """Source files of the standard library, in an order that mixes its parts but never changes."""
+    """Return the source files of the standard library in a fixed order that mixes its parts."""
     root = Path(sysconfig.get_path("stdlib"))
     found = []
     for folder, subfolders, files in os.walk(root):
@@ -112,7 +112,7 @@ def _docstrings(source: bytes) -> Iterator[str]:
 def _documented(
     node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
 ) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The module, its classes and functions, and their methods; nothing inside functions."""
+    """Yield the module, its classes and functions, and their methods; nothing inside functions."""
     yield node
     if isinstance(node, ast.Module | ast.ClassDef):
         for child in node.body:

@@ -1,4 +1,4 @@
-"""`key=value,key=value` after a data set's name, read into a frozen dataclass of numbers."""
+"""Parses `key=value,key=value` after a data set's name into a frozen dataclass of numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ S = TypeVar("S")
 
 
 def setting(default: float, *, least: float = 0, most: float = math.inf) -> Any:
-    """A dataclass field with a default and the range that its value must lie in."""
+    """Return a dataclass field with a default and the range of its value."""
     return field(default=default, metadata={"least": least, "most": most})
 
 
 def read_settings(cls: type[S], name: str, text: str) -> S:
-    """Fill `cls`, whose fields are made by `setting`, from `users=1000,density=0.05`.
+    """Create `cls`, whose fields are made by `setting`, from `users=1000,density=0.05`.
 
     Raises `BadInput` for a key that `cls` lacks, a key given twice, a value that is not a number
     of the field's type, or one outside its range.
@@ -30,7 +30,7 @@ def read_settings(cls: type[S], name: str, text: str) -> S:
 
 
 def split_pairs(name: str, text: str) -> dict[str, str]:
-    """`{"users": "1000", ...}`; raises `BadInput` where that is not what the text looks like."""
+    """Return `{"users": "1000", ...}`. Raises `BadInput` if the text has another form."""
     pairs: dict[str, str] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -43,7 +43,7 @@ def split_pairs(name: str, text: str) -> dict[str, str]:
 
 
 def require_known_keys(name: str, pairs: Mapping[str, str], known: tuple[str, ...]) -> None:
-    """Raise `UnknownName` with a suggestion for the first key that is not one of `known`."""
+    """Raise `UnknownName` for the first key that is not in `known`."""
     for key in pairs:
         if key not in known:
             raise UnknownName(f"setting of {name}", key, known)

@@ -1,4 +1,4 @@
-"""Generators of data whose truth is known, of any size, from a seed.
+"""Generators of data of any size with a known truth, from a seed.
 
 The truth (coefficients, factors, topics) depends on the seed only; training and test data are
 different draws from it, so `--data NAME --test NAME` measures what it should.
@@ -28,7 +28,7 @@ def _random(seed: int, stream: Literal["truth", "train", "test"]) -> np.random.G
 
 
 class Generator(ABC):
-    """Settings in the fields, data out of `generate`."""
+    """A generator; its fields are its settings."""
 
     kind: ClassVar[type[Dataset]]
 
@@ -63,7 +63,7 @@ class SyntheticRegression(Generator):
 
 @dataclass(frozen=True)
 class SyntheticClassification(Generator):
-    """Gaussian clouds around `classes` centres that lie about `separation` apart.
+    """Gaussian clouds around `classes` centres at distances of about `separation`.
 
     With `density` below 1 that share of the cells is kept and the matrix is sparse.
     """
@@ -124,7 +124,7 @@ class SyntheticRatings(Generator):
         return Ratings.from_ids(users, items, np.maximum(noisy, 0.0), source=source)
 
     def _cells(self, truth: np.random.Generator, role: Role) -> NDArray[np.int64]:
-        """The rated cells, ascending; one draw is split so that no cell is in both parts."""
+        """Draw the rated cells, ascending; one draw is split so that no cell is in both parts."""
         cell_count = self.users * self.items
         train_count = max(1, round(self.density * cell_count))
         wanted = min(cell_count, train_count + max(1, train_count // 5))
@@ -134,7 +134,7 @@ class SyntheticRatings(Generator):
 
 @dataclass(frozen=True)
 class SyntheticCorpus(Generator):
-    """The generative story of LDA: Dirichlet topics (0.05), Dirichlet mixtures (0.2)."""
+    """The generative model of LDA: Dirichlet topics (0.05), Dirichlet mixtures (0.2)."""
 
     kind: ClassVar[type[Dataset]] = Corpus
 
@@ -164,7 +164,7 @@ class SyntheticCorpus(Generator):
 
 
 def _distinct(rng: np.random.Generator, below: int, wanted: int) -> NDArray[np.int64]:
-    """`wanted` different numbers of 0..below-1 in random order, without a table of all of them."""
+    """Draw `wanted` different numbers of 0..below-1 in random order, without a full permutation."""
     if 2 * wanted > below:
         return rng.permutation(below)[:wanted]
     drawn = np.empty(0, dtype=np.int64)

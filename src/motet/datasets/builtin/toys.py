@@ -1,4 +1,4 @@
-"""Real data that scikit-learn carries with it: small, and on every machine."""
+"""Small real data sets that are part of scikit-learn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load_digits() -> LabelledMatrix:
 def load_digits_ratings() -> Ratings:
     """The same pixels as ratings: image u rates pixel i with its brightness, 0..1.
 
-    Every cell is a rating, also the dark ones, so that a factorisation is judged on all of them.
+    Dark pixels are ratings as well, so that the error of a factorisation covers all cells.
     """
     pixels = load_digits().features
     image_count, pixel_count = pixels.shape

@@ -1,1 +1,1 @@
-"""One module for each file format: how to recognise it, how to read it."""
+"""File formats, one module per format, and what their readers share."""

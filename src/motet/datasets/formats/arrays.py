@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.columns import choose_columns
-from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, Request
+from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.domain.errors import BadInput
 
@@ -26,55 +26,69 @@ _FEATURES = ("X", "x", "features", "data", "x_train")
 _TARGETS = ("y", "Y", "target", "labels", "y_train")
 
 
-def sniff_npz(head: Head) -> Guess:
-    """A zip archive, or a name that says so."""
-    if head.start.startswith(b"PK\x03\x04"):
-        return Guess(CERTAIN, "is a zip archive")
-    return Guess(NAMED * head.name.endswith(".npz"), "is no zip archive")
+class NpzFormat(Format):
+    """An archive of NumPy arrays, or a sparse matrix of SciPy."""
+
+    name = "npz"
+    summary = "NumPy arrays X and y, or a SciPy sparse matrix"
+    kinds = (LabelledMatrix, Ratings, Corpus)
+    has_columns = True
+
+    def sniff(self, head: Head) -> Guess:
+        """A zip archive, or the suffix `.npz`."""
+        if head.start.startswith(b"PK\x03\x04"):
+            return Guess(CERTAIN, "is a zip archive")
+        return Guess(NAMED * head.name.endswith(".npz"), "is no zip archive")
+
+    def read(self, file: InputFile, options: ReadOptions) -> Dataset:
+        """The content of the archive as the kind of data in the options."""
+        arrays = _load(file)
+        if isinstance(arrays, np.ndarray):
+            raise file.complaint("is one array, no archive", "give --format npy")
+        if "format" in arrays:
+            return _from_sparse(file, options)
+        features = _pick(arrays, _FEATURES)
+        if features is None and len(arrays) == 1:
+            features = next(iter(arrays))
+        if features is None:
+            problem = f"holds {', '.join(arrays) or 'nothing'}, no X"
+            raise file.complaint(problem, "save it with np.savez(file, X=features, y=target)")
+        target = _pick(arrays, _TARGETS)
+        labels = None if target is None else _numbers(file, target, arrays[target], 1)
+        return _labelled(file, options, _numbers(file, features, arrays[features], 2), labels)
 
 
-def sniff_npy(head: Head) -> Guess:
-    """NumPy's magic string, or a name that says so."""
-    if head.start.startswith(b"\x93NUMPY"):
-        return Guess(CERTAIN, "starts with NumPy's magic string")
-    return Guess(NAMED * head.name.endswith(".npy"), "lacks NumPy's magic string")
+class NpyFormat(Format):
+    """One NumPy array."""
 
+    name = "npy"
+    summary = "one NumPy array (--target takes a column)"
+    kinds = (LabelledMatrix,)
+    has_columns = True
 
-def read_npy(file: InputFile, request: Request) -> LabelledMatrix:
-    """A two-dimensional array of numbers; `--target` takes one of its columns."""
-    array = _load(file)
-    if not isinstance(array, np.ndarray):
-        raise file.complaint("is an archive of arrays", "give --format npz")
-    return _labelled(file, request, _numbers(file, "the array", array, 2), None)
+    def sniff(self, head: Head) -> Guess:
+        """NumPy's magic string, or the suffix `.npy`."""
+        if head.start.startswith(b"\x93NUMPY"):
+            return Guess(CERTAIN, "starts with NumPy's magic string")
+        return Guess(NAMED * head.name.endswith(".npy"), "lacks NumPy's magic string")
 
-
-def read_npz(file: InputFile, request: Request) -> Dataset:
-    """What the archive holds, as the kind of data that is wanted."""
-    arrays = _load(file)
-    if isinstance(arrays, np.ndarray):
-        raise file.complaint("is one array, no archive", "give --format npy")
-    if "format" in arrays:
-        return _from_sparse(file, request)
-    features = _pick(arrays, _FEATURES)
-    if features is None and len(arrays) == 1:
-        features = next(iter(arrays))
-    if features is None:
-        problem = f"holds {', '.join(arrays) or 'nothing'}, no X"
-        raise file.complaint(problem, "save it with np.savez(file, X=features, y=target)")
-    target = _pick(arrays, _TARGETS)
-    labels = None if target is None else _numbers(file, target, arrays[target], 1)
-    return _labelled(file, request, _numbers(file, features, arrays[features], 2), labels)
+    def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
+        """A two-dimensional array of numbers; `--target` takes one of its columns."""
+        array = _load(file)
+        if not isinstance(array, np.ndarray):
+            raise file.complaint("is an archive of arrays", "give --format npz")
+        return _labelled(file, options, _numbers(file, "the array", array, 2), None)
 
 
 def _load(file: InputFile) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    """One array, or all arrays of an archive."""
+    """Load one array, or all arrays of an archive."""
     with file.opened() as stream:
         try:
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return loaded
             return {name: loaded[name] for name in loaded.files}
-        # What NumPy's readers raise on damaged files is whatever their parsers stumble over.
+        # NumPy's readers raise errors of many types for damaged files.
         except Exception as error:
             raise _unreadable(file, error) from None
 
@@ -93,7 +107,7 @@ def _pick(arrays: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 def _numbers(
     file: InputFile, name: str, array: NDArray[Any], dimensions: int
 ) -> NDArray[np.float64]:
-    """The array as float64 once it holds finite numbers in that many dimensions."""
+    """Return the array as float64 after checking for finite numbers and its dimensions."""
     if array.dtype.kind not in "biuf":
         raise file.complaint(f"{name} holds {array.dtype}, no numbers", "save numbers")
     if array.ndim != dimensions:
@@ -115,22 +129,22 @@ def _require_finite(file: InputFile, name: str, values: NDArray[np.float64]) -> 
 
 def _labelled(
     file: InputFile,
-    request: Request,
+    options: ReadOptions,
     features: NDArray[np.float64],
     target: NDArray[np.float64] | None,
 ) -> LabelledMatrix:
     if target is not None and len(target) != len(features):
         problem = f"{len(features):,} rows of features, {len(target):,} targets"
         raise file.complaint(problem, "save one target for each row")
-    if request.target is not None or request.drop:
+    if options.target is not None or options.drop:
         width = features.shape[1]
-        columns = choose_columns(file, None, width, request.target, request.drop)
+        columns = choose_columns(file, None, width, options.target, options.drop)
         target = target if columns.target is None else features[:, columns.target].copy()
         features = np.ascontiguousarray(features[:, columns.features])
     return LabelledMatrix(features, target, source=str(file))
 
 
-def _from_sparse(file: InputFile, request: Request) -> Dataset:
+def _from_sparse(file: InputFile, options: ReadOptions) -> Dataset:
     from scipy.sparse import csr_matrix, load_npz
 
     with file.opened() as stream:
@@ -144,9 +158,9 @@ def _from_sparse(file: InputFile, request: Request) -> Dataset:
     matrix.sum_duplicates()
     matrix.sort_indices()
     _require_finite(file, "data", matrix.data)
-    if request.kind is Ratings:
+    if options.kind is Ratings:
         return _ratings(file, matrix)
-    return _corpus(file, matrix) if request.kind is Corpus else _matrix(file, matrix)
+    return _corpus(file, matrix) if options.kind is Corpus else _matrix(file, matrix)
 
 
 def _matrix(file: InputFile, matrix: csr_matrix[np.float64]) -> LabelledMatrix:
@@ -176,21 +190,3 @@ def _count_complaint(file: InputFile, matrix: csr_matrix[np.float64], at: int) -
     row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
     problem = f"row {row}, column {matrix.indices[at]} holds {matrix.data[at]:g}"
     return file.complaint(problem, "counts must be whole numbers from 0")
-
-
-NPZ = Format(
-    name="npz",
-    summary="NumPy arrays X and y, or a SciPy sparse matrix",
-    kinds=(LabelledMatrix, Ratings, Corpus),
-    sniff=sniff_npz,
-    read=read_npz,
-    has_columns=True,
-)
-NPY = Format(
-    name="npy",
-    summary="one NumPy array (--target takes a column)",
-    kinds=(LabelledMatrix,),
-    sniff=sniff_npy,
-    read=read_npy,
-    has_columns=True,
-)

@@ -1,4 +1,4 @@
-"""Columns of a separated file as arrays: numbers (nan where a value is missing) or classes."""
+"""Columns of a separated file as arrays: numbers (nan for a missing value) or classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.formats.layout import Layout
+from motet.datasets.formats.layout import CellLayout
 from motet.datasets.formats.numbers import is_number
 from motet.domain.errors import BadInput
 
@@ -21,12 +21,12 @@ _LOOK_AHEAD_LINES = 100
 class NumberTable:
     """Some columns of a file. `values`: (rows, columns) float64, finite or nan (missing)."""
 
-    layout: Layout
+    layout: CellLayout
     columns: tuple[int, ...]
     values: NDArray[np.float64]
 
     @classmethod
-    def read(cls, layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> NumberTable:
+    def read(cls, layout: CellLayout, columns: tuple[int, ...], na: tuple[str, ...]) -> NumberTable:
         """Parse the columns; raises `BadInput` for text, infinity, or lines of another width."""
         parse = _Parser.of(layout, columns, na)
         blocks = [parse(block) for block in layout.data_blocks()]
@@ -39,7 +39,7 @@ class NumberTable:
     def complaint_about_first(
         self, is_wrong: NDArray[np.bool_], problem: str, remedy: str
     ) -> BadInput:
-        """The error for the first cell (line by line) that is marked in (rows, columns)."""
+        """Return the error for the first cell (line by line) that is marked in (rows, columns)."""
         row, position = np.argwhere(is_wrong)[0]
         column = self.columns[position]
         number, cells = next(islice(self.layout.data_lines(), int(row), None))
@@ -47,16 +47,16 @@ class NumberTable:
         return self.layout.file.complaint(f"{name} is {cells[column]!r}, {problem}", remedy, number)
 
 
-def holds_words(layout: Layout, column: int, na: tuple[str, ...]) -> bool:
+def holds_words(layout: CellLayout, column: int, na: tuple[str, ...]) -> bool:
     """Whether the column's first cells are all words: neither numbers nor missing."""
     first = islice(layout.data_lines(), _LOOK_AHEAD_LINES)
     return all(len(cells) > column and not _is_value(cells[column], na) for _, cells in first)
 
 
 def read_classes(
-    layout: Layout, column: int, na: tuple[str, ...]
+    layout: CellLayout, column: int, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """A column of words as class numbers (rows,), and the classes in alphabetical order."""
+    """Read a column of words as class numbers (rows,), and the classes in alphabetical order."""
     words = [_words(layout, column, block) for block in layout.data_blocks()]
     names, codes = np.unique(np.concatenate(words), return_inverse=True)
     for wrong in [name for name in names if _is_value(name, na)][:1]:
@@ -73,14 +73,16 @@ def _is_value(cell: str, na: tuple[str, ...]) -> bool:
     return is_number(cell) or cell == "" or cell in na
 
 
-def _words(layout: Layout, column: int, block: bytes) -> NDArray[np.str_]:
+def _words(layout: CellLayout, column: int, block: bytes) -> NDArray[np.str_]:
     separator = layout.separator
     lines = block.decode("utf-8", "replace").split("\n")
     cells = [separator.split(line)[column] for line in lines if line.strip()]
     return np.array(cells)
 
 
-def _first_text(layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> BadInput | None:
+def _first_text(
+    layout: CellLayout, columns: tuple[int, ...], na: tuple[str, ...]
+) -> BadInput | None:
     for number, cells in layout.data_lines():
         if len(cells) != layout.column_count:
             return layout.uneven(number, len(cells))
@@ -98,15 +100,15 @@ def _first_text(layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -
 
 @dataclass(frozen=True)
 class _Parser:
-    """Parses blocks of lines; where that fails, again with nan for what means "missing"."""
+    """Parses blocks of lines; if that fails, again with nan for missing values."""
 
-    layout: Layout
+    layout: CellLayout
     columns: tuple[int, ...]
     na: tuple[str, ...]
     missing: re.Pattern[bytes]
 
     @classmethod
-    def of(cls, layout: Layout, columns: tuple[int, ...], na: tuple[str, ...]) -> _Parser:
+    def of(cls, layout: CellLayout, columns: tuple[int, ...], na: tuple[str, ...]) -> _Parser:
         return cls(layout, columns, na, _missing_cells(layout.separator.delimiter, na))
 
     def __call__(self, block: bytes) -> NDArray[np.float64]:
@@ -136,7 +138,7 @@ class _Parser:
 
 
 def _missing_cells(delimiter: str | None, na: tuple[str, ...]) -> re.Pattern[bytes]:
-    """Matches cells that are empty (but no blank line) or hold one of the tokens."""
+    """Return a pattern of cells that are empty or hold one of the tokens, but no blank lines."""
     tokens = b"|".join(re.escape(token.encode()) for token in na)
     if delimiter is None:
         return re.compile(rb"(?<!\S)(?:%b)(?!\S)" % tokens if na else rb"(?!)")

@@ -1,4 +1,4 @@
-"""Which column is the target and which are left out: `--target`, `--drop`."""
+"""The choice of the target column and of columns to leave out: `--target`, `--drop`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RANGE = re.compile(r"(\d+)-(\d+)")
 
 @dataclass(frozen=True)
 class Columns:
-    """Positions from 0. `drops_missing`: features with missing values are to be left out."""
+    """Positions from 0. `drops_missing`: whether to leave out features with missing values."""
 
     features: tuple[int, ...]
     target: int | None
@@ -28,7 +28,7 @@ def choose_columns(
     target: str | None,
     drop: tuple[str, ...],
 ) -> Columns:
-    """Columns by name or index (negative ones count from the end, `0-4` is a range).
+    """Choose columns by name or index (negative ones count from the end, `0-4` is a range).
 
     Raises `UnknownName` for a name that the header lacks, `BadInput` for an index outside the
     table, a dropped target, or when no feature is left.
@@ -54,13 +54,13 @@ class _Table:
     column_count: int
 
     def drop_parts(self, text: str) -> list[str]:
-        """`0-4,missing` in parts; a column whose name holds a comma is one part."""
+        """Split `0-4,missing`; a column name that contains a comma is one part."""
         if text in (self.names or ()):
             return [text]
         return [part.strip() for part in text.split(",") if part.strip()]
 
     def indices(self, part: str) -> range:
-        """The columns that one part of `--drop` means."""
+        """Return the columns that one part of `--drop` selects."""
         bounds = _RANGE.fullmatch(part)
         if bounds is None or part in (self.names or ()):
             column = self.index(part, "--drop")
@@ -71,7 +71,7 @@ class _Table:
         return range(first, last + 1)
 
     def index(self, text: str, flag: str) -> int:
-        """Position from 0 of a column given by name or index."""
+        """Return the position from 0 of a column given by name or index."""
         if text in (self.names or ()):
             return (self.names or ()).index(text)
         if not re.fullmatch(r"-?\d+", text):

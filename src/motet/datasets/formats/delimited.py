@@ -1,6 +1,6 @@
-"""Tables of numbers: CSV, TSV and the like, with or without a header line.
+"""Tables of numbers: CSV, TSV and similar, with or without a header line.
 
-`--target` names the column to predict; when it holds words, they become class numbers in
+`--target` names the column to predict; if it holds words, they become class numbers in
 alphabetical order. Missing values (empty cells, nan, the tokens of `--na`) are refused unless
 `--drop missing` leaves their columns out.
 """
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
 from motet.datasets.formats.columns import Columns, choose_columns
-from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, Request, share_of
-from motet.datasets.formats.layout import COMMENT_MARKS, Layout, layout_of
+from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
+from motet.datasets.formats.layout import COMMENT_MARKS, CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.separator import Separator
 from motet.datasets.kinds import LabelledMatrix
@@ -23,46 +23,58 @@ _SUFFIXES = (".csv", ".tsv")
 _MISSING_REMEDY = "fill it in, or leave columns with missing values out with --drop missing"
 
 
-def sniff(head: Head) -> Guess:
-    """Most lines have as many cells as the first, and half of the cells are numbers."""
-    if head.name.endswith(_SUFFIXES):
-        return Guess(NAMED, "its name says so")
-    lines = [line for line in head.lines if not line.startswith(COMMENT_MARKS)]
-    if not lines:
-        return Guess(0.0, "has no lines of text")
-    separator = Separator.in_line(lines[-1])
-    widths = [len(separator.split(line)) for line in lines]
-    width = max(widths, key=widths.count)
-    share = share_of(lines, lambda line: _is_row(separator.split(line), width))
-    return Guess(PLAUSIBLE * share, f"{share:.0%} of its first lines are {width} cells of numbers")
+class CsvFormat(Format):
+    """A table of numbers, one row per line."""
+
+    name = "csv"
+    summary = "a table of numbers, separated by commas, tabs, ; or blanks (--target, --drop, --na)"
+    kinds = (LabelledMatrix,)
+    aliases = ("tsv", "table")
+    has_columns = True
+
+    def sniff(self, head: Head) -> Guess:
+        """Most lines have as many cells as the first, and half of the cells are numbers."""
+        if head.name.endswith(_SUFFIXES):
+            return Guess(NAMED, "by its name")
+        lines = [line for line in head.lines if not line.startswith(COMMENT_MARKS)]
+        if not lines:
+            return Guess(0.0, "has no lines of text")
+        separator = Separator.in_line(lines[-1])
+        widths = [len(separator.split(line)) for line in lines]
+        width = max(widths, key=widths.count)
+        share = share_of(lines, lambda line: _is_row(separator.split(line), width))
+        return Guess(
+            PLAUSIBLE * share, f"{share:.0%} of its first lines are {width} cells of numbers"
+        )
+
+    def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
+        """A dense matrix; columns without a header are named by their index."""
+        layout = layout_of(file, options.na)
+        columns = choose_columns(
+            file, layout.names, layout.column_count, options.target, options.drop
+        )
+        target, class_names = _target(layout, columns, options.na)
+        features, kept = _features(layout, columns, options.na)
+        left_out = len(columns.features) - len(kept)
+        note = f"columns left out because values are missing: {left_out}"
+        return LabelledMatrix(
+            features=features,
+            target=target,
+            feature_names=tuple(layout.names[at] if layout.names else str(at) for at in kept),
+            class_names=class_names,
+            source=str(file),
+            notes=(note,) if left_out else (),
+        )
 
 
 def _is_row(cells: list[str], width: int) -> bool:
     return len(cells) == width and 2 * sum(map(is_number, cells)) >= width
 
 
-def read(file: InputFile, request: Request) -> LabelledMatrix:
-    """A dense matrix; columns without a header are named by their index."""
-    layout = layout_of(file, request.na)
-    columns = choose_columns(file, layout.names, layout.column_count, request.target, request.drop)
-    target, class_names = _target(layout, columns, request.na)
-    features, kept = _features(layout, columns, request.na)
-    left_out = len(columns.features) - len(kept)
-    note = f"columns left out because values are missing: {left_out}"
-    return LabelledMatrix(
-        features=features,
-        target=target,
-        feature_names=tuple(layout.names[at] if layout.names else str(at) for at in kept),
-        class_names=class_names,
-        source=str(file),
-        notes=(note,) if left_out else (),
-    )
-
-
 def _features(
-    layout: Layout, columns: Columns, na: tuple[str, ...]
+    layout: CellLayout, columns: Columns, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], tuple[int, ...]]:
-    """The matrix and which columns of the file it holds."""
+    """Return the matrix and the columns of the file that it holds."""
     table = NumberTable.read(layout, columns.features, na)
     is_missing = np.isnan(table.values)
     if not is_missing.any():
@@ -77,9 +89,9 @@ def _features(
 
 
 def _target(
-    layout: Layout, columns: Columns, na: tuple[str, ...]
+    layout: CellLayout, columns: Columns, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64] | None, tuple[str, ...] | None]:
-    """The target and, where the file holds words, what its class numbers stand for."""
+    """Return the target and, if the file holds words, the class names in order of their numbers."""
     if columns.target is None:
         return None, None
     if holds_words(layout, columns.target, na):
@@ -89,14 +101,3 @@ def _target(
     if is_missing.any():
         raise table.complaint_about_first(is_missing, "a missing value", "every row needs a target")
     return table.values[:, 0].copy(), None
-
-
-FORMAT = Format(
-    name="csv",
-    summary="a table of numbers, separated by commas, tabs, ; or blanks (--target, --drop, --na)",
-    kinds=(LabelledMatrix,),
-    sniff=sniff,
-    read=read,
-    aliases=("tsv", "table"),
-    has_columns=True,
-)

@@ -1,7 +1,7 @@
 """UCI bag of words: three header lines (documents, words, pairs), then `document word count`.
 
-Documents and words are counted from 1. The words themselves are in `vocab.NAME.txt` beside
-`docword.NAME.txt`, where that file is there.
+Documents and words are counted from 1. The words themselves are in `vocab.NAME.txt` in the same
+folder as `docword.NAME.txt`, if that file exists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, Request
+from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.formats.numbers import is_whole
 from motet.datasets.formats.vocabulary import read_vocabulary
 from motet.datasets.kinds import Corpus
@@ -33,35 +33,42 @@ class _Header:
     pairs: int
 
 
-def sniff(head: Head) -> Guess:
-    """Three single whole numbers, then lines of three."""
-    if head.name.startswith("docword."):
-        return Guess(NAMED, "its name says so")
-    single = sum(len(line.split()) == 1 for line in head.lines[:3])
-    body = head.lines[3:]
-    triples = sum(len(line.split()) == 3 and all(map(is_whole, line.split())) for line in body)
-    share = triples / max(1, len(body))
-    if single < 3:
-        return Guess(0.0, "does not start with three counts")
-    return Guess(CERTAIN * share, f"three counts, then {share:.0%} of lines are triples")
+class DocwordFormat(Format):
+    """A UCI bag of words."""
 
+    name = "docword"
+    summary = "documents, words, pairs, then document word count (UCI bag of words)"
+    kinds = (Corpus,)
+    aliases = ("uci",)
 
-def read(file: InputFile, request: Request) -> Corpus:
-    """A corpus with as many documents and words as the header says."""
-    header = _read_header(file)
-    triples = _read_triples(file)
-    _check(file, header, triples)
-    stem = file.plain_name.removeprefix("docword.")
-    return Corpus.from_pairs(
-        triples[:, 0] - 1,
-        triples[:, 1] - 1,
-        triples[:, 2],
-        (header.documents, header.words),
-        source=str(file),
-        vocabulary=read_vocabulary(
-            file, (f"vocab.{stem}", "vocab.txt"), header.words, header.words
-        ),
-    )
+    def sniff(self, head: Head) -> Guess:
+        """Three single whole numbers, then lines of three."""
+        if head.name.startswith("docword."):
+            return Guess(NAMED, "by its name")
+        single = sum(len(line.split()) == 1 for line in head.lines[:3])
+        body = head.lines[3:]
+        triples = sum(len(line.split()) == 3 and all(map(is_whole, line.split())) for line in body)
+        share = triples / max(1, len(body))
+        if single < 3:
+            return Guess(0.0, "does not start with three counts")
+        return Guess(CERTAIN * share, f"three counts, then {share:.0%} of lines are triples")
+
+    def read(self, file: InputFile, options: ReadOptions) -> Corpus:
+        """A corpus with as many documents and words as the header says."""
+        header = _read_header(file)
+        triples = _read_triples(file)
+        _check(file, header, triples)
+        stem = file.plain_name.removeprefix("docword.")
+        return Corpus.from_pairs(
+            triples[:, 0] - 1,
+            triples[:, 1] - 1,
+            triples[:, 2],
+            (header.documents, header.words),
+            source=str(file),
+            vocabulary=read_vocabulary(
+                file, (f"vocab.{stem}", "vocab.txt"), header.words, header.words
+            ),
+        )
 
 
 def _read_header(file: InputFile) -> _Header:
@@ -79,7 +86,7 @@ def _read_header(file: InputFile) -> _Header:
 def _read_triples(file: InputFile) -> NDArray[np.int64]:
     """(pairs, 3): document, word, count, all from 1."""
     with file.opened() as stream, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # loadtxt warns where nothing follows
+        warnings.simplefilter("ignore", UserWarning)  # loadtxt warns if nothing follows
         for _ in _HEADER:
             stream.readline()
         try:
@@ -130,13 +137,3 @@ def _remedy(what: str) -> str:
 def _line_number(file: InputFile, row: int) -> int:
     filled = (number for number, line in file.lines() if number > 3 and line.strip())
     return next(number for index, number in enumerate(filled) if index == row)
-
-
-FORMAT = Format(
-    name="docword",
-    summary="documents, words, pairs, then document word count (UCI bag of words)",
-    kinds=(Corpus,),
-    sniff=sniff,
-    read=read,
-    aliases=("uci",),
-)

@@ -1,40 +1,41 @@
-"""What a file format is to Motet: a name, a way to recognise it and a way to read it."""
+"""The interface of file formats: a name, recognition and reading."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.kinds import Dataset
 
 CERTAIN = 1.0
 NAMED = 0.9
-"""The file's name says so: its reader then tells what is wrong with the content."""
+"""Recognised by the file's name: the reader then reports what is wrong with the content."""
 SHAPED = 0.8
-"""Every line looks like it; multiplied with the share of lines that do."""
+"""All lines fit the format; multiplied by the share of lines that do."""
 PLAUSIBLE = 0.6
 POSSIBLE = 0.4
 UNLIKELY = 0.3
 RECOGNISED = 0.25
-"""Below this a guess does not count."""
+"""Guesses below this are ignored."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """How sure a format is (0..1) that a file is of its kind, and why it is or is not."""
+    """How confident a format is (0..1) that a file has this format, and why."""
 
     confidence: float
     why: str
 
 
 @dataclass(frozen=True)
-class Request:
-    """How the user wants a file read.
+class ReadOptions:
+    """How the user wants a file to be read.
 
-    `kind`: the class of data set wanted, None for whatever the file holds. `target`,
-    `drop`, `na`: for tables, see `columns`. `labels`: the labels of idx images, where they do
-    not lie beside them.
+    `kind`: the class of data set, None for any that the file can become. `target`, `drop`, `na`:
+    for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
     """
 
     kind: type[Dataset] | None = None
@@ -44,28 +45,33 @@ class Request:
     labels: InputFile | None = None
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(ABC):
     """One file format.
 
-    `kinds`: the data sets it can become, the natural one first. `has_columns`: whether `target`,
-    `drop` and `na` mean something to it; `has_labels`: the same for `labels`.
+    `kinds`: the data sets it can become, the natural one first. `has_columns`: whether the options
+    `target`, `drop` and `na` apply to it; `has_labels`: the same for `labels`.
     """
 
-    name: str
-    summary: str
-    kinds: tuple[type[Dataset], ...]
-    sniff: Callable[[Head], Guess]
-    read: Callable[[InputFile, Request], Dataset]
-    aliases: tuple[str, ...] = ()
-    has_columns: bool = False
-    has_labels: bool = False
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    kinds: ClassVar[tuple[type[Dataset], ...]]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    has_columns: ClassVar[bool] = False
+    has_labels: ClassVar[bool] = False
+
+    @abstractmethod
+    def sniff(self, head: Head) -> Guess:
+        """Guess from its name and beginning whether a file has this format."""
+
+    @abstractmethod
+    def read(self, file: InputFile, options: ReadOptions) -> Dataset:
+        """Read a file. Raises `BadInput` with the line that is wrong."""
 
     def can_become(self, kind: type[Dataset] | None) -> bool:
         """Whether the format can hold that kind of data (None: any)."""
         return kind is None or kind in self.kinds
 
 
-def share_of(lines: Sequence[str], looks_right: Callable[[str], bool]) -> float:
-    """Share of the lines for which the test holds; 0 where there are none."""
-    return sum(map(looks_right, lines)) / max(1, len(lines))
+def share_of(lines: Sequence[str], fits: Callable[[str], bool]) -> float:
+    """Return the share of the lines that fit; 0 if there are none."""
+    return sum(map(fits, lines)) / max(1, len(lines))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, Request
+from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.kinds import LabelledMatrix
 
 _TYPES = MappingProxyType({8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"})
@@ -23,28 +23,36 @@ _MAX_PIXEL = 255.0
 _MAGIC_REMEDY = "an idx file starts with 0, 0, a type (8 to 14) and the number of dimensions"
 
 
-def sniff(head: Head) -> Guess:
-    """The magic number, or `idx` in the name."""
-    if len(head.start) >= 4 and _has_magic(head.start):
-        return Guess(CERTAIN, "starts with an idx magic number")
-    is_named = "-idx" in head.name or head.name.endswith(".idx")
-    return Guess(NAMED * is_named, "lacks the idx magic number")
+class IdxFormat(Format):
+    """Images in the format of MNIST."""
 
+    name = "idx"
+    summary = "images and labels as MNIST has them"
+    kinds = (LabelledMatrix,)
+    aliases = ("mnist",)
+    has_labels = True
 
-def read(file: InputFile, request: Request) -> LabelledMatrix:
-    """Images as rows; the target where labels are given or lie beside the images."""
-    images = _read_array(file)
-    if images.ndim < 2:
-        problem = f"holds {images.ndim} dimension, as labels do"
-        raise file.complaint(problem, "give the file of images; its labels are found beside it")
-    labels = request.labels or _labels_beside(file)
-    note = f"pixels are scaled from 0..255 to 0..1; labels: {labels or 'none found'}"
-    return LabelledMatrix(
-        features=_flat(images, file),
-        target=None if labels is None else _read_labels(labels, file, len(images)),
-        source=str(file),
-        notes=(note,) if images.dtype == np.uint8 else (),
-    )
+    def sniff(self, head: Head) -> Guess:
+        """The magic number, or `idx` in the name."""
+        if len(head.start) >= 4 and _has_magic(head.start):
+            return Guess(CERTAIN, "starts with an idx magic number")
+        is_named = "-idx" in head.name or head.name.endswith(".idx")
+        return Guess(NAMED * is_named, "lacks the idx magic number")
+
+    def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
+        """Images as rows, with a target if labels are given or found in the same folder."""
+        images = _read_array(file)
+        if images.ndim < 2:
+            problem = f"holds {images.ndim} dimension, as labels do"
+            raise file.complaint(problem, "give the file of images; its labels are found beside it")
+        labels = options.labels or _find_labels(file)
+        note = f"pixels are scaled from 0..255 to 0..1; labels: {labels or 'none found'}"
+        return LabelledMatrix(
+            features=_flat(images, file),
+            target=None if labels is None else _read_labels(labels, file, len(images)),
+            source=str(file),
+            notes=(note,) if images.dtype == np.uint8 else (),
+        )
 
 
 def _has_magic(start: bytes) -> bool:
@@ -84,14 +92,14 @@ def _flat(images: NDArray[Any], file: InputFile) -> NDArray[np.float64]:
     return rows.astype(np.float64)
 
 
-def _labels_beside(file: InputFile) -> InputFile | None:
+def _find_labels(file: InputFile) -> InputFile | None:
     if "images" not in file.plain_name:
         return None
     stem = file.path.name[: len(file.plain_name)]
     name = stem.replace("images", "labels")
     for dimensions in range(2, 9):
         name = name.replace(f"idx{dimensions}", "idx1")
-    return file.beside(name)
+    return file.in_same_folder(name)
 
 
 def _read_labels(labels: InputFile, images: InputFile, image_count: int) -> NDArray[np.float64]:
@@ -103,14 +111,3 @@ def _read_labels(labels: InputFile, images: InputFile, image_count: int) -> NDAr
         problem = f"{len(values):,} labels for {image_count:,} images in {images.path.name}"
         raise labels.complaint(problem, "give the labels that belong to these images")
     return values.astype(np.float64)
-
-
-FORMAT = Format(
-    name="idx",
-    summary="images and labels as MNIST has them",
-    kinds=(LabelledMatrix,),
-    sniff=sniff,
-    read=read,
-    aliases=("mnist",),
-    has_labels=True,
-)

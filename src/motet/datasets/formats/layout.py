@@ -1,4 +1,4 @@
-"""How a file of separated cells is laid out: what CSV tables and rating files share."""
+"""The layout of a file of separated cells, shared by CSV tables and rating files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LINE_OF_SPACES = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How the lines of a file are made: cells per line, and where the data start.
+class CellLayout:
+    """The layout of a file's lines: cells per line, and where the data start.
 
     `names`: the cells of a header line. `first_line`: number of the first line with data, from 1;
     comment lines (`#`) and the header are before it.
@@ -36,22 +36,22 @@ class Layout:
     first_line: int
 
     def data_lines(self) -> Iterator[tuple[int, list[str]]]:
-        """The cells of every line with data, with its number in the file."""
+        """Yield the cells of every line with data, with its number in the file."""
         for number, line in self.file.lines():
             if number >= self.first_line and line.strip():
                 yield number, self.separator.split(line)
 
     def line_number(self, row: int) -> int:
-        """The line in the file that data row `row` (from 0) came from."""
+        """Return the line number of data row `row` (from 0)."""
         numbers = (number for number, _ in self.data_lines())
         return next(number for index, number in enumerate(numbers) if index == row)
 
     def column_name(self, column: int) -> str:
-        """`column 3 'age'`, or `column 3` where the file has no header; from 0."""
+        """Return `column 3 'age'`, or `column 3` if the file has no header; from 0."""
         return f"column {column}" + (f" {self.names[column]!r}" if self.names else "")
 
     def data_blocks(self) -> Iterator[bytes]:
-        """The content from `first_line` on in pieces of whole lines.
+        """Yield the content from `first_line` on in blocks of whole lines.
 
         Raises `BadInput` for the first line that has another number of cells than the others.
         """
@@ -70,12 +70,12 @@ class Layout:
             raise self.file.complaint("no line holds data", "give a file with data")
 
     def _without_blank_lines(self, block: bytes) -> bytes:
-        """NumPy skips empty lines, but not lines of blanks. A line of tabs can be empty cells."""
+        """Remove lines of blanks, which NumPy does not skip. A line of tabs can be empty cells."""
         pattern = _LINE_OF_SPACES if self.separator.text == "\t" else _BLANK_LINE
         return pattern.sub(b"", block)
 
     def _require_text(self, block: bytes, first_line: int) -> None:
-        """Bytes that belong in no text, and quotes that go on in the next line, are refused."""
+        """Refuse control bytes, and quotes that continue in the next line. Raises `BadInput`."""
         wrong = _NO_TEXT.search(block)
         if wrong is not None:
             problem = f"holds the byte {wrong[0]!r} inside a line"
@@ -93,7 +93,7 @@ class Layout:
             raise self.uneven(first_line + int(index), int(counts[index]))
 
     def uneven(self, number: int, cell_count: int) -> BadInput:
-        """The error for a line with another number of cells."""
+        """Return the error for a line with another number of cells."""
         problem = f"{cell_count} columns, not {self.column_count} (separated by {self.separator})"
         return self.file.complaint(problem, "give every line the same columns", number)
 
@@ -108,11 +108,11 @@ def _without_lines(block: bytes, count: int) -> bytes:
     return block[start:]
 
 
-def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> Layout:
-    """Look at the first lines; `na`: texts that stand for a missing number.
+def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> CellLayout:
+    """Detect the layout from the first lines; `na`: texts for a missing number.
 
-    The first line is a header when most columns that hold a number in the second line hold a
-    word in the first. Raises `BadInput` when there is nothing but comments or a header.
+    The first line is a header if most columns with a number in the second line have a word in the
+    first. Raises `BadInput` if the file has only comments or a header.
     """
     filled = ((number, line) for number, line in file.lines() if line.strip())
     content = ((number, line) for number, line in filled if not line.startswith(COMMENT_MARKS))
@@ -122,10 +122,10 @@ def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> Layout:
     separator = Separator.in_line(lines[0][1])
     rows = [separator.split(line) for _, line in lines]
     if not _has_header(rows, na):
-        return Layout(file, separator, len(rows[0]), None, lines[0][0])
+        return CellLayout(file, separator, len(rows[0]), None, lines[0][0])
     if len(rows) == 1:
         raise file.complaint("no row follows the header", "give a file with data", lines[0][0])
-    return Layout(file, separator, len(rows[0]), tuple(rows[0]), lines[1][0])
+    return CellLayout(file, separator, len(rows[0]), tuple(rows[0]), lines[1][0])
 
 
 def _has_header(rows: list[list[str]], na: tuple[str, ...]) -> bool:

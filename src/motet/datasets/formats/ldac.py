@@ -1,7 +1,7 @@
 """lda-c: one document per line, `pairs word:count word:count ...`, words counted from 0.
 
-David Blei's format; the words themselves are in a file beside it (`.tokens`, `.vocab`), a line
-for each, where there is one.
+David Blei's format; the words themselves may be in another file of the same folder (`.tokens`,
+`.vocab`), one per line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.format import NAMED, SHAPED, Format, Guess, Request, share_of
+from motet.datasets.formats.format import NAMED, SHAPED, Format, Guess, ReadOptions, share_of
 from motet.datasets.formats.pairs import PairLines, read_pair_lines
 from motet.datasets.formats.vocabulary import read_vocabulary
 from motet.datasets.kinds import Corpus
@@ -27,31 +27,40 @@ def looks_like_ldac(line: str) -> bool:
     return match is not None and int(match[1]) == match[2].count(":")
 
 
-def sniff(head: Head) -> Guess:
-    """Every line starts with the number of pairs that follow."""
-    if head.name.endswith(_SUFFIXES):
-        return Guess(NAMED, "its name says so")
-    if not any(":" in line for line in head.lines):
-        return Guess(0.0, "no word:count pairs")
-    share = share_of(head.lines, looks_like_ldac)
-    return Guess(SHAPED * share**2, f"{share:.0%} of its first lines start with their pair count")
+class LdacFormat(Format):
+    """One document of word:count pairs per line."""
 
+    name = "ldac"
+    summary = "pairs word:count ..., one document per line (lda-c)"
+    kinds = (Corpus,)
+    aliases = ("lda-c",)
 
-def read(file: InputFile, request: Request) -> Corpus:
-    """A corpus; its vocabulary is as large as the word list beside it, or as the largest word."""
-    lines = read_pair_lines(file)
-    _check(lines)
-    used = int(lines.indices.max(initial=-1)) + 1
-    stem = file.plain_name.rpartition(".")[0] or file.plain_name
-    vocabulary = read_vocabulary(file, (f"{stem}.tokens", f"{stem}.vocab", "vocab.txt"), used)
-    return Corpus.from_pairs(
-        np.repeat(np.arange(lines.line_count), np.diff(lines.offsets)),
-        lines.indices,
-        lines.values.astype(np.int64),
-        (lines.line_count, used if vocabulary is None else len(vocabulary)),
-        source=str(file),
-        vocabulary=vocabulary,
-    )
+    def sniff(self, head: Head) -> Guess:
+        """Every line starts with the number of pairs that follow."""
+        if head.name.endswith(_SUFFIXES):
+            return Guess(NAMED, "by its name")
+        if not any(":" in line for line in head.lines):
+            return Guess(0.0, "no word:count pairs")
+        share = share_of(head.lines, looks_like_ldac)
+        return Guess(
+            SHAPED * share**2, f"{share:.0%} of its first lines start with their pair count"
+        )
+
+    def read(self, file: InputFile, options: ReadOptions) -> Corpus:
+        """A corpus; the word list or else the largest word determines the vocabulary's size."""
+        lines = read_pair_lines(file)
+        _check(lines)
+        used = int(lines.indices.max(initial=-1)) + 1
+        stem = file.plain_name.rpartition(".")[0] or file.plain_name
+        vocabulary = read_vocabulary(file, (f"{stem}.tokens", f"{stem}.vocab", "vocab.txt"), used)
+        return Corpus.from_pairs(
+            np.repeat(np.arange(lines.line_count), np.diff(lines.offsets)),
+            lines.indices,
+            lines.values.astype(np.int64),
+            (lines.line_count, used if vocabulary is None else len(vocabulary)),
+            source=str(file),
+            vocabulary=vocabulary,
+        )
 
 
 def _check(lines: PairLines) -> None:
@@ -68,13 +77,3 @@ def _check(lines: PairLines) -> None:
     for pair in np.flatnonzero((lines.indices < 0) | (lines.indices > _MOST))[:1]:
         problem = f"word number {lines.indices[pair]} is outside 0..{_MOST}"
         raise lines.complaint_about_pair(pair, problem, "number the words from 0")
-
-
-FORMAT = Format(
-    name="ldac",
-    summary="pairs word:count ..., one document per line (lda-c)",
-    kinds=(Corpus,),
-    sniff=sniff,
-    read=read,
-    aliases=("lda-c",),
-)

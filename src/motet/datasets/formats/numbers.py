@@ -1,4 +1,4 @@
-"""When is a piece of text a number? The same answer everywhere, also in error messages."""
+"""The definition of a number in text, shared by all readers and error messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lines of `head index:value index:value ...`, which svmlight and lda-c files are made of.
+"""Lines of `head index:value index:value ...`, as in svmlight and lda-c files.
 
-scikit-learn reads svmlight too, but only sorted indices (lda-c has any order), without the number
-of the line that is wrong, and after an import of most of a second.
+scikit-learn's reader for svmlight requires sorted indices (lda-c has any order), reports no line
+numbers, and takes most of a second to import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REMEDY = "write: number index:value index:value ..."
 
 @dataclass(frozen=True)
 class PairLines:
-    """The lines of a file as arrays, blank and comment lines left out.
+    """The lines of a file as arrays, without blank and comment lines.
 
     `heads`: (lines,) float64. `offsets`: (lines + 1,) int64; line r owns the pairs
     `offsets[r]:offsets[r + 1]` of `indices` (int64) and `values` (float64).
@@ -46,17 +46,17 @@ class PairLines:
         return len(self.heads)
 
     def complaint_about_line(self, row: int, problem: str, remedy: str) -> BadInput:
-        """The error for data line `row` (from 0), with its line number in the file."""
+        """Return the error for data line `row` (from 0), with its line number in the file."""
         return self.file.complaint(problem, remedy, _line_number(self.file, row))
 
     def complaint_about_pair(self, pair: int, problem: str, remedy: str) -> BadInput:
-        """The same for the line that holds a pair."""
+        """Return the error for the line that contains a pair."""
         row = int(np.searchsorted(self.offsets, pair, side="right")) - 1
         return self.complaint_about_line(row, problem, remedy)
 
 
 def read_pair_lines(file: InputFile) -> PairLines:
-    """Read a whole file; raises `BadInput` with the first line that has another form."""
+    """Read a whole file. Raises `BadInput` with the first malformed line."""
     parts = [part for block in file.blocks() if len((part := _parse(file, block))[0])]
     if not parts:
         raise file.complaint("no line holds data", _REMEDY)
@@ -71,7 +71,7 @@ def read_pair_lines(file: InputFile) -> PairLines:
 
 
 def strip_line(line: str) -> str:
-    """A line without its comment and query id; empty where nothing else was on it."""
+    """Return a line without its comment and query id; empty if it has nothing else."""
     return re.sub(r"(?<=\s)qid:\d+(?!\S)", "", line.partition("#")[0]).strip()
 
 
@@ -103,7 +103,7 @@ def _parse(file: InputFile, block: bytes) -> _Parsed:
 
 @dataclass(frozen=True)
 class _Tokens:
-    """Positions in a block's bytes: where tokens start, which start a line, where colons are."""
+    """Positions in a block's bytes: starts of tokens, tokens that start a line, and colons."""
 
     starts: NDArray[np.intp]
     is_head: NDArray[np.bool_]
@@ -124,7 +124,7 @@ class _Tokens:
 
     @property
     def are_pairs(self) -> bool:
-        """Whether every token that is no head holds one colon, inside it, and heads hold none."""
+        """Whether every token except heads contains one inner colon, and heads contain none."""
         pairs, colons = self.starts[~self.is_head], self.colons
         return (
             len(pairs) == len(colons)
@@ -134,12 +134,12 @@ class _Tokens:
 
     @property
     def number_count(self) -> int:
-        """How many numbers the tokens must hold."""
+        """Number of numbers in all tokens."""
         return len(self.starts) + len(self.colons)
 
 
 def _numbers(text: bytes) -> NDArray[np.float64]:
-    """All numbers up to the first thing that is none."""
+    """Parse all numbers up to the first text that is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:

@@ -1,7 +1,7 @@
-"""Rating files: user, item, rating and perhaps more, separated by tabs, `::`, commas or blanks.
+"""Rating files: user, item, rating and optionally more, separated by tabs, `::`, commas or blanks.
 
 MovieLens' `u.data` (tabs, no header), `ratings.dat` (`::`) and `ratings.csv` (header) are the
-best known. Ids are whole numbers from 1. Where a user rated an item twice, the last line counts.
+best known. Ids are whole numbers from 1. If a user rated an item twice, the last line counts.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from motet.datasets.formats.format import (
     SHAPED,
     Format,
     Guess,
-    Request,
+    ReadOptions,
     share_of,
 )
-from motet.datasets.formats.layout import Layout, layout_of
+from motet.datasets.formats.layout import CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number, is_whole
 from motet.datasets.formats.separator import Separator
 from motet.datasets.kinds import Ratings
@@ -42,36 +42,45 @@ _ROW = np.dtype([("user", np.int64), ("item", np.int64), ("value", np.float64)])
 _REMEDY = "write: user item rating, ids as whole numbers from 1"
 
 
-def sniff(head: Head) -> Guess:
-    """A header that names user, item and rating; or id, id, number, time in every line."""
-    separator = Separator.in_line(head.lines[0] if head.lines else "")
-    if head.lines and None not in _named_columns(separator.split(head.lines[0])):
-        return Guess(CERTAIN, "its header names user, item and rating")
-    if _MOVIELENS.fullmatch(head.name):
-        return Guess(NAMED, "its name says so")
-    share = share_of(head.lines, lambda line: _is_rating(separator.split(line)))
-    if share and (separator.text == "::" or _has_timestamps(head, separator)):
-        return Guess(SHAPED * share, f"{share:.0%} of its first lines are id, id, rating, time")
-    return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
+class RatingsFormat(Format):
+    """One rating per line."""
 
+    name = "ratings"
+    summary = "user item rating [time], tabs, ::, commas or blanks (MovieLens)"
+    kinds = (Ratings,)
+    aliases = ("movielens",)
 
-def read(file: InputFile, request: Request) -> Ratings:
-    """Ratings with users and items numbered from 0 in the order of their ids."""
-    layout = layout_of(file)
-    columns = _columns(layout)
-    table = np.concatenate([_parse(layout, columns, block) for block in layout.data_blocks()])
-    _check(layout, table)
-    latest = _last_of_each(table)
-    repeats = len(table) - len(latest)
-    note = f"the same user and item occur again on {repeats:,} lines: the last one of each counts"
-    kept = table[latest] if repeats else table
-    return Ratings.from_ids(
-        kept["user"],
-        kept["item"],
-        kept["value"],
-        source=str(file),
-        notes=(note,) if repeats else (),
-    )
+    def sniff(self, head: Head) -> Guess:
+        """A header that names user, item and rating; or id, id, number, time in every line."""
+        separator = Separator.in_line(head.lines[0] if head.lines else "")
+        if head.lines and None not in _named_columns(separator.split(head.lines[0])):
+            return Guess(CERTAIN, "its header names user, item and rating")
+        if _MOVIELENS.fullmatch(head.name):
+            return Guess(NAMED, "by its name")
+        share = share_of(head.lines, lambda line: _is_rating(separator.split(line)))
+        if share and (separator.text == "::" or _has_timestamps(head, separator)):
+            return Guess(SHAPED * share, f"{share:.0%} of its first lines are id, id, rating, time")
+        return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
+
+    def read(self, file: InputFile, options: ReadOptions) -> Ratings:
+        """Ratings with users and items numbered from 0 in the order of their ids."""
+        layout = layout_of(file)
+        columns = _columns(layout)
+        table = np.concatenate([_parse(layout, columns, block) for block in layout.data_blocks()])
+        _check(layout, table)
+        latest = _last_of_each(table)
+        repeats = len(table) - len(latest)
+        note = (
+            f"the same user and item occur again on {repeats:,} lines: the last one of each counts"
+        )
+        kept = table[latest] if repeats else table
+        return Ratings.from_ids(
+            kept["user"],
+            kept["item"],
+            kept["value"],
+            source=str(file),
+            notes=(note,) if repeats else (),
+        )
 
 
 def _is_rating(cells: list[str]) -> bool:
@@ -88,7 +97,7 @@ def _has_timestamps(head: Head, separator: Separator) -> bool:
 
 
 def _named_columns(names: list[str]) -> list[int | None]:
-    """Where a header names user, item and rating; None for what it does not name."""
+    """Return the positions of user, item and rating in a header; None for those it lacks."""
     plain = [re.sub(r"[^a-z]", "", name.lower()) for name in names]
     return [
         next((plain.index(word) for word in words if word in plain), None)
@@ -109,7 +118,7 @@ class _Columns:
         return self.user, self.item, self.value
 
 
-def _columns(layout: Layout) -> _Columns:
+def _columns(layout: CellLayout) -> _Columns:
     if layout.names is None:
         if layout.column_count < 3:
             problem = f"{layout.column_count} columns (separated by {layout.separator}), not 3 or 4"
@@ -125,7 +134,7 @@ def _columns(layout: Layout) -> _Columns:
     return _Columns(user, item, value)
 
 
-def _parse(layout: Layout, columns: _Columns, block: bytes) -> NDArray[np.void]:
+def _parse(layout: CellLayout, columns: _Columns, block: bytes) -> NDArray[np.void]:
     """(ratings,) rows of user, item, value."""
     stream = io.BytesIO(layout.separator.as_single_character(block))
     try:
@@ -142,7 +151,7 @@ def _parse(layout: Layout, columns: _Columns, block: bytes) -> NDArray[np.void]:
         raise _first_fault(layout, columns) or layout.file.complaint(str(error), _REMEDY) from None
 
 
-def _first_fault(layout: Layout, columns: _Columns) -> BadInput | None:
+def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
     for number, cells in layout.data_lines():
         if len(cells) != layout.column_count:
             return layout.uneven(number, len(cells))
@@ -159,7 +168,7 @@ def _first_fault(layout: Layout, columns: _Columns) -> BadInput | None:
     return None
 
 
-def _check(layout: Layout, table: NDArray[np.void]) -> None:
+def _check(layout: CellLayout, table: NDArray[np.void]) -> None:
     for what in ("user", "item"):
         for row in np.flatnonzero(table[what] < 1)[:1]:
             problem = f"{what} id {table[what][row]} is below 1"
@@ -172,19 +181,9 @@ def _check(layout: Layout, table: NDArray[np.void]) -> None:
 
 
 def _last_of_each(table: NDArray[np.void]) -> NDArray[np.intp]:
-    """Positions, ascending, of the last row of every (user, item)."""
+    """Return the positions, ascending, of the last row of every (user, item)."""
     order = np.lexsort((table["item"], table["user"]))
     users, items = table["user"][order], table["item"][order]
     is_last = np.ones(len(order), dtype=np.bool_)
     is_last[:-1] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
     return np.sort(order[is_last])
-
-
-FORMAT = Format(
-    name="ratings",
-    summary="user item rating [time], tabs, ::, commas or blanks (MovieLens)",
-    kinds=(Ratings,),
-    sniff=sniff,
-    read=read,
-    aliases=("movielens",),
-)

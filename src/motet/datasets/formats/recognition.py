@@ -1,39 +1,38 @@
-"""Which format a file has: the one the user names, or the one that fits best."""
+"""The choice of a file's format: the one the user names, or the one that fits best."""
 
 from __future__ import annotations
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats import (
-    arrays,
-    delimited,
-    docword,
-    idx,
-    ldac,
-    ratings,
-    svmlight,
-    text,
-)
+from motet.datasets.formats.arrays import NpyFormat, NpzFormat
+from motet.datasets.formats.delimited import CsvFormat
+from motet.datasets.formats.docword import DocwordFormat
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, RECOGNISED, Format, Guess
+from motet.datasets.formats.idx import IdxFormat
+from motet.datasets.formats.ldac import LdacFormat
+from motet.datasets.formats.ratings import RatingsFormat
+from motet.datasets.formats.svmlight import SvmlightFormat, SvmlightFromZeroFormat
+from motet.datasets.formats.text import TextFormat
 from motet.datasets.kinds import Dataset
 from motet.domain.errors import BadInput, UnknownName
 
+_TEXT = TextFormat()
 FORMATS: tuple[Format, ...] = (
-    svmlight.FORMAT,
-    svmlight.FROM_ZERO,
-    ratings.FORMAT,
-    docword.FORMAT,
-    ldac.FORMAT,
-    arrays.NPZ,
-    arrays.NPY,
-    idx.FORMAT,
-    delimited.FORMAT,
-    text.FORMAT,
+    SvmlightFormat(),
+    SvmlightFromZeroFormat(),
+    RatingsFormat(),
+    DocwordFormat(),
+    LdacFormat(),
+    NpzFormat(),
+    NpyFormat(),
+    IdxFormat(),
+    CsvFormat(),
+    _TEXT,
 )
 _AMBIGUOUS_WITHIN = 0.02
 
 
 def format_called(name: str) -> Format:
-    """The format of that name or alias; raises `UnknownName`."""
+    """Return the format of that name or alias. Raises `UnknownName`."""
     for entry in FORMATS:
         if name.lower() in (entry.name, *entry.aliases):
             return entry
@@ -42,9 +41,9 @@ def format_called(name: str) -> Format:
 
 
 def recognise(file: InputFile, kind: type[Dataset] | None) -> Format:
-    """The format that fits the file's name and beginning and can become that kind of data.
+    """Return the format that fits the file's name and beginning and can become that kind of data.
 
-    Raises `BadInput` when none fits or two fit equally well, with what spoke for and against.
+    Raises `BadInput` with the reasons if no format fits or two fit equally well.
     """
     if file.path.is_dir():
         return _for_folder(file, kind)
@@ -63,10 +62,10 @@ _Guesses = list[tuple[Format, Guess]]
 
 
 def _for_folder(folder: InputFile, kind: type[Dataset] | None) -> Format:
-    if not text.FORMAT.can_become(kind):
+    if not _TEXT.can_become(kind):
         problem = "is a folder, which only a text corpus can be"
         raise folder.complaint(problem, "give a file in it")
-    return text.FORMAT
+    return _TEXT
 
 
 def _best_first(guesses: _Guesses) -> _Guesses:
@@ -79,7 +78,7 @@ def _is_tie(first: Guess, second: Guess) -> bool:
 
 
 def _contradicts(best: Guess, fitting: Guess) -> bool:
-    """Whether a format of another kind is nearly certain where this kind's best is a mere maybe."""
+    """Whether a format of another kind is nearly certain and the best of this kind is uncertain."""
     return best.confidence > NAMED and fitting.confidence < PLAUSIBLE
 
 

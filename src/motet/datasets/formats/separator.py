@@ -1,4 +1,4 @@
-"""What stands between the cells of a line, and how many cells that makes."""
+"""Separators of cells: detection, splitting and counting."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SPACE, _NEWLINE = 32, 10
 
 @dataclass(frozen=True)
 class Separator:
-    """What stands between two cells: `text`, or any white space when it is None."""
+    """The separator of two cells: `text`, or any white space if it is None."""
 
     text: str | None
 
     @classmethod
     def in_line(cls, line: str) -> Separator:
-        """The separator that a line uses: the first of `::`, tab, comma, `;`, `|` in it."""
+        """Detect the separator of a line: the first of `::`, tab, comma, `;`, `|` in it."""
         for candidate in _CANDIDATES:
             if candidate.decode() in line:
                 return cls(candidate.decode())
@@ -34,7 +34,7 @@ class Separator:
         return names.get(self.text, repr(self.text))
 
     def split(self, line: str) -> list[str]:
-        """The cells of a line, without quotes and surrounding blanks."""
+        """Return the cells of a line, without quotes and surrounding blanks."""
         if self.text is None:
             return [cell.strip('"') for cell in _BLANKS.split(line) if cell]
         if len(self.text) > 1 or '"' not in line:
@@ -42,7 +42,7 @@ class Separator:
         return [cell.strip() for cell in _quoted_cells(line, self.text)]
 
     def cell_counts(self, block: bytes) -> NDArray[np.int64]:
-        """(lines,) cells in every line of a block; 0 for a blank line."""
+        """Return the number of cells in every line of a block (lines,); 0 for a blank line."""
         if self.text is not None and b'"' in block:
             lines = block.decode("utf-8", "replace").split("\n")
             return np.array([len(self.split(line)) if line.strip() else 0 for line in lines])
@@ -57,7 +57,7 @@ class Separator:
         return np.where((token_counts > 0) | (mark_counts > 0), mark_counts + 1, 0)
 
     def as_single_character(self, block: bytes) -> bytes:
-        """The block with a separator that NumPy's reader takes (`::` becomes a unit separator)."""
+        """Return the block with a separator for NumPy's reader (`::` becomes a unit separator)."""
         if self.text is None or len(self.text) == 1:
             return block
         return block.replace(self.text.encode(), _UNIT_SEPARATOR)
@@ -73,12 +73,12 @@ class Separator:
 def _quoted_cells(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # not CSV after all, as a carriage return inside a line shows
+    except csv.Error:  # a carriage return inside a line, for example
         return line.split(separator)
 
 
 def _places(block: bytes, mark: bytes) -> NDArray[np.intp]:
-    """Where the mark stands, ascending."""
+    """Return the positions of the mark, ascending."""
     if len(mark) == 1:
         return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == mark[0])
     return np.array([match.start() for match in re.finditer(re.escape(mark), block)], dtype=np.intp)

@@ -1,8 +1,8 @@
 """svmlight / libsvm: `label index:value index:value ...`, columns counted from 1.
 
-scikit-learn writes columns from 0 unless told otherwise; such files are the format `svmlight0`.
-Guessing between the two (as scikit-learn's reader does) shifts all columns of a test file whose
-first column happens to be empty, so it has to be said.
+scikit-learn writes columns from 0 by default; such files are the format `svmlight0`. Guessing
+between the two (as scikit-learn's reader does) shifts all columns of a test file whose first column
+happens to be empty, so the user has to name the format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.format import NAMED, POSSIBLE, SHAPED, Format, Guess, Request, share_of
+from motet.datasets.formats.format import (
+    NAMED,
+    POSSIBLE,
+    SHAPED,
+    Format,
+    Guess,
+    ReadOptions,
+    share_of,
+)
 from motet.datasets.formats.ldac import looks_like_ldac
 from motet.datasets.formats.pairs import PairLines, read_pair_lines, strip_line
 from motet.datasets.kinds import LabelledMatrix
@@ -23,27 +31,45 @@ _LINE = re.compile(r"[-+.\deE]+(\s+\d+:\S+)*")
 _MOST_COLUMNS = 2**31 - 1
 
 
-def sniff(head: Head) -> Guess:
-    """Lines of a number and index:value pairs, unless all of them fit lda-c too."""
-    if head.name.endswith(_SUFFIXES):
-        return Guess(NAMED, "its name says so")
-    lines = [stripped for line in head.lines if (stripped := strip_line(line))]
-    if not any(":" in line for line in lines):
-        return Guess(0.0, "no index:value pairs")
-    share = share_of(head.lines, lambda line: _LINE.fullmatch(strip_line(line)) is not None)
-    if all(map(looks_like_ldac, lines)):
-        return Guess(POSSIBLE * share, "every label is the number of pairs, as in lda-c")
-    return Guess(SHAPED * share, f"{share:.0%} of its first lines are a label and pairs")
+class SvmlightFormat(Format):
+    """One label and its index:value pairs per line."""
+
+    name = "svmlight"
+    summary = "label index:value ..., columns from 1 (libsvm)"
+    kinds = (LabelledMatrix,)
+    aliases = ("libsvm",)
+
+    def sniff(self, head: Head) -> Guess:
+        """Lines of a number and index:value pairs, unless all of them fit lda-c too."""
+        if head.name.endswith(_SUFFIXES):
+            return Guess(NAMED, "by its name")
+        lines = [stripped for line in head.lines if (stripped := strip_line(line))]
+        if not any(":" in line for line in lines):
+            return Guess(0.0, "no index:value pairs")
+        share = share_of(head.lines, lambda line: _LINE.fullmatch(strip_line(line)) is not None)
+        if all(map(looks_like_ldac, lines)):
+            return Guess(POSSIBLE * share, "every label is the number of pairs, as in lda-c")
+        return Guess(SHAPED * share, f"{share:.0%} of its first lines are a label and pairs")
+
+    def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
+        """A CSR matrix with a target; columns are counted from 1 in the file."""
+        return _matrix(read_pair_lines(file), first_column=1)
 
 
-def read(file: InputFile, request: Request) -> LabelledMatrix:
-    """A CSR matrix with a target; columns are counted from 1 in the file."""
-    return _matrix(read_pair_lines(file), first_column=1)
+class SvmlightFromZeroFormat(Format):
+    """The same with columns counted from 0. Never guessed: `--format` has to name it."""
 
+    name = "svmlight0"
+    summary = "the same with columns from 0"
+    kinds = (LabelledMatrix,)
 
-def read_from_zero(file: InputFile, request: Request) -> LabelledMatrix:
-    """The same for files whose columns are counted from 0."""
-    return _matrix(read_pair_lines(file), first_column=0)
+    def sniff(self, head: Head) -> Guess:
+        """Never recognised."""
+        return Guess(0.0, "")
+
+    def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
+        """A CSR matrix with a target; columns are counted from 0 in the file."""
+        return _matrix(read_pair_lines(file), first_column=0)
 
 
 def _matrix(lines: PairLines, first_column: int) -> LabelledMatrix:
@@ -85,20 +111,3 @@ def _refuse_repeats(lines: PairLines, sorted_columns: NDArray[np.int32], first_c
     for pair in inside_a_line[:1]:
         problem = f"column {sorted_columns[pair] + first_column} is given twice"
         raise lines.complaint_about_pair(pair, problem, "give each column once per line")
-
-
-FORMAT = Format(
-    name="svmlight",
-    summary="label index:value ..., columns from 1 (libsvm)",
-    kinds=(LabelledMatrix,),
-    sniff=sniff,
-    read=read,
-    aliases=("libsvm",),
-)
-FROM_ZERO = Format(
-    name="svmlight0",
-    summary="the same with columns from 0",
-    kinds=(LabelledMatrix,),
-    sniff=lambda head: Guess(0.0, ""),
-    read=read_from_zero,
-)

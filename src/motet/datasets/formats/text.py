@@ -1,8 +1,8 @@
-"""Plain text: a folder with a file for each document, or one file.
+"""Plain text: a folder with one file per document, or one file.
 
-In one file documents are paragraphs (blank lines between them); without blank lines, every line
-is a document. Words become lower case; stop words and words in only one document or in more than
-half of them are left out.
+In one file, documents are paragraphs separated by blank lines; without blank lines, every line is
+a document. Words become lower case; stop words and words in only one document or in more than half
+of them are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from motet.datasets.formats.format import (
     UNLIKELY,
     Format,
     Guess,
-    Request,
+    ReadOptions,
 )
 from motet.datasets.kinds import Corpus
 from motet.datasets.words import VocabularyRule, corpus_from_texts
@@ -26,28 +26,35 @@ _LETTERS_SHARE = 0.6
 _PARAGRAPHS = re.compile(r"\n[ \t\r]*\n")
 
 
-def sniff(head: Head) -> Guess:
-    """Mostly letters and blanks."""
-    text = " ".join(head.lines)
-    letters = sum(letter.isalpha() or letter.isspace() for letter in text)
-    share = letters / max(1, len(text))
-    why = f"{share:.0%} of its characters are letters or blanks"
-    if share < _LETTERS_SHARE:
-        return Guess(0.0, why)
-    return Guess(PLAUSIBLE if head.name.endswith(_SUFFIXES) else UNLIKELY, why)
+class TextFormat(Format):
+    """Documents of plain text."""
 
+    name = "text"
+    summary = "a folder of text files, or a file of paragraphs or lines"
+    kinds = (Corpus,)
+    aliases = ("txt",)
 
-def read(file: InputFile, request: Request) -> Corpus:
-    """A corpus with its vocabulary in alphabetical order."""
-    texts = list(_folder_texts(file) if file.path.is_dir() else _file_texts(file))
-    if not texts:
-        wanted = " ".join(_SUFFIXES)
-        raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
-    corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
-    if not corpus.token_count:
-        problem = f"its {len(texts)} documents have no word in common"
-        raise file.complaint(problem, "words count that occur in two documents or more")
-    return corpus
+    def sniff(self, head: Head) -> Guess:
+        """Mostly letters and blanks."""
+        text = " ".join(head.lines)
+        letters = sum(letter.isalpha() or letter.isspace() for letter in text)
+        share = letters / max(1, len(text))
+        why = f"{share:.0%} of its characters are letters or blanks"
+        if share < _LETTERS_SHARE:
+            return Guess(0.0, why)
+        return Guess(PLAUSIBLE if head.name.endswith(_SUFFIXES) else UNLIKELY, why)
+
+    def read(self, file: InputFile, options: ReadOptions) -> Corpus:
+        """A corpus with its vocabulary in alphabetical order."""
+        texts = list(_folder_texts(file) if file.path.is_dir() else _file_texts(file))
+        if not texts:
+            wanted = " ".join(_SUFFIXES)
+            raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
+        corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
+        if not corpus.token_count:
+            problem = f"its {len(texts)} documents have no word in common"
+            raise file.complaint(problem, "words count that occur in two documents or more")
+        return corpus
 
 
 def _file_texts(file: InputFile) -> list[str]:
@@ -58,7 +65,7 @@ def _file_texts(file: InputFile) -> list[str]:
 
 
 def _folder_texts(folder: InputFile) -> Iterator[str]:
-    """The files of a folder and its subfolders in the order of their paths, hidden ones apart."""
+    """Yield the files of a folder and its subfolders by path, except hidden ones."""
     for path in sorted(folder.path.rglob("*")):
         file = InputFile(path)
         hidden = any(part.startswith(".") for part in path.relative_to(folder.path).parts)
@@ -76,13 +83,3 @@ def _decoded(file: InputFile) -> str:
     if "\0" in text:
         raise file.complaint("is binary, no text", "give a text file")
     return text
-
-
-FORMAT = Format(
-    name="text",
-    summary="a folder of text files, or a file of paragraphs or lines",
-    kinds=(Corpus,),
-    sniff=sniff,
-    read=read,
-    aliases=("txt",),
-)

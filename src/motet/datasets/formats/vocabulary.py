@@ -1,4 +1,4 @@
-"""The list of words that lies beside a file of word numbers."""
+"""Word lists for files of word numbers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from motet.datasets.files import InputFile
 def read_vocabulary(
     corpus: InputFile, names: tuple[str, ...], least_words: int, most_words: int | None = None
 ) -> tuple[str, ...] | None:
-    """The words of the first file of these names beside the corpus, one word per line.
+    """Read the first file of these names in the corpus's folder, one word per line.
 
-    None where there is none. Raises `BadInput` when it has too few or too many words.
+    Returns None if there is none. Raises `BadInput` if it has too few or too many words.
     """
-    found = next(filter(None, map(corpus.beside, names)), None)
+    found = next(filter(None, map(corpus.in_same_folder, names)), None)
     if found is None:
         return None
     words = tuple(line.strip() for _, line in found.lines() if line.strip())

@@ -1,7 +1,7 @@
-"""The three shapes in which training data lies in memory: a matrix, ratings, a corpus.
+"""The three kinds of training data in memory: a matrix, ratings, a corpus.
 
-Every reader ends in one of these, every application starts from one. They are frozen records
-around NumPy arrays; nothing here touches a file.
+Every reader returns one of them, every application takes one. They are frozen records of NumPy
+arrays, without access to files.
 """
 
 from motet.datasets.kinds.base import Dataset

@@ -1,4 +1,4 @@
-"""What every data set has in common: a source, notes, a content hash."""
+"""The base class of data sets: source, notes and content hash."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ Selection = slice | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Dataset(ABC):
-    """What every data set has: where it came from and what reading it did on the way.
+    """A data set with its source and the notes of its reader.
 
-    `source`: the path or name as the user gave it. `notes`: one sentence for each thing that a
-    reader decided by itself (duplicates dropped, labels found beside the images, ...).
+    `source`: the path or name as the user gave it. `notes`: one sentence for each decision of the
+    reader (duplicates dropped, labels found in the folder of the images, ...).
     """
 
     kind: ClassVar[str]
     described: ClassVar[str] = "data"
-    """The kind in words, as error messages say it."""
+    """The kind in words, for error messages."""
 
     source: str = field(kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     @abstractmethod
     def arrays(self) -> Iterator[NDArray[Any]]:
-        """The arrays that are the content, in a fixed order."""
+        """Yield the arrays of the content, in a fixed order."""
 
     @abstractmethod
     def rows(self, selection: Selection) -> Self:
-        """The chosen rows, ratings or documents only, in the chosen order."""
+        """Return the chosen rows, ratings or documents, in the chosen order."""
 
     @abstractmethod
     def reindexed_like(self, train: Dataset) -> Dataset:
-        """This data numbered like the training data, so that its model can be applied.
+        """Return this data numbered like the training data, so that its model can be applied.
 
-        Raises `BadInput` where the two do not go together.
+        Raises `BadInput` if the two are incompatible.
         """
 
     @abstractmethod
     def describe(self) -> str:
-        """One line for people: the kind and its counts."""
+        """Describe the data in one line: its kind and its counts."""
 
     @property
     def nbytes(self) -> int:
@@ -59,9 +59,9 @@ class Dataset(ABC):
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the content: dtype, shape and bytes of every array; the source does not enter.
+        """Hash of the content: dtype, shape and bytes of every array, without the source.
 
-        Computed when first asked for (about 2 GB/s), so that training does not wait for it.
+        Computed at the first access (about 2 GB/s), not before training.
         """
         digest = hashlib.sha256(self.kind.encode())
         for array in self.arrays():
@@ -71,7 +71,7 @@ class Dataset(ABC):
 
 
 def of_same_kind(test: D, train: Dataset) -> D:
-    """The training data, typed like the test data; raises `BadInput` when it is another kind."""
+    """Return the training data, typed like the test data. Raises `BadInput` for another kind."""
     if not isinstance(train, type(test)):
         raise BadInput(
             f"{test.source}: holds {test.described}, training data {train.source} "

@@ -45,7 +45,7 @@ class Corpus(Dataset):
     ) -> Corpus:
         """Sort (document, word, count) triples into a corpus of `shape` (documents, words).
 
-        A pair given twice counts twice; one with count 0 vanishes.
+        Counts of repeated pairs are added; pairs with count 0 are left out.
         """
         document_count, word_count = shape
         cells, inverse = np.unique(documents * word_count + words, return_inverse=True)
@@ -89,19 +89,19 @@ class Corpus(Dataset):
         return _offsets(self.counts)[self.offsets]
 
     def arrays(self) -> Iterator[NDArray[Any]]:
-        """Offsets, words, counts, and the vocabulary's size."""
+        """Yield offsets, words, counts, and the vocabulary's size."""
         yield from (self.offsets, self.words, self.counts)
         yield np.array([self.vocabulary_size], dtype=np.int64)
 
     def describe(self) -> str:
-        """For example "3,430 documents, 6,906 words, 467,714 tokens"."""
+        """Describe the corpus, such as "3,430 documents, 6,906 words, 467,714 tokens"."""
         return (
             f"{self.document_count:,} documents, {self.vocabulary_size:,} words, "
             f"{self.token_count:,} tokens"
         )
 
     def rows(self, selection: Selection) -> Self:
-        """The chosen documents; the vocabulary stays."""
+        """Return the chosen documents with the same vocabulary."""
         documents = np.arange(self.document_count)[selection]
         lengths = np.diff(self.offsets)[documents]
         offsets = _offsets(lengths)
@@ -109,17 +109,18 @@ class Corpus(Dataset):
         return replace(self, offsets=offsets, words=self.words[pairs], counts=self.counts[pairs])
 
     def reindexed_like(self, train: Dataset) -> Corpus:
-        """This corpus with the word numbers of `train` (by name where both know the names).
+        """Return this corpus with the word numbers of `train` (by name if both have names).
 
-        Words that training never saw are left out and counted in a note: a topic model has no
-        probability for them, and per-token figures are over the words that are left.
+        Words that are not in the training data are left out and counted in a note: a topic model
+        has no probability for them, and per-token figures are over the remaining words.
         """
         like = of_same_kind(self, train)
         new_word = self._word_positions_in(like)[self.words]
         known = new_word >= 0
         document = np.repeat(np.arange(self.document_count), np.diff(self.offsets))[known]
         lost = int(self.counts[~known].sum())
-        note = f"{lost:,} of {self.token_count:,} tokens are of words training never saw: left out"
+        counts = f"{lost:,} of {self.token_count:,} tokens"
+        note = f"{counts} are left out: the training data lacks the words"
         return Corpus.from_pairs(
             document,
             new_word[known],
@@ -139,5 +140,5 @@ class Corpus(Dataset):
 
 
 def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each run starts, and the end: the cumulative sum with a leading zero."""
+    """Return the start of each run, and the end: the cumulative sum with a leading zero."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

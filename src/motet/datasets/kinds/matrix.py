@@ -23,8 +23,8 @@ class LabelledMatrix(Dataset):
     """Instances as rows of numbers, with one target value each if the source had a target.
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
-    `target`: (rows,) float64. `class_names`: what target value k stood for in the source, where
-    the target column held words; None where it held numbers.
+    `target`: (rows,) float64. `class_names`: the word for target value k in the source; None if
+    the target column held numbers.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -47,11 +47,11 @@ class LabelledMatrix(Dataset):
 
     @property
     def is_sparse(self) -> bool:
-        """True when `features` is a CSR matrix."""
+        """Whether `features` is a CSR matrix."""
         return not isinstance(self.features, np.ndarray)
 
     def arrays(self) -> Iterator[NDArray[Any]]:
-        """Features (for CSR: data, indices, indptr), then the target."""
+        """Yield the features (for CSR: data, indices, indptr), then the target."""
         if isinstance(self.features, np.ndarray):
             yield self.features
         else:
@@ -61,13 +61,13 @@ class LabelledMatrix(Dataset):
             yield self.target
 
     def describe(self) -> str:
-        """For example "32,560 rows x 122 features, sparse (451,578 values), with a target"."""
+        """Describe it: "32,560 rows x 122 features, sparse (451,578 values), with a target"."""
         storage = "dense" if isinstance(self.features, np.ndarray) else _stored(self.features)
         ending = "without a target" if self.target is None else "with a target"
         return f"{self.row_count:,} rows x {self.feature_count:,} features, {storage}, {ending}"
 
     def require_target(self) -> NDArray[np.float64]:
-        """The target, (rows,) float64; raises `BadInput` when the source had none."""
+        """Return the target, (rows,) float64. Raises `BadInput` if the source had none."""
         if self.target is None:
             raise BadInput(
                 f"{self.source}: this application needs a target, found none; name its column with "
@@ -76,17 +76,17 @@ class LabelledMatrix(Dataset):
         return self.target
 
     def rows(self, selection: Selection) -> Self:
-        """The chosen rows only, in the chosen order."""
+        """Return the chosen rows, in the chosen order."""
         target = None if self.target is None else self.target[selection]
         return replace(self, features=self.features[selection], target=target)
 
     def reindexed_like(self, train: Dataset) -> LabelledMatrix:
-        """This data with the columns and classes of `train`, so that its model can be applied.
+        """Return this data with the columns and classes of `train`, for applying its model.
 
-        Sparse data may have fewer columns (they get empty ones) or more (columns that training
-        never saw are left out, as a model without weights for them must; a note counts them).
-        Dense data must agree. Columns named alike are brought into the order of `train`.
-        Raises `BadInput` when the two cannot be brought together.
+        Sparse data may have fewer columns (empty ones are added) or more (columns that are not in
+        the training data are left out and counted in a note: the model has no weights for them).
+        Dense data must have the same columns. Named columns are put into the order of `train`.
+        Raises `BadInput` if the two are incompatible.
         """
         like = of_same_kind(self, train)
         return _same_classes(_same_columns(self, like), like)
@@ -128,7 +128,7 @@ def _resized(
     test: LabelledMatrix, features: csr_matrix[np.float64], column_count: int
 ) -> LabelledMatrix:
     unseen = int(np.count_nonzero(features.indices >= column_count))
-    note = f"{unseen:,} values are left out: training saw only {column_count} columns"
+    note = f"{unseen:,} values are left out: the training data has only {column_count} columns"
     return replace(
         test,
         features=_with_columns(features, column_count),

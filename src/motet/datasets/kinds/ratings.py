@@ -14,11 +14,11 @@ from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
 
 @dataclass(frozen=True, eq=False)
 class Ratings(Dataset):
-    """Who rated what, and how high.
+    """Ratings of items by users, one entry per rating.
 
-    `users`, `items`: (ratings,) int32, positions in `user_ids` and `item_ids`, which hold the
-    ids that the source used, ascending. `values`: (ratings,) float64. Position -1 occurs only
-    after `reindexed_like` and means "training never saw this one".
+    `users`, `items`: (ratings,) int32, positions in `user_ids` and `item_ids`, which hold the ids
+    of the source, ascending. `values`: (ratings,) float64. Position -1 occurs only after
+    `reindexed_like`, for a user or item that is not in the training data.
     """
 
     kind: ClassVar[str] = "ratings"
@@ -65,20 +65,20 @@ class Ratings(Dataset):
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """(ratings,) True where training saw both the user and the item."""
+        """(ratings,) Whether both the user and the item are in the training data."""
         return (self.users >= 0) & (self.items >= 0)
 
     @property
     def unknown_count(self) -> int:
-        """Ratings whose user or item training never saw; 0 unless `reindexed_like` was called."""
+        """Number of ratings whose user or item is not in the training data."""
         return int(np.count_nonzero(~self.is_known))
 
     def arrays(self) -> Iterator[NDArray[Any]]:
-        """Users, items, values, user ids, item ids."""
+        """Yield users, items, values, user ids, item ids."""
         yield from (self.users, self.items, self.values, self.user_ids, self.item_ids)
 
     def describe(self) -> str:
-        """For example "80,000 ratings, 943 users x 1,650 items (5.1 % filled)"."""
+        """Describe them, as in "80,000 ratings, 943 users x 1,650 items (5.1 % filled)"."""
         user_count, item_count = self.shape
         filled_percent = 100 * self.rating_count / max(1, user_count * item_count)
         return (
@@ -87,7 +87,7 @@ class Ratings(Dataset):
         )
 
     def rows(self, selection: Selection) -> Self:
-        """The chosen ratings only; positions and ids stay as they are."""
+        """Return the chosen ratings; positions and ids stay the same."""
         return replace(
             self,
             users=self.users[selection],
@@ -96,7 +96,7 @@ class Ratings(Dataset):
         )
 
     def renumbered(self) -> Self:
-        """The same ratings with positions for those users and items only that have one."""
+        """Return the same ratings without users and items that have no rating."""
         return type(self).from_ids(
             self.user_ids[self.users],
             self.item_ids[self.items],
@@ -106,9 +106,9 @@ class Ratings(Dataset):
         )
 
     def without(self, held_out: Ratings) -> Self:
-        """These ratings less every (user, item) pair that `held_out` also has, renumbered.
+        """Return these ratings without the (user, item) pairs of `held_out`, renumbered.
 
-        Renumbered so that an item whose only ratings are held out counts as never seen.
+        The renumbering removes items of which all ratings are held out.
         """
         other = held_out.reindexed_like(self)
         keep = ~np.isin(self._cells(), other._cells()[other.is_known])
@@ -116,15 +116,15 @@ class Ratings(Dataset):
         return replace(self.rows(keep).renumbered(), notes=(*self.notes, note))
 
     def _cells(self) -> NDArray[np.int64]:
-        """(ratings,) one number for each (user, item) pair."""
+        """Return one number for each (user, item) pair, (ratings,)."""
         return self.users.astype(np.int64) * len(self.item_ids) + self.items
 
     def reindexed_like(self, train: Dataset) -> Ratings:
-        """These ratings with the user and item positions of `train`.
+        """Return these ratings with the user and item positions of `train`.
 
-        Ratings of users or items that training never saw stay, with position -1, and a note
-        counts them: dropping them would make a test error look better than it is, so a model
-        has to answer for them with what it knows (the training mean).
+        Ratings of users or items that are not in the training data stay, with position -1, and a
+        note counts them. Without them the test error would be too low, so the model predicts the
+        training mean for them.
         """
         like = of_same_kind(self, train)
         moved = replace(
@@ -144,7 +144,7 @@ class Ratings(Dataset):
 
 
 def _positions(ids: NDArray[np.int64], known_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Position of each id in the ascending `known_ids`, -1 where it is not there."""
+    """Return the position of each id in the ascending `known_ids`, -1 if it is not there."""
     if not len(known_ids):
         return np.full(len(ids), -1, dtype=np.int32)
     nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)

@@ -18,9 +18,9 @@ def complete_data(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Names of data sets beside matching files; where no name fits, the shell finds the files."""
-    from motet.datasets.builtin.catalogue import known_names
+    from motet.datasets.builtin.catalogue import dataset_names
 
-    names = [name for name in known_names() if name.startswith(incomplete)]
+    names = [name for name in dataset_names() if name.startswith(incomplete)]
     if not names:
         return [CompletionItem(incomplete, type="file")]
     return [CompletionItem(word) for word in (*names, *_files(incomplete))]

@@ -232,11 +232,11 @@ def run(command: tuple[str, ...], name: str) -> None:
 
 def _testbed(name: str) -> Testbed:
     from motet.testbed.hosts import check_name
-    from motet.testbed.layout import Layout
+    from motet.testbed.layout import HostLayout
     from motet.testbed.machine import require_testbed_machine
     from motet.testbed.testbed import Testbed
 
-    layout = Layout(check_name(name))
+    layout = HostLayout(check_name(name))
     return Testbed(layout, require_testbed_machine(), lambda text: click.echo(text, err=True))
 
 

@@ -1,0 +1,1 @@
+"""The calling end: submits requests, waits for replies, reconnects after a break."""

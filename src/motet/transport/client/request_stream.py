@@ -1,0 +1,75 @@
+"""One channel of a client: writes requests and reads replies."""
+
+from __future__ import annotations
+
+from motet.transport.channel import ClientChannel
+from motet.transport.client.call import Call
+from motet.transport.frame_reader import FrameReader, Place
+from motet.transport.framing import (
+    JOIN_BYTES,
+    SHARED_PAYLOAD,
+    Reference,
+    encode_header,
+    encode_references,
+)
+from motet.transport.payload_memory import MemoryLender
+
+
+class RequestStream:
+    """Sends payloads inline, or lends large ones if the channel has a lender.
+
+    Another stream replaces it when its channel breaks.
+    """
+
+    def __init__(self, channel: ClientChannel, place: Place) -> None:
+        self.channel = channel
+        self.reader = FrameReader(channel, place)
+        self._lender = channel.lender
+
+    @property
+    def is_local(self) -> bool:
+        """Whether large payloads are lent instead of sent."""
+        return self._lender is not None
+
+    def send(self, operation: int, call: Call) -> None:
+        """Send a request; blocks until the channel has taken it. Raises OSError."""
+        lender = self._lender
+        if lender is not None:
+            is_lent = call.payload_bytes >= lender.lend_from_bytes
+            if is_lent or call.into_bytes >= lender.lend_from_bytes:
+                self._send_references(lender, operation, call, is_lent)
+                return
+        meta = call.meta
+        header = encode_header(call.kind, 0, operation, 0, len(meta), call.payload_bytes)
+        if call.payload_bytes <= JOIN_BYTES:
+            self.channel.send((b"".join((header, meta, *call.views)),))
+        else:
+            self.channel.send([b"".join((header, meta)), *call.views])
+
+    def _send_references(
+        self, lender: MemoryLender, operation: int, call: Call, is_lent: bool
+    ) -> None:
+        references = _references(lender, call, is_lent)
+        lender.announce(references)
+        header = encode_header(
+            call.kind,
+            SHARED_PAYLOAD if is_lent else 0,
+            operation,
+            len(references),
+            len(call.meta),
+            call.payload_bytes,
+        )
+        head = b"".join((header, encode_references(references), call.meta))
+        self.channel.send([head] if is_lent else [head, *call.views])
+
+
+def _references(lender: MemoryLender, call: Call, is_lent: bool) -> list[Reference]:
+    """Return where the payload is (if it is lent), then where the reply's payload goes."""
+    if call.lease is None:
+        call.lease = lender.lease()
+    references = []
+    if is_lent:
+        references.append(call.lease.payload(call.views, call.payload_bytes))
+    if call.into and call.into_bytes >= lender.lend_from_bytes:
+        references += call.lease.targets(call.into, call.into_bytes)
+    return references

@@ -1,0 +1,52 @@
+"""The secret of one job, and the file that keeps it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from motet.domain.errors import BadInput
+
+SECRET_BYTES = 32
+
+
+def new_secret() -> bytes:
+    """Return a fresh secret for one job."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def write_secret(path: Path, secret: bytes) -> None:
+    """Write a secret to a new file that only its owner can read.
+
+    Raises BadInput if the file exists already or cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot write the secret: {error.strerror}") from error
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secret.hex() + "\n")
+
+
+def read_secret(path: Path) -> bytes:
+    """Read a secret from its file.
+
+    Raises BadInput if other users can read the file or if its content is malformed.
+    """
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        text = path.read_text(encoding="ascii")
+        secret = bytes.fromhex(text.strip())
+    except OSError as error:
+        raise BadInput(f"{path}: cannot read the secret: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"{path}: not a secret; expected {2 * SECRET_BYTES} hex digits") from error
+    if mode & 0o077:
+        raise BadInput(
+            f"{path}: mode {mode:04o} lets other users read the secret; chmod 600 {path}"
+        )
+    if len(secret) != SECRET_BYTES:
+        raise BadInput(f"{path}: {len(secret)} bytes of secret, expected {SECRET_BYTES}")
+    return secret

@@ -1,0 +1,1 @@
+"""The serving end: accepts connections, runs the handler on requests, and sends replies."""
