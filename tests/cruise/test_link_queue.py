@@ -15,14 +15,13 @@ BYTES_PER_S = 1e6
 def measured(workers: int, servers: int, pulled: float, pushed: float) -> MovingAverages:
     """Workers that begin together; each server answers one after another."""
     averages = MovingAverages(skipped=0, least=1)
-    names = [f"m{number}" for number in range(workers)]
-    averages.restart(names)
+    averages.restart(range(workers))
     own_s, sharing = pulled / BYTES_PER_S, max(workers / servers, 1.0)
     waited_s = np.maximum(own_s * sharing * np.arange(1, workers + 1) / workers, own_s)
     push_s = pushed / BYTES_PER_S
     batch_s = float(waited_s.max()) + COMP_S + push_s
-    for name, pull_s in zip(names, waited_s.tolist(), strict=True):
-        averages.observe(name, 0.1, pull_s + push_s, batch_s, pulled, pushed, COMP_S)
+    for worker, pull_s in enumerate(waited_s.tolist()):
+        averages.observe(worker, 0.1, pull_s + push_s, batch_s, pulled, pushed, COMP_S)
     return averages
 
 
@@ -42,8 +41,8 @@ def test_the_last_pull_counts_and_only_pulls_are_multiplied(
 
 def test_what_takes_long_for_other_reasons_is_no_queue() -> None:
     averages = MovingAverages(skipped=0, least=1)
-    averages.restart(["a"])
-    averages.observe("a", 0.1, 0.2, 5.0, 1e6, 1e6, 0.1)
+    averages.restart([0])
+    averages.observe(0, 0.1, 0.2, 5.0, 1e6, 1e6, 0.1)
     queue = measured_queue(averages, 2e6)
     assert queue.factor == 1.0
     assert queue.latency_s == pytest.approx(0.1)
@@ -51,6 +50,6 @@ def test_what_takes_long_for_other_reasons_is_no_queue() -> None:
 
 def test_without_bytes_nothing_is_known() -> None:
     averages = MovingAverages(skipped=0, least=1)
-    averages.restart(["a"])
-    averages.observe("a", 0.1, 0.2)
+    averages.restart([0])
+    averages.observe(0, 0.1, 0.2)
     assert measured_queue(averages, 0.0) == measured_queue(averages, 1.0)

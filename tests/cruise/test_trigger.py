@@ -25,13 +25,13 @@ from motet.estimate.epoch_cost import (
 PROFILE = Profile(20_000, 500, 2e6, data_blocks=96, model_blocks=48)
 KINDS = (MachineType("fast", 3, 1e-4), MachineType("slow", 5, 2e-4))
 FLEET = Fleet(KINDS, ((2e8, 1e8), (1e8, 1e8)))
-NAMES = [f"m{number}" for number in range(FLEET.size)]
-TYPE_OF = dict(zip(NAMES, FLEET.type_of.tolist(), strict=True))
+MACHINES = range(FLEET.size)
+TYPE_OF = dict(zip(MACHINES, FLEET.type_of.tolist(), strict=True))
 BAD = Configuration((96, 0, 0, 0, 0, 0, 0, 0), (0, 48, 0, 0, 0, 0, 0, 0))
 
 
-def workers_of(configuration: Configuration) -> list[str]:
-    return [n for n, blocks in zip(NAMES, configuration.data_blocks, strict=True) if blocks]
+def workers_of(configuration: Configuration) -> list[int]:
+    return [m for m, blocks in zip(MACHINES, configuration.data_blocks, strict=True) if blocks]
 
 
 def measure(
@@ -43,11 +43,10 @@ def measure(
 ) -> None:
     """Mini-batches of the real fleet, each disturbed by up to a factor of 1 + noise."""
     real_s = exchange_s(PROFILE, FLEET, configuration)
-    for name in workers_of(configuration) * batches:
+    for machine in workers_of(configuration) * batches:
         comp_factor, comm_factor = (1 + noise) ** rng.uniform(-1, 1, 2)
-        place = NAMES.index(name)
-        comp_s = FLEET.comp_s[TYPE_OF[name]] * comp_factor
-        averages.observe(name, float(comp_s), float(real_s[place] * comm_factor))
+        comp_s = FLEET.comp_s[TYPE_OF[machine]] * comp_factor
+        averages.observe(machine, float(comp_s), float(real_s[machine] * comm_factor))
 
 
 def configurations_visited(noise: float, seed: int, rounds: int) -> list[Configuration]:
@@ -86,41 +85,42 @@ def test_from_a_bad_start_it_reaches_the_optimum_and_stays() -> None:
 
 def test_nothing_is_decided_before_every_worker_has_warmed_up() -> None:
     averages = MovingAverages(window=10, skipped=3, least=2)
-    averages.restart(["a", "b"])
+    averages.restart([0, 1])
     for _ in range(5):
-        averages.observe("a", 1.0, 1.0)
+        averages.observe(0, 1.0, 1.0)
     assert not averages.is_ready
     for _ in range(5):
-        averages.observe("b", 1.0, 1.0)
+        averages.observe(1, 1.0, 1.0)
     assert averages.is_ready
     assert review(PROFILE, None, BAD).reason is Reason.WARMING_UP
 
 
 def test_the_first_mini_batches_and_those_before_the_window_do_not_count() -> None:
     averages = MovingAverages(window=2, skipped=1, least=1)
-    averages.restart(["a"])
+    averages.restart([0])
     for seconds in (100.0, 50.0, 1.0, 3.0):
-        averages.observe("a", seconds, 0.0)
-    assert averages.comp_s()["a"].mean_s == 2.0
+        averages.observe(0, seconds, 0.0)
+    assert averages.comp_s()[0].mean_s == 2.0
 
 
 def test_a_worker_that_is_slowed_down_is_noticed_before_its_window_is_over() -> None:
+    slowed, noisy = 0, 1
     averages = MovingAverages(window=100, skipped=0, least=5)
-    averages.restart(["slowed", "noisy"])
+    averages.restart([slowed, noisy])
     rng = np.random.default_rng(0)
     for batch in range(60):
         slowed_s = 1.0 if batch < 55 else 4.0
-        averages.observe("slowed", slowed_s * rng.uniform(0.9, 1.1), 1.0)
-        averages.observe("noisy", rng.uniform(0.5, 1.5), 1.0)
+        averages.observe(slowed, slowed_s * rng.uniform(0.9, 1.1), 1.0)
+        averages.observe(noisy, rng.uniform(0.5, 1.5), 1.0)
     averages.forget_what_was_otherwise()
-    assert averages.comp_s()["slowed"].mean_s == pytest.approx(4.0, rel=0.1)
-    assert averages.comp_s()["noisy"].mean_s == pytest.approx(1.0, rel=0.1)
+    assert averages.comp_s()[slowed].mean_s == pytest.approx(4.0, rel=0.1)
+    assert averages.comp_s()[noisy].mean_s == pytest.approx(1.0, rel=0.1)
 
 
 def test_measurements_of_machines_that_do_not_work_are_ignored() -> None:
     averages = MovingAverages(skipped=0, least=1)
-    averages.restart(["a"])
-    averages.observe("stranger", 1.0, 1.0)
+    averages.restart([0])
+    averages.observe(9, 1.0, 1.0)
     assert averages.comp_s() == {}
 
 
@@ -129,9 +129,9 @@ def test_a_calibrated_model_agrees_with_what_was_measured() -> None:
     configuration = best_configuration(PROFILE, nominal).configuration
     averages = MovingAverages(skipped=0, least=1)
     averages.restart(workers_of(configuration))
-    for name in workers_of(configuration) * 3:
-        averages.observe(name, 4e-4, 0.25)
-    type_of = dict.fromkeys(NAMES, 0)
+    for machine in workers_of(configuration) * 3:
+        averages.observe(machine, 4e-4, 0.25)
+    type_of = dict.fromkeys(MACHINES, 0)
     found = calibrated(PROFILE, nominal, configuration, type_of, averages)
     is_worker = np.array(configuration.data_blocks) > 0
     predicted_s = exchange_s(PROFILE, found.fleet, configuration)[is_worker]
@@ -144,8 +144,8 @@ def test_a_type_that_only_serves_is_corrected_like_the_others() -> None:
     configuration = Configuration((32, 32, 32, 0, 0, 0, 0, 0), (0, 0, 0, 48, 0, 0, 0, 0))
     averages = MovingAverages(skipped=0, least=1)
     averages.restart(workers_of(configuration))
-    for name in workers_of(configuration):
-        averages.observe(name, 3 * KINDS[0].comp_s_per_instance, 1.0)
+    for machine in workers_of(configuration):
+        averages.observe(machine, 3 * KINDS[0].comp_s_per_instance, 1.0)
     found = calibrated(PROFILE, FLEET, configuration, TYPE_OF, averages)
     assert found.fleet.types[1].comp_s_per_instance == pytest.approx(6e-4)
 

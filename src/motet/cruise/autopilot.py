@@ -14,8 +14,10 @@ import numpy as np
 
 from motet.cruise.averages import Average, Calibrated, MovingAverages
 from motet.cruise.fleet_view import FleetView, Memory
-from motet.cruise.machine_types import Machine
-from motet.cruise.plan import BlockBytes, Holding, Plan, make_plan
+from motet.cruise.machine_assignment import BlockBytes
+from motet.cruise.machine_state import MachineState
+from motet.cruise.machine_types import CandidateMachine
+from motet.cruise.plan import make_plan
 from motet.cruise.search.problem import Roles
 from motet.cruise.search.solver import Choice
 from motet.cruise.trigger import (
@@ -26,6 +28,7 @@ from motet.cruise.trigger import (
     required_gain,
     review,
 )
+from motet.domain.reconfiguration import Plan, RoleCounts
 from motet.estimate.epoch_cost import Configuration, Profile, epoch_s, even_shares
 
 _STANDARD_ERRORS = 3.0
@@ -37,30 +40,13 @@ _ANOTHER_WORLD = 1.25
 class BatchMeasurement:
     """One mini-batch of one machine's worker; `exchange_s`: PULL and PUSH without waiting."""
 
-    machine: str
+    machine: int
     comp_s: float
     exchange_s: float
     batch_s: float
     instances: int
     pulled_bytes: float
     pushed_bytes: float
-
-
-@dataclass(frozen=True)
-class RoleCount:
-    """Machines that work and machines that serve."""
-
-    workers: int
-    servers: int
-
-    @classmethod
-    def of(cls, holdings: Iterable[Holding]) -> RoleCount:
-        """Of the present holdings."""
-        listed = list(holdings)
-        return cls(
-            sum(bool(each.data_blocks) for each in listed),
-            sum(bool(each.model_blocks) for each in listed),
-        )
 
 
 @dataclass(frozen=True)
@@ -73,8 +59,8 @@ class Decision:
     """
 
     reason: Reason
-    before: RoleCount
-    after: RoleCount
+    before: RoleCounts
+    after: RoleCounts
     machines: int
     measured_s: float | None = None
     predicted_s: float | None = None
@@ -99,9 +85,9 @@ class Autopilot:
         self._least_gain = least_gain
         self._memory = Memory()
         self._took: dict[tuple[object, ...], tuple[Average, Configuration]] = {}
-        self._holders: frozenset[str] = frozenset()
+        self._holders: frozenset[int] = frozenset()
 
-    def restart(self, workers: Iterable[str]) -> None:
+    def restart(self, workers: Iterable[int]) -> None:
         """The job was reconfigured, or began: these machines work from now on."""
         self._averages.restart(workers)
 
@@ -118,38 +104,40 @@ class Autopilot:
             measured.comp_s,
         )
 
-    def decide(self, machines: Sequence[Machine], holdings: Sequence[Holding]) -> Decision:
+    def decide(
+        self, machines: Sequence[CandidateMachine], states: Sequence[MachineState]
+    ) -> Decision:
         """Whether to change, how, and why.
 
-        `machines`: that are there, also those that leave; `holdings`: of the machines that have an
+        `machines`: that are there, also those that leave; `states`: of the machines that have an
         executor, `type` does not matter. Where all machines leave there is nothing to decide.
         """
         self._averages.forget_what_was_otherwise()
         usable = [machine for machine in machines if not machine.is_leaving]
-        there = {machine.name for machine in machines}
-        leaving = [h for h in holdings if h.machine in there - {m.name for m in usable}]
+        there = {machine.number for machine in machines}
+        leaving = [s for s in states if s.machine in there - {m.number for m in usable}]
         is_lost = not self._holders <= there
-        self._holders = frozenset(holding.machine for holding in holdings)
+        self._holders = frozenset(state.machine for state in states)
         if not usable:
-            count = RoleCount.of(holdings)
+            count = _role_counts(states)
             return Decision(Reason.WARMING_UP, count, count, 0)
-        view = self._memory.view(usable, holdings, self._averages.comp_s())
-        if any(holding.role for holding in leaving):
-            return self._forced(Change.RECLAIMED, view, holdings)
+        view = self._memory.view(usable, states, self._averages.comp_s())
+        if any(state.holds_blocks for state in leaving):
+            return self._forced(Change.RECLAIMED, view, states)
         if is_lost and not self._memory.is_empty:
-            return self._forced(Change.LOST, view, holdings)
+            return self._forced(Change.LOST, view, states)
         if leaving:
             # Their executors hold nothing and end; the others stay as they are.
             kept = Verdict(Reason.DRAIN, Choice(view.current, np.nan))
-            return self._decision(kept, view, holdings, None, 0.0)
+            return self._decision(kept, view, states, None, 0.0)
         if not self._averages.is_ready:
-            count = RoleCount.of(holdings)
+            count = _role_counts(states)
             return Decision(Reason.WARMING_UP, count, count, len(usable))
-        return self._weighed(view, holdings)
+        return self._weighed(view, states)
 
     # -- for a gain ------------------------------------------------------------------------------
 
-    def _weighed(self, view: FleetView, holdings: Sequence[Holding]) -> Decision:
+    def _weighed(self, view: FleetView, states: Sequence[MachineState]) -> Decision:
         profile = self._profile = self._measured_profile(view)
         view, found = self._memory.calibrate(view, profile, self._averages)
         batch = _slowest(self._averages.batch_s().values())
@@ -160,7 +148,7 @@ class Autopilot:
         self._remember(view, batch)
         verdict = self._review(view, found, overhead_s)
         verdict = self._with_hindsight(verdict, view, batch)
-        return self._decision(verdict, view, holdings, measured_s, overhead_s)
+        return self._decision(verdict, view, states, measured_s, overhead_s)
 
     def _measured_profile(self, view: FleetView) -> Profile:
         """With the bytes that an exchange moves: as measured, for a worker with all of the data."""
@@ -211,7 +199,7 @@ class Autopilot:
 
     # -- for machines that go --------------------------------------------------------------------
 
-    def _forced(self, change: Change, view: FleetView, holdings: Sequence[Holding]) -> Decision:
+    def _forced(self, change: Change, view: FleetView, states: Sequence[MachineState]) -> Decision:
         """As well as it is known: without measurements everybody's roles stay."""
         if self._memory.is_empty:
             choice = Choice(_evened(self._profile, view), np.nan)
@@ -219,19 +207,19 @@ class Autopilot:
         else:
             known = Calibrated(view.fleet)
             verdict = review(self._profile, known, view.current, change, _roles(view))
-        return self._decision(verdict, view, holdings, None, 0.0)
+        return self._decision(verdict, view, states, None, 0.0)
 
     def _decision(
         self,
         verdict: Verdict,
         view: FleetView,
-        holdings: Sequence[Holding],
+        states: Sequence[MachineState],
         measured_s: float | None,
         overhead_s: float,
     ) -> Decision:
-        before, choice = RoleCount.of(holdings), verdict.choice
+        before, choice = _role_counts(states), verdict.choice
         assert choice is not None
-        after = RoleCount(choice.configuration.worker_count, choice.configuration.server_count)
+        after = RoleCounts(choice.configuration.worker_count, choice.configuration.server_count)
         # What was measured holds all of the overhead.
         more_s = 0.0 if verdict.reason is Reason.BACK else overhead_s
         return Decision(
@@ -242,15 +230,24 @@ class Autopilot:
             measured_s,
             choice.epoch_s + more_s if np.isfinite(choice.epoch_s) else None,
             verdict.gain,
-            self._plan(view, holdings, choice.configuration) if verdict.is_change else None,
+            self._plan(view, states, choice.configuration) if verdict.is_change else None,
         )
 
-    def _plan(self, view: FleetView, holdings: Sequence[Holding], wanted: Configuration) -> Plan:
+    def _plan(self, view: FleetView, states: Sequence[MachineState], wanted: Configuration) -> Plan:
         type_of = view.type_of
-        typed = [replace(each, type=type_of.get(each.machine)) for each in holdings]
-        idle = type_of.keys() - {each.machine for each in holdings}
-        typed += [Holding(name, type_of[name]) for name in view.names if name in idle]
+        typed = [replace(each, type=type_of.get(each.machine)) for each in states]
+        idle = type_of.keys() - {each.machine for each in states}
+        typed += [MachineState(m, type_of[m]) for m in view.machines if m in idle]
         return make_plan(typed, view.fleet, wanted, self._block_bytes)
+
+
+def _role_counts(states: Iterable[MachineState]) -> RoleCounts:
+    """Machines with data and machines with model blocks."""
+    listed = list(states)
+    return RoleCounts(
+        sum(bool(each.data_blocks) for each in listed),
+        sum(bool(each.model_blocks) for each in listed),
+    )
 
 
 def _roles(view: FleetView) -> Roles:

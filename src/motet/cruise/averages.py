@@ -56,18 +56,18 @@ class MovingAverages:
 
     def __init__(self, window: int = 50, skipped: int = 3, least: int = 10) -> None:
         self._window, self._skipped, self._least = window, skipped, least
-        self._seen: dict[str, int] = {}
-        self._samples: dict[str, deque[_Sample]] = {}
+        self._seen: dict[int, int] = {}
+        self._samples: dict[int, deque[_Sample]] = {}
 
-    def restart(self, workers: Iterable[str]) -> None:
+    def restart(self, workers: Iterable[int]) -> None:
         """Forget everything; from now on these machines work."""
-        names = list(workers)
-        self._seen = dict.fromkeys(names, 0)
-        self._samples = {name: deque(maxlen=self._window) for name in names}
+        machines = list(workers)
+        self._seen = dict.fromkeys(machines, 0)
+        self._samples = {machine: deque(maxlen=self._window) for machine in machines}
 
     def observe(
         self,
-        worker: str,
+        worker: int,
         comp_s_per_instance: float,
         exchange_s: float,
         batch_s: float = math.nan,
@@ -105,36 +105,36 @@ class MovingAverages:
             for samples in self._samples.values()
         )
 
-    def comp_s(self) -> dict[str, Average]:
+    def comp_s(self) -> dict[int, Average]:
         """COMP per instance, by worker."""
         return self._of(0)
 
-    def exchange_s(self) -> dict[str, Average]:
+    def exchange_s(self) -> dict[int, Average]:
         """COMM per mini-batch, by worker."""
         return self._of(1)
 
-    def batch_s(self) -> dict[str, Average]:
+    def batch_s(self) -> dict[int, Average]:
         """A whole mini-batch, waiting for others included, by worker."""
         return self._of(2)
 
-    def batch_comp_s(self) -> dict[str, Average]:
+    def batch_comp_s(self) -> dict[int, Average]:
         """COMP of a mini-batch, by worker."""
         return self._of(5)
 
-    def pulled_bytes(self) -> dict[str, float]:
+    def pulled_bytes(self) -> dict[int, float]:
         """What a mini-batch pulls, by worker."""
         return {name: average.mean_s for name, average in self._of(3).items()}
 
-    def pushed_bytes(self) -> dict[str, float]:
+    def pushed_bytes(self) -> dict[int, float]:
         """What a mini-batch pushes, by worker."""
         return {name: average.mean_s for name, average in self._of(4).items()}
 
-    def moved_bytes(self) -> dict[str, float]:
+    def moved_bytes(self) -> dict[int, float]:
         """What a mini-batch pulls and pushes, by worker."""
         pushed = self.pushed_bytes()
         return {name: bytes + pushed[name] for name, bytes in self.pulled_bytes().items()}
 
-    def _of(self, quantity: int) -> dict[str, Average]:
+    def _of(self, quantity: int) -> dict[int, Average]:
         known = {name: _known(samples, quantity) for name, samples in self._samples.items()}
         return {name: Average.of(values) for name, values in known.items() if values}
 
@@ -197,7 +197,7 @@ def calibrated(
     profile: Profile,
     nominal: Fleet,
     configuration: Configuration,
-    type_of: Mapping[str, int],
+    type_of: Mapping[int, int],
     averages: MovingAverages,
     queue: Queue = Queue(),
 ) -> Calibrated:
@@ -225,7 +225,7 @@ def calibrated(
 
 
 def _by_type(
-    measured: Mapping[str, Average], type_of: Mapping[str, int], types: int
+    measured: Mapping[int, Average], type_of: Mapping[int, int], types: int
 ) -> tuple[Floats, float]:
     """Mean of each type, NaN where nobody measured, and the largest relative error of any."""
     means, worst = np.full(types, np.nan), 0.0

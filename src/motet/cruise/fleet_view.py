@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from motet.cruise.averages import Average, Calibrated, MovingAverages, Queue, calibrated
 from motet.cruise.link_queue import measured_queue
-from motet.cruise.machine_types import Alike, Machine, types_of
-from motet.cruise.plan import Holding
+from motet.cruise.machine_state import MachineState
+from motet.cruise.machine_types import Alike, CandidateMachine, types_of
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
 
 _OTHER_LINK = 1.5
@@ -30,14 +30,14 @@ class FleetView:
     current: Configuration
 
     @property
-    def names(self) -> list[str]:
+    def machines(self) -> list[int]:
         """In the fleet's order."""
-        return [name for alike in self.types for name in alike.machines]
+        return [machine for alike in self.types for machine in alike.machines]
 
     @property
-    def type_of(self) -> dict[str, int]:
+    def type_of(self) -> dict[int, int]:
         """Every machine's type."""
-        return {name: kind for kind, alike in enumerate(self.types) for name in alike.machines}
+        return {m: kind for kind, alike in enumerate(self.types) for m in alike.machines}
 
 
 class Memory:
@@ -47,8 +47,8 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._comp_s: dict[str, Average] = {}
-        self._bandwidth: dict[str, float] = {}
+        self._comp_s: dict[int, Average] = {}
+        self._bandwidth: dict[int, float] = {}
         self._exchanges: dict[int, float] = {}
 
     @property
@@ -58,9 +58,9 @@ class Memory:
 
     def view(
         self,
-        machines: Sequence[Machine],
-        holdings: Iterable[Holding],
-        measured: Mapping[str, Average],
+        machines: Sequence[CandidateMachine],
+        states: Iterable[MachineState],
+        measured: Mapping[int, Average],
     ) -> FleetView:
         """The machines as they were last known; `measured`: COMP of those that work now."""
         comp_s = {**self._comp_s, **measured}
@@ -70,11 +70,11 @@ class Memory:
             for alike in types
         )
         rows = tuple((_mean(alike, self._bandwidth),) * len(types) for alike in types)
-        held = {holding.machine: holding for holding in holdings}
-        names = [name for alike in types for name in alike.machines]
+        held = {state.machine: state for state in states}
+        order = [machine for alike in types for machine in alike.machines]
         current = Configuration(
-            tuple(len(held[name].data_blocks) if name in held else 0 for name in names),
-            tuple(len(held[name].model_blocks) if name in held else 0 for name in names),
+            tuple(len(held[m].data_blocks) if m in held else 0 for m in order),
+            tuple(len(held[m].model_blocks) if m in held else 0 for m in order),
         )
         return FleetView(types, Fleet(kinds, rows), current)
 
@@ -93,7 +93,7 @@ class Memory:
         found = replace(found, fleet=Fleet(found.fleet.types, rows))
         self._comp_s |= working
         for bandwidth, alike in zip(bandwidths, view.types, strict=True):
-            self._bandwidth |= {name: bandwidth for name in alike.machines if name in working}
+            self._bandwidth |= {m: bandwidth for m in alike.machines if m in working}
         return replace(view, fleet=found.fleet), found
 
     def forget_exchanges(self) -> None:
@@ -120,7 +120,7 @@ class Memory:
 
 
 def _by_kind(
-    view: FleetView, bandwidths: NDArray[np.float64], working: Container[str]
+    view: FleetView, bandwidths: NDArray[np.float64], working: Container[int]
 ) -> list[float]:
     """Machines of a kind have equal links unless they differ a lot: what a worker measures
     depends also on the order in which workers come.
@@ -130,8 +130,8 @@ def _by_kind(
         known = [
             bandwidth
             for bandwidth, alike in zip(bandwidths.tolist(), view.types, strict=True)
-            for name in alike.machines
-            if alike.kind == kind and name in working
+            for machine in alike.machines
+            if alike.kind == kind and machine in working
         ]
         if known:
             usual[kind] = float(np.median(known))
@@ -143,12 +143,12 @@ def _by_kind(
     return evened
 
 
-def means_of(averages: Mapping[str, Average]) -> dict[str, float]:
+def means_of(averages: Mapping[int, Average]) -> dict[int, float]:
     """Without their errors."""
-    return {name: average.mean_s for name, average in averages.items()}
+    return {machine: average.mean_s for machine, average in averages.items()}
 
 
-def _mean(alike: Alike, known: Mapping[str, float]) -> float:
+def _mean(alike: Alike, known: Mapping[int, float]) -> float:
     """Of those that are known; where none is, of all machines."""
-    values = [known[name] for name in alike.machines if name in known] or list(known.values())
+    values = [known[m] for m in alike.machines if m in known] or list(known.values())
     return float(np.exp(np.mean(np.log(values)))) if values else 1.0

@@ -20,10 +20,10 @@ _STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
-class Machine:
+class CandidateMachine:
     """One that the job may use. `is_leaving`: it was reclaimed and will go."""
 
-    name: str
+    number: int
     kind: str = "machine"
     is_leaving: bool = False
 
@@ -34,37 +34,39 @@ class Alike:
 
     name: str
     kind: str
-    machines: tuple[str, ...]
+    machines: tuple[int, ...]
 
 
-def types_of(machines: Iterable[Machine], comp_s: Mapping[str, Average]) -> tuple[Alike, ...]:
+def types_of(
+    machines: Iterable[CandidateMachine], comp_s: Mapping[int, Average]
+) -> tuple[Alike, ...]:
     """Kinds in the order of their first machines, each with its unlike machines behind it.
 
     `comp_s`: COMP per instance of the machines that have worked; the others are like most.
     """
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[int]] = {}
     for machine in machines:
-        kinds.setdefault(machine.kind, []).append(machine.name)
-    return tuple(alike for kind, names in kinds.items() for alike in _split(kind, names, comp_s))
+        kinds.setdefault(machine.kind, []).append(machine.number)
+    return tuple(alike for kind, same in kinds.items() for alike in _split(kind, same, comp_s))
 
 
-def _split(kind: str, names: Sequence[str], comp_s: Mapping[str, Average]) -> list[Alike]:
-    known = sorted((name for name in names if name in comp_s), key=lambda n: comp_s[n].mean_s)
+def _split(kind: str, machines: Sequence[int], comp_s: Mapping[int, Average]) -> list[Alike]:
+    known = sorted((m for m in machines if m in comp_s), key=lambda m: comp_s[m].mean_s)
     groups = _groups(known, comp_s)
     if len(groups) < 2:
-        return [Alike(kind, kind, tuple(names))]
+        return [Alike(kind, kind, tuple(machines))]
     usual = max(groups, key=len)
     usual_s = _mean_s(usual, comp_s)
     split = []
     for group in (group for group in groups if group is not usual):
         speed = usual_s / _mean_s(group, comp_s)
-        members = tuple(name for name in names if name in group)
+        members = tuple(m for m in machines if m in group)
         split.append(Alike(f"{kind} ×{speed:.2g}", kind, members))
-    strange = {name for alike in split for name in alike.machines}
-    return [Alike(kind, kind, tuple(n for n in names if n not in strange)), *split]
+    strange = {machine for alike in split for machine in alike.machines}
+    return [Alike(kind, kind, tuple(m for m in machines if m not in strange)), *split]
 
 
-def _groups(known: Sequence[str], comp_s: Mapping[str, Average]) -> list[list[str]]:
+def _groups(known: Sequence[int], comp_s: Mapping[int, Average]) -> list[list[int]]:
     """Neighbours by speed; a new group begins at every certain gap."""
     groups = [list(known[:1])]
     for faster, slower in pairwise(known):
@@ -81,5 +83,5 @@ def _is_unlike(faster: Average, slower: Average) -> bool:
     return slower.mean_s - faster.mean_s > noise_s
 
 
-def _mean_s(group: Sequence[str], comp_s: Mapping[str, Average]) -> float:
-    return float(np.mean([comp_s[name].mean_s for name in group]))
+def _mean_s(group: Sequence[int], comp_s: Mapping[int, Average]) -> float:
+    return float(np.mean([comp_s[machine].mean_s for machine in group]))

@@ -7,8 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from motet.cruise.autopilot import Decision, RoleCount
+from motet.cruise.autopilot import Decision
 from motet.cruise.trigger import Reason
+from motet.domain.reconfiguration import RoleCounts
 from motet.report.rendering.json_text import to_json
 from motet.report.training.auto_document import (
     DECISION_COLUMNS,
@@ -21,14 +22,14 @@ from motet.report.training.auto_document import (
 from motet.report.training.auto_figure import auto_figure
 from motet.report.training.auto_summary import configurations_table, turn_line
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
-from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport
 
 START, THEN = RoleCounts(3, 5), RoleCounts(5, 3)
 REPORT = ReconfigurationReport(2, START, THEN, 0.3, 3.5, 4, 7_900_000, 0.27)
 
 
 def decision(reason: Reason, gain: float, changes: bool) -> Decision:
-    before, after = RoleCount(3, 5), RoleCount(5, 3)
+    before, after = RoleCounts(3, 5), RoleCounts(5, 3)
     return Decision(reason, before, after if changes else before, 8, 6.0, 4.1, gain)
 
 
@@ -109,7 +110,7 @@ def test_a_decision_is_a_line(reason: Reason, gain: float, changes: bool, line: 
 
 
 def test_other_shares_for_as_many_are_called_so() -> None:
-    same = Decision(Reason.GAIN, RoleCount(3, 1), RoleCount(3, 1), 4, 6.0, 4.1, 0.31)
+    same = Decision(Reason.GAIN, RoleCounts(3, 1), RoleCounts(3, 1), 4, 6.0, 4.1, 0.31)
     line = (
         "3 workers + 1 server with other shares or machines: predicted 4.1 s per epoch, 31 % less"
     )

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster
-from motet.cruise.machine_types import Machine
+from motet.cruise.machine_types import CandidateMachine
 from motet.cruise.trigger import Reason
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import Add, Plan
 from motet.runtime.autotune.autotuner import Pilot, pause_after
 from motet.runtime.autotune.history import Flight, Turn
 from motet.runtime.autotune.machine_settling import Settling, leaving_of
@@ -22,7 +23,6 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining
@@ -156,7 +156,7 @@ def test_after_the_loss_of_a_machine_it_goes_on_deciding_for_the_others() -> Non
 class UntilTwoLeave(Settling):
     """Knows what is to come."""
 
-    def look(self, machines: Iterable[Machine], now_s: float) -> None:
+    def look(self, machines: Iterable[CandidateMachine], now_s: float) -> None:
         del now_s
         self._count = len(leaving_of(machines))
 

@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from motet.cruise.autopilot import Decision, RoleCount
-from motet.cruise.machine_types import Machine
-from motet.cruise.plan import Add, Delete, Move, Plan, Role
+from motet.cruise.autopilot import Decision
+from motet.cruise.machine_types import CandidateMachine
 from motet.cruise.trigger import Reason
+from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.autotune.history import Turn
 from motet.runtime.autotune.machine_settling import Settling, Underway
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan_queue import Reconfiguration
 
 
-def fleet(names: str, leaving: str = "") -> list[Machine]:
-    return [Machine(name, "machine", name in leaving) for name in names]
+def fleet(names: str, leaving: str = "") -> list[CandidateMachine]:
+    """A machine for every letter."""
+    return [CandidateMachine(ord(name), "machine", name in leaving) for name in names]
 
 
 def answers(settling: Settling, now_s: float) -> tuple[bool, bool]:
@@ -84,12 +85,12 @@ def test_machines_that_come_or_go_do_not_delay_leaving_others() -> None:
 def test_what_does_not_know_that_its_machines_leave_is_noticed(
     leaving: str, is_overlooked: bool
 ) -> None:
-    ways = Add("c", Role.WORKER), Move("data", (0,), "a", "c"), Delete("e")
-    plan = Plan(ways, 1.0)
-    count = RoleCount(1, 1)
+    a, b, c, e = map(ord, "abce")
+    plan = Plan.of([Add(c, "worker"), Move("data", (0,), a, c), Delete(e)])
+    count = RoleCounts(1, 1)
     turn = Turn(0, 0.0, Decision(Reason.DRAIN, count, count, 3, plan=plan))
-    under_way = Underway(Reconfiguration(_never), turn, frozenset("a"))
-    assert under_way.overlooks(set(leaving), {"a", "b", "e"}) is is_overlooked
+    under_way = Underway(Reconfiguration(_never), turn, frozenset({a}))
+    assert under_way.overlooks(set(map(ord, leaving)), {a, b, e}) is is_overlooked
 
 
 def _never(layout: Layout) -> Any:

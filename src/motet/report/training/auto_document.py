@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from motet.cruise.autopilot import RoleCount
+from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
-from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport
 
 EPOCH_COLUMNS = ("epoch", "end_s", "workers", "servers", "predicted_s", "measured_s", "steady")
 DECISION_COLUMNS = (
@@ -158,6 +158,6 @@ def _change_to(first: EpochRecord, turns: Sequence[Turn]) -> ReconfigurationRepo
     found = None
     for turn in turns:
         is_before = turn.report is not None and turn.at_s <= first.end_s
-        if is_before and turn.decision.after == RoleCount(first.roles.workers, first.roles.servers):
+        if is_before and turn.decision.after == first.roles:
             found = turn.report
     return found

@@ -12,15 +12,15 @@ from typing import Self
 
 from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
 from motet.cruise.averages import MovingAverages
-from motet.cruise.machine_types import Machine
+from motet.cruise.machine_types import CandidateMachine
 from motet.cruise.search.solver import best_configuration
 from motet.cruise.trigger import Reason
 from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, MachineType, Profile
-from motet.runtime.autotune.cruise_adapter import holdings_of, name_of, runtime_plan
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
 from motet.runtime.autotune.job_profile import block_bytes_of, profile_of
 from motet.runtime.autotune.machine_settling import Settling, Underway, leaving_of
+from motet.runtime.autotune.machine_states import candidate_machines, machine_states
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
@@ -172,7 +172,7 @@ class Pilot(TrainObserver):
 
     def _look(self) -> Turn | None:
         """Decide if it is time to; what is worth telling."""
-        layout, machines = self._job.layout, self._machines()
+        layout, machines = self._job.layout, candidate_machines(self._job.machines())
         self._settling.look(machines, time.monotonic())
         may_decide = self._is_training and self._may_decide(layout, machines)
         # A change that ended before that has put its restart into the inbox.
@@ -180,9 +180,9 @@ class Pilot(TrainObserver):
         if not may_decide or self._job.layout is not layout:
             return None
         # A machine that is gone takes its executor along: the job is about to recover.
-        if not _machines_of(layout) <= {each.name for each in machines}:
+        if not {*layout.executors} <= {each.number for each in machines}:
             return None
-        decision = self._autopilot.decide(machines, holdings_of(layout))
+        decision = self._autopilot.decide(machines, machine_states(layout))
         if not self._is_news(decision):
             return None
         with self._lock:
@@ -197,12 +197,12 @@ class Pilot(TrainObserver):
             while True:
                 self._inbox.get_nowait()()
 
-    def _may_decide(self, layout: Layout, machines: Sequence[Machine]) -> bool:
+    def _may_decide(self, layout: Layout, machines: Sequence[CandidateMachine]) -> bool:
         """Whether nothing is under way and the machines have settled.
 
         A notice does not wait for the time after a failure, and ends what does not know of it.
         """
-        leaving, executors = leaving_of(machines), _machines_of(layout)
+        leaving, executors = leaving_of(machines), {*layout.executors}
         with self._lock:
             pending = list(self._pending)
         for each in pending:
@@ -219,11 +219,10 @@ class Pilot(TrainObserver):
         if executor not in self._heard:
             self._heard.add(executor)
             return
-        name = name_of(executor)
         for cost in costs:
             self._autopilot.observe(
                 BatchMeasurement(
-                    name,
+                    executor,
                     cost.comp_s,
                     cost.comm_s,
                     cost.batch_s,
@@ -242,18 +241,14 @@ class Pilot(TrainObserver):
         last = self.flight.turns[-1].decision if self.flight.turns else None
         return last is None or (last.reason, last.after) != (decision.reason, decision.after)
 
-    def _carry_out(self, turn: Turn, machines: Sequence[Machine]) -> None:
+    def _carry_out(self, turn: Turn, machines: Sequence[CandidateMachine]) -> None:
         plan = turn.decision.plan
         if plan is None:
             return
-        number_of = {each.name: int(each.name) for each in machines}
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
-        wanted = self._job.reconfigure(
-            lambda now: runtime_plan(plan, now, number_of),
-            gain,
-            is_urgent=turn.decision.reason is Reason.DRAIN,
-        )
+        is_urgent = turn.decision.reason is Reason.DRAIN
+        wanted = self._job.reconfigure(plan, gain, is_urgent=is_urgent)
         self._pending.append(Underway(wanted, turn, leaving_of(machines)))
 
     def _judge(self, pending: Underway, report: ReconfigurationReport) -> None:
@@ -273,24 +268,13 @@ class Pilot(TrainObserver):
         Workers without data, which a change that failed may leave, have nothing to measure.
         """
         layout = self._job.layout
-        workers = [name_of(one) for one in layout.workers if layout.data.blocks_of(one)]
+        workers = [one for one in layout.workers if layout.data.blocks_of(one)]
 
         def restart() -> None:
             self._heard.clear()
             self._autopilot.restart(workers)
 
         self._inbox.put(restart)
-
-    def _machines(self) -> list[Machine]:
-        return [
-            Machine(name_of(each.number), each.kind, each.condition == "leaving")
-            for each in self._job.machines()
-        ]
-
-
-def _machines_of(layout: Layout) -> set[str]:
-    """Those that have an executor."""
-    return set(map(name_of, layout.executors))
 
 
 def pause_after(decided_s: float) -> float:

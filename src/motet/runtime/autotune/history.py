@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from motet.cruise.autopilot import Decision
-from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
+from motet.domain.reconfiguration import RoleCounts
+from motet.runtime.core.reports import ReconfigurationReport
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from motet.cruise.plan import BlockBytes
+from motet.cruise.machine_assignment import BlockBytes
 from motet.estimate.epoch_cost import Profile
 from motet.runtime.autotune.touched_rows import touched_parts
 from motet.runtime.controller.job import Job

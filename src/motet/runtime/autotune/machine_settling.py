@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from motet.cruise.machine_types import Machine
-from motet.cruise.plan import Delete, Move
+from motet.cruise.machine_types import CandidateMachine
+from motet.domain.reconfiguration import Add, Delete, Move
 from motet.runtime.autotune.history import Turn
 from motet.runtime.elastic.plan_queue import Reconfiguration
 
@@ -29,15 +29,15 @@ class Settling:
         """How long no more notices must have come, and nothing have changed at all."""
         self._notices_s = notices_s
         self._machines_s = machines_s
-        self._there: frozenset[str] | None = None
-        self._leaving: frozenset[str] = frozenset()
+        self._there: frozenset[int] | None = None
+        self._leaving: frozenset[int] = frozenset()
         self._noticed_s = self._first_noticed_s = -math.inf
         self._changed_s = -math.inf
 
-    def look(self, machines: Iterable[Machine], now_s: float) -> None:
+    def look(self, machines: Iterable[CandidateMachine], now_s: float) -> None:
         """Take in which machines there are, and which of them leave."""
         listed = list(machines)
-        there, leaving = frozenset(each.name for each in listed), leaving_of(listed)
+        there, leaving = frozenset(each.number for each in listed), leaving_of(listed)
         if self._there is not None and (there, leaving) != (self._there, self._leaving):
             self._changed_s = now_s
             if not leaving <= self._leaving:
@@ -61,24 +61,21 @@ class Underway:
 
     wanted: Reconfiguration
     turn: Turn
-    leaving: Set[str]
+    leaving: Set[int]
 
-    def overlooks(self, leaving: Set[str], executors: Set[str]) -> bool:
+    def overlooks(self, leaving: Set[int], executors: Set[int]) -> bool:
         """Whether machines leave that it leads to, or does not lead away from.
 
         `executors`: the machines that have one now.
         """
         plan = self.turn.decision.plan
         operations = [] if plan is None else plan.operations
-        left = {each.machine for each in operations if isinstance(each, Delete)}
-        goals = {
-            each.destination if isinstance(each, Move) else each.machine
-            for each in operations
-            if not isinstance(each, Delete)
-        }
+        left = {e.executor for e in operations if isinstance(e, Delete) and e.role is None}
+        goals = {e.destination for e in operations if isinstance(e, Move)}
+        goals |= {e.executor for e in operations if isinstance(e, Add)}
         return not (leaving - self.leaving - left).isdisjoint(executors | goals)
 
 
-def leaving_of(machines: Iterable[Machine]) -> frozenset[str]:
+def leaving_of(machines: Iterable[CandidateMachine]) -> frozenset[int]:
     """Those that will be taken away."""
-    return frozenset(machine.name for machine in machines if machine.is_leaving)
+    return frozenset(machine.number for machine in machines if machine.is_leaving)

@@ -12,18 +12,11 @@ from typing import Any, TypeAlias, get_args
 import yaml
 
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Role, Switch, TableName
 from motet.domain.yaml_text import StrictLoader, read_yaml
-from motet.runtime.elastic.layout import Layout, Role, TableName
-from motet.runtime.elastic.plan import (
-    Add,
-    Delete,
-    Move,
-    Operation,
-    Plan,
-    Switch,
-    applied,
-    towards,
-)
+from motet.runtime.elastic.even_plans import plan_for_counts
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan_effects import layout_after_operation, layout_after_plan
 from motet.runtime.elastic.plan_queue import Timed
 
 _LINE = "__line__"
@@ -78,7 +71,7 @@ class PlannedChange:
         machines = range(machine_count)
         plan = self.make_plan(layout, machines)
         try:
-            return plan.checked(layout, machines)
+            return layout_after_plan(layout, plan, machines)
         except BadInput as error:
             raise BadInput(f"{self.place}: {error}") from None
 
@@ -182,7 +175,7 @@ def _by_counts(entry: _Entry, machine_count: int) -> Planner:
 
     def make_plan(layout: Layout, machines: Collection[int]) -> Plan:
         require(len(machines))
-        return towards(layout, workers, servers, machines)
+        return plan_for_counts(layout, workers, servers, machines)
 
     require(machine_count, "; raise --machines")
     return make_plan
@@ -201,7 +194,7 @@ def _by_operations(entry: _Entry) -> Planner:
         for item, read in zip(items, readers, strict=True):
             try:
                 operations.append(read(layout))
-                layout = applied(layout, operations[-1], machines)
+                layout = layout_after_operation(layout, operations[-1], machines)
             except BadInput as error:
                 raise BadInput(f"{item.place}: {error}") from None
         return Plan.of(operations)
