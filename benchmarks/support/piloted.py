@@ -95,7 +95,7 @@ class Watch(Recorder):
         self._is_decided = decision.plan is None
         self.write(
             "decision",
-            reason=str(decision.reason),
+            reason=decision.reason.value,
             before=asdict(decision.before),
             after=asdict(decision.after),
             measured_s=decision.measured_s,

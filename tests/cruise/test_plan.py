@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from motet.cruise.machine_assignment import BlockBytes
 from motet.cruise.machine_state import MachineState
 from motet.cruise.plan import make_plan
-from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Role, holder_role
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType
 
@@ -227,9 +226,3 @@ def test_two_machines_can_swap_their_roles() -> None:
         Delete(1, "server"),
     )
     assert case.plan.after == ((), (), (0,), (1,), (0, 1, 2), (0, 1, 3))
-
-
-def test_states_that_do_not_match_the_fleet_are_refused() -> None:
-    current = states_of([0], [1], [1])
-    with pytest.raises(BadInput, match="1 machines of type t0, the fleet has 2"):
-        make_plan(current, fleet_of(2), Configuration((1, 0), (0, 1)), BYTES)

@@ -1,4 +1,4 @@
-"""A job whose mini-batches cost what the cost model says, and some noise: drives an autopilot."""
+"""A job whose mini-batches cost what the cost model says, and some noise: drives a tuner."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
+from motet.cruise.calibration.averages import BatchMeasurement
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.decision import TuningDecision
 from motet.cruise.machine_assignment import BlockBytes
 from motet.cruise.machine_state import MachineState
-from motet.cruise.machine_types import CandidateMachine
 from motet.cruise.search.solver import best_configuration
+from motet.cruise.tuner import ConfigurationTuner
 from motet.domain.reconfiguration import Add, Move, Plan
 from motet.estimate.epoch_cost import (
     Configuration,
@@ -59,14 +61,14 @@ class SimulatedJob:
     overhead_s: Extra = lambda workers, servers: 0.0
     kinds: Mapping[int, str] = field(default_factory=dict)
     leaving: set[int] = field(default_factory=set)
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[TuningDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        # What the autopilot is told about the exchange does not matter: it measures.
-        told = replace(self.profile, exchange_bytes=0.0)
-        self.pilot = Autopilot(told, BlockBytes(1e6, 1e5))
-        self.pilot.restart(self.workers)
+        # The tuner measures the exchange itself.
+        without_exchange = replace(self.profile, exchange_bytes=0.0)
+        self.tuner = ConfigurationTuner(without_exchange, BlockBytes(1e6, 1e5))
+        self.tuner.restart(self.workers)
 
     @property
     def workers(self) -> list[int]:
@@ -121,7 +123,7 @@ class SimulatedJob:
             instances = max(round(share * self.profile.batch_size), 1)
             part = float(self.profile.exchanged_part(np.array([now.data_blocks[place]]))[0])
             comp, comm, batch = (1 + self.noise) ** self.rng.uniform(-1, 1, 3)
-            self.pilot.observe(
+            self.tuner.observe(
                 BatchMeasurement(
                     machine,
                     self.comp_s[machine] * instances * comp,
@@ -133,16 +135,16 @@ class SimulatedJob:
                 )
             )
 
-    def look(self) -> Decision:
+    def look(self) -> TuningDecision:
         """Let it decide, and do what it says."""
-        decision = self.pilot.decide(self.machines, self.states)
+        decision = self.tuner.decide(self.machines, self.states)
         self.decisions.append(decision)
         if decision.plan is not None:
             self.states = after(self.states, decision.plan)
-            self.pilot.restart(self.workers)
+            self.tuner.restart(self.workers)
         return decision
 
-    def live(self, looks: int, batches: int = 20) -> list[Decision]:
+    def live(self, looks: int, batches: int = 20) -> list[TuningDecision]:
         """Train and look in turn; the decisions that changed something."""
         made = []
         for _ in range(looks):

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from motet.cruise.autopilot import Decision
-from motet.cruise.trigger import Reason
+from motet.cruise.decision import TuningDecision
+from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import RoleCounts
 from motet.report.rendering.json_text import to_json
 from motet.report.training.auto_document import (
@@ -28,16 +28,16 @@ START, THEN = RoleCounts(3, 5), RoleCounts(5, 3)
 REPORT = ReconfigurationReport(2, START, THEN, 0.3, 3.5, 4, 7_900_000, 0.27)
 
 
-def decision(reason: Reason, gain: float, changes: bool) -> Decision:
+def decision(reason: TuningReason, gain: float, changes: bool) -> TuningDecision:
     before, after = RoleCounts(3, 5), RoleCounts(5, 3)
-    return Decision(reason, before, after if changes else before, 8, 6.0, 4.1, gain)
+    return TuningDecision(reason, before, after if changes else before, 8, 6.0, 4.1, gain)
 
 
 @pytest.fixture
 def flight() -> Flight:
     """Two epochs at the start, one with the change, three afterwards."""
-    turns = [Turn(2, 12.5, decision(Reason.GAIN, 0.31, changes=True), REPORT)]
-    turns.append(Turn(6, 30.0, decision(Reason.TOO_LITTLE_GAIN, 0.01, changes=False)))
+    turns = [Turn(2, 12.5, decision(TuningReason.GAIN, 0.31, changes=True), REPORT)]
+    turns.append(Turn(6, 30.0, decision(TuningReason.TOO_LITTLE_GAIN, 0.01, changes=False)))
     epochs = [EpochRecord(n, 6.0 * n + 6, START, None, 6.0 + n, True) for n in range(2)]
     epochs.append(EpochRecord(2, 17.0, THEN, 4.1, 5.0, False))
     epochs += [EpochRecord(n, 5.0 + 4 * n, THEN, 4.1, 4.0 + 0.1 * n, True) for n in (3, 4, 5)]
@@ -79,25 +79,25 @@ def test_tables_have_a_value_for_every_column(flight: Flight) -> None:
     ("reason", "gain", "changes", "line"),
     [
         (
-            Reason.GAIN,
+            TuningReason.GAIN,
             0.31,
             True,
             "3 workers + 5 servers -> 5 + 3: predicted 4.1 s per epoch, 31 % less",
         ),
         (
-            Reason.BACK,
+            TuningReason.BACK,
             0.31,
             True,
             "3 workers + 5 servers -> 5 + 3: it was faster; measured 4.1 s per epoch, 31 % less",
         ),
         (
-            Reason.TOO_LITTLE_GAIN,
+            TuningReason.TOO_LITTLE_GAIN,
             0.02,
             False,
             "3 workers + 5 servers stay: the best configuration would save 2 %",
         ),
         (
-            Reason.TOO_LITTLE_GAIN,
+            TuningReason.TOO_LITTLE_GAIN,
             0.07,
             False,
             "3 workers + 5 servers stay: the best configuration would save 7 %, less than the "
@@ -105,12 +105,12 @@ def test_tables_have_a_value_for_every_column(flight: Flight) -> None:
         ),
     ],
 )
-def test_a_decision_is_a_line(reason: Reason, gain: float, changes: bool, line: str) -> None:
+def test_a_decision_is_a_line(reason: TuningReason, gain: float, changes: bool, line: str) -> None:
     assert turn_line(Turn(0, 0.0, decision(reason, gain, changes))) == line
 
 
 def test_other_shares_for_as_many_are_called_so() -> None:
-    same = Decision(Reason.GAIN, RoleCounts(3, 1), RoleCounts(3, 1), 4, 6.0, 4.1, 0.31)
+    same = TuningDecision(TuningReason.GAIN, RoleCounts(3, 1), RoleCounts(3, 1), 4, 6.0, 4.1, 0.31)
     line = (
         "3 workers + 1 server with other shares or machines: predicted 4.1 s per epoch, 31 % less"
     )
@@ -143,7 +143,7 @@ def test_a_run_without_an_epoch_can_be_drawn_and_told() -> None:
 
 def test_a_change_that_training_did_not_wait_for_is_told(flight: Flight) -> None:
     assert "was reached" not in printed(flight)
-    flight.turns.append(Turn(6, 31.0, decision(Reason.GAIN, 0.2, changes=True)))
+    flight.turns.append(Turn(6, 31.0, decision(TuningReason.GAIN, 0.2, changes=True)))
     assert "Training ended before 5 + 3 was reached." in printed(flight)
 
 

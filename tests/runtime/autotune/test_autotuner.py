@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster
-from motet.cruise.machine_types import CandidateMachine
-from motet.cruise.trigger import Reason
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.trigger import TuningReason
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Plan
 from motet.runtime.autotune.autotuner import Pilot, pause_after
@@ -63,7 +63,7 @@ def test_a_bad_start_is_left_and_the_model_learned_is_the_same() -> None:
     epochs = 15
     result, flight = driven(job(epochs))
     first, expected = next(turn for turn in flight.turns if turn.report), locally(epochs)
-    assert (first.decision.reason, first.decision.before.workers) == (Reason.GAIN, 1)
+    assert (first.decision.reason, first.decision.before.workers) == (TuningReason.GAIN, 1)
     assert first.decision.after.workers > 1
     assert first.report is result.reconfigurations[0]
     assert (first.report.error, first.report.after.workers) == ("", first.decision.after.workers)
@@ -90,7 +90,7 @@ def test_a_worker_that_was_left_without_data_does_not_keep_it_from_deciding() ->
     training.reconfigure(Plan.of([Add(3, "worker")]))
     result, flight = driven(training)
     assert result.reconfigurations[0].after.workers == 2
-    assert Reason.GAIN in [turn.decision.reason for turn in flight.turns]
+    assert TuningReason.GAIN in [turn.decision.reason for turn in flight.turns]
 
 
 def test_a_change_that_fails_is_noted_and_training_goes_on() -> None:
@@ -141,7 +141,7 @@ def test_machines_that_appear_are_put_to_work() -> None:
 
 def test_machines_that_will_be_taken_away_are_left_and_nothing_is_trained_again() -> None:
     result, flight = disturbed(lambda cluster: cluster.give_notice(0), 12, (3, 1))
-    assert next(t.decision.reason for t in flight.turns if t.report) is Reason.DRAIN
+    assert next(t.decision.reason for t in flight.turns if t.report) is TuningReason.DRAIN
     assert result.recoveries == ()
     assert flight.turns[-1].decision.machines == 3
 
@@ -171,7 +171,7 @@ def test_machines_whose_notices_come_one_by_one_are_left_together() -> None:
     training.listen(Script(lambda: cluster.give_notice(0), epoch=2))
     training.listen(Script(lambda: cluster.give_notice(1), epoch=4))
     result, flight = driven(training, settling=UntilTwoLeave())
-    drains = [turn for turn in flight.turns if turn.decision.reason is Reason.DRAIN]
+    drains = [turn for turn in flight.turns if turn.decision.reason is TuningReason.DRAIN]
     assert [turn.decision.machines for turn in drains] == [2]
     assert result.recoveries == ()
 
@@ -214,7 +214,7 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
             time.sleep(0.01)
 
     def more(turn: Turn) -> None:
-        if turn.decision.reason is Reason.DRAIN and turn.decision.machines == 3:
+        if turn.decision.reason is TuningReason.DRAIN and turn.decision.machines == 3:
             cluster.give_notice(1)
 
     cluster = InProcessCluster(MACHINES, hold)
@@ -225,7 +225,7 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
     layouts: list[Layout] = []
     training.listen(LastLayout(training, layouts))
     result, flight = driven(training, more)
-    turns = [t for t in flight.turns if t.decision.reason is Reason.DRAIN]
+    turns = [t for t in flight.turns if t.decision.reason is TuningReason.DRAIN]
     assert [turn.decision.machines for turn in turns] == [3, 2]
     assert [each.state for each in training.urgent] == ["cancelled", "done"]
     assert not {0, 1} & set(layouts[-1].executors)

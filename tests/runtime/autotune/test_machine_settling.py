@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from motet.cruise.autopilot import Decision
-from motet.cruise.machine_types import CandidateMachine
-from motet.cruise.trigger import Reason
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.decision import TuningDecision
+from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.autotune.history import Turn
 from motet.runtime.autotune.machine_settling import Settling, Underway
@@ -88,7 +88,7 @@ def test_what_does_not_know_that_its_machines_leave_is_noticed(
     a, b, c, e = map(ord, "abce")
     plan = Plan.of([Add(c, "worker"), Move("data", (0,), a, c), Delete(e)])
     count = RoleCounts(1, 1)
-    turn = Turn(0, 0.0, Decision(Reason.DRAIN, count, count, 3, plan=plan))
+    turn = Turn(0, 0.0, TuningDecision(TuningReason.DRAIN, count, count, 3, plan=plan))
     under_way = Underway(Reconfiguration(_never), turn, frozenset({a}))
     assert under_way.overlooks(set(map(ord, leaving)), {a, b, e}) is is_overlooked
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from motet.cruise.calibration.machine_groups import CandidateMachine
 from motet.cruise.machine_assignment import BlockBytes
 from motet.cruise.machine_state import MachineState
-from motet.cruise.machine_types import CandidateMachine
 from motet.cruise.plan import make_plan
 from motet.domain.reconfiguration import Plan
 from motet.estimate.epoch_cost import Configuration, Fleet

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from motet.cruise.autopilot import Decision
-from motet.cruise.trigger import LEAST_GAIN, Reason
+from motet.cruise.decision import TuningDecision
+from motet.cruise.trigger import LEAST_GAIN, TuningReason
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text
@@ -14,10 +14,10 @@ from motet.report.training.auto_document import UsedConfiguration, used_configur
 from motet.runtime.autotune.history import Flight, Turn
 
 _WHY = {
-    Reason.GAIN: "",
-    Reason.BACK: "it was faster; ",
-    Reason.DRAIN: "machines leave; ",
-    Reason.RECOVER: "machines were lost; ",
+    TuningReason.GAIN: "",
+    TuningReason.BACK: "it was faster; ",
+    TuningReason.DRAIN: "machines leave; ",
+    TuningReason.RECOVER: "machines were lost; ",
 }
 
 
@@ -35,15 +35,15 @@ def turn_line(turn: Turn) -> str:
     return f"{roles} {after}: {_WHY[decision.reason]}{_outlook(decision)}"
 
 
-def _outlook(decision: Decision) -> str:
+def _outlook(decision: TuningDecision) -> str:
     if decision.predicted_s is None:
         return "nothing is known of the time yet"
-    word = "measured" if decision.reason is Reason.BACK else "predicted"
+    word = "measured" if decision.reason is TuningReason.BACK else "predicted"
     outlook = f"{word} {_seconds(decision.predicted_s)} per epoch"
     return outlook if decision.measured_s is None else f"{outlook}, {_percent(decision)} less"
 
 
-def _percent(decision: Decision) -> str:
+def _percent(decision: TuningDecision) -> str:
     return f"{max(100 * decision.gain, 0):.0f} %"
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
-from motet.cruise.averages import MovingAverages
-from motet.cruise.machine_types import CandidateMachine
+from motet.cruise.calibration.averages import BatchMeasurement, MovingAverages
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.decision import TuningDecision
 from motet.cruise.search.solver import best_configuration
-from motet.cruise.trigger import Reason
+from motet.cruise.trigger import TuningReason
+from motet.cruise.tuner import ConfigurationTuner
 from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, MachineType, Profile
 from motet.runtime.autotune.history import EpochRecord, Flight, Turn
@@ -63,7 +64,7 @@ class Pilot(TrainObserver):
         self._job = job
         self._on_turn = on_turn or (lambda turn: None)
         self._settling = settling or Settling()
-        self._autopilot = Autopilot(profile_of(job), block_bytes_of(job), _averages())
+        self._autopilot = ConfigurationTuner(profile_of(job), block_bytes_of(job), _averages())
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -232,11 +233,11 @@ class Pilot(TrainObserver):
                 )
             )
 
-    def _is_news(self, decision: Decision) -> bool:
+    def _is_news(self, decision: TuningDecision) -> bool:
         """Keeping a configuration is told once."""
         if decision.plan is not None:
             return not decision.plan.is_empty
-        if decision.reason is Reason.WARMING_UP:
+        if decision.reason is TuningReason.WARMING_UP:
             return False
         last = self.flight.turns[-1].decision if self.flight.turns else None
         return last is None or (last.reason, last.after) != (decision.reason, decision.after)
@@ -247,7 +248,7 @@ class Pilot(TrainObserver):
             return
         gain = turn.decision.gain if turn.decision.measured_s is not None else None
         self._is_disturbed = True
-        is_urgent = turn.decision.reason is Reason.DRAIN
+        is_urgent = turn.decision.reason is TuningReason.DRAIN
         wanted = self._job.reconfigure(plan, gain, is_urgent=is_urgent)
         self._pending.append(Underway(wanted, turn, leaving_of(machines)))
 

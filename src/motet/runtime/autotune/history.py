@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from motet.cruise.autopilot import Decision
+from motet.cruise.decision import TuningDecision
 from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.core.reports import ReconfigurationReport
 
@@ -19,7 +19,7 @@ class Turn:
 
     at_epoch: int
     at_s: float
-    decision: Decision
+    decision: TuningDecision
     report: ReconfigurationReport | None = None
 
 

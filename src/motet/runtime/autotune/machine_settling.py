@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from motet.cruise.machine_types import CandidateMachine
+from motet.cruise.calibration.machine_groups import CandidateMachine
 from motet.domain.reconfiguration import Add, Delete, Move
 from motet.runtime.autotune.history import Turn
 from motet.runtime.elastic.plan_queue import Reconfiguration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from motet.cruise.calibration.machine_groups import CandidateMachine
 from motet.cruise.machine_state import MachineState
-from motet.cruise.machine_types import CandidateMachine
 from motet.domain.reconfiguration import Role
 from motet.runtime.core.machine import Machine
 from motet.runtime.elastic.layout import Layout

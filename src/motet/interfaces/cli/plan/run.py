@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from motet.cruise.search.problem import Roles
+from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan.fleet import read_fleet
@@ -41,7 +41,7 @@ def run(flags: PlanFlags) -> None:
     """Find the best configuration and print it. Raises MotetError."""
     job = read_profile(flags.profile)
     fleet = read_fleet(flags.machines, job, flags.bandwidth)
-    roles = Roles(flags.roles)
+    roles = RoleMode(flags.roles)
     folder = None if flags.out is None else Folder(flags.out)
     with _busy():
         best = best_configuration(job.profile, fleet, roles)

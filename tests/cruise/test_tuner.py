@@ -1,4 +1,4 @@
-"""A job that is driven by its autopilot: where it ends, and how often it changes."""
+"""A job that is driven by a tuner: where it ends, and how often it changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.cruise.machine_state import MachineState
-from motet.cruise.trigger import Reason
+from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import Delete, RoleCounts
 from motet.estimate.epoch_cost import Profile
 from simulated_job import SimulatedJob, even_states
@@ -73,7 +73,7 @@ def test_without_a_warm_up_nothing_is_decided() -> None:
     driven = job()
     driven.run(5)
     decision = driven.look()
-    assert (decision.reason, decision.plan) == (Reason.WARMING_UP, None)
+    assert (decision.reason, decision.plan) == (TuningReason.WARMING_UP, None)
     assert decision.before == decision.after == RoleCounts(1, 7)
 
 
@@ -117,7 +117,7 @@ def test_machines_that_are_reclaimed_are_emptied_at_once(leaving: list[int], bat
     driven.look()
     driven.leaving = set(leaving)
     decision = driven.look()
-    assert decision.reason is Reason.DRAIN
+    assert decision.reason is TuningReason.DRAIN
     assert not {state.machine for state in driven.states} & driven.leaving
     assert driven.configuration.worker_count >= 1
     assert sum(driven.configuration.model_blocks) == PROFILE.model_blocks
@@ -135,7 +135,7 @@ def test_an_executor_without_blocks_on_a_reclaimed_machine_ends_and_nothing_else
     driven.states.append(MachineState(7, None, empty_roles=("worker",)))
     driven.leaving = {7}
     decision = driven.look()
-    assert (decision.reason, decision.predicted_s) == (Reason.DRAIN, None)
+    assert (decision.reason, decision.predicted_s) == (TuningReason.DRAIN, None)
     assert decision.plan is not None
     assert decision.plan.operations == (Delete(7),)
     assert driven.states == before
@@ -157,7 +157,7 @@ def test_a_single_machine_that_nothing_is_exchanged_with_is_measured_and_kept() 
     del driven.comp_s[0]
     driven.leaving = set()
     assert driven.live(looks=3) == []
-    assert driven.decisions[-1].reason is Reason.TOO_LITTLE_GAIN
+    assert driven.decisions[-1].reason is TuningReason.TOO_LITTLE_GAIN
 
 
 def test_where_all_machines_leave_nothing_is_decided() -> None:
@@ -174,8 +174,8 @@ def test_after_a_loss_the_rest_is_configured_anew_without_a_warm_up() -> None:
         del driven.comp_s[name]
     # The runtime goes on with what is left, somehow.
     driven.states = even_states(list(driven.comp_s), 1, 4, PROFILE)
-    driven.pilot.restart(driven.workers)
-    assert driven.look().reason is Reason.RECOVER
+    driven.tuner.restart(driven.workers)
+    assert driven.look().reason is TuningReason.RECOVER
     assert driven.epoch_s() <= driven.best_s() * 1.001
 
 
@@ -183,7 +183,7 @@ def test_where_the_model_is_wrong_it_goes_back_and_stays() -> None:
     # Many workers cost what no cost model knows.
     driven = job(2, 6, overhead_s=lambda workers, servers: 1.0 if workers > 2 else 0.0)
     changes = driven.live(looks=20)
-    assert [change.reason for change in changes] == [Reason.GAIN, Reason.BACK]
+    assert [change.reason for change in changes] == [TuningReason.GAIN, TuningReason.BACK]
     assert driven.configuration.server_count == 6
 
 
@@ -191,7 +191,7 @@ def test_a_job_that_is_well_configured_is_left_alone() -> None:
     driven = job(noise=0.1)
     driven.live(looks=10)
     assert driven.live(looks=10) == []
-    assert driven.decisions[-1].reason is Reason.TOO_LITTLE_GAIN
+    assert driven.decisions[-1].reason is TuningReason.TOO_LITTLE_GAIN
 
 
 SPARSE = replace(PROFILE, touched=tuple((1 / n, n**-0.7) for n in (96, 48, 24, 12, 6, 3, 1)))
