@@ -11,7 +11,14 @@ from motet.cruise.search.machine_counts import FEW_WAYS, Found, best_in_order, b
 from motet.cruise.search.problem import RoleMode, SearchProblem, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, exchange_seconds
 from motet.domain.arrays import Floats, Ints
-from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, even_shares
+from motet.estimate.epoch_cost import (
+    Configuration,
+    Fleet,
+    MachineType,
+    Profile,
+    epoch_s,
+    even_shares,
+)
 
 _WAYS_PER_TOTAL = 8
 _SAMPLED_TOTALS = 41
@@ -63,6 +70,12 @@ def _best_by_share(profile: Profile, fleet: Fleet, roles: RoleMode, few_ways: in
         tried[workers] = Choice(found, epoch_s(profile, fleet, found))
         workers = found.worker_count
     return min(tried.values(), key=lambda choice: choice.epoch_s)
+
+
+def compile_search() -> None:
+    """Compile the search for machines of several types, so that no later search has to wait."""
+    kinds = (MachineType("fast", 1, 1.0), MachineType("slow", 1, 2.0))
+    best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet(kinds, ((1.0, 1.0), (1.0, 1.0))))
 
 
 def cost_curve(
