@@ -41,13 +41,11 @@ Quantity: TypeAlias = Callable[[BatchMeasurement], float]
 """One number of a measurement; NaN: unknown."""
 
 
-def comp_s_per_instance(measured: BatchMeasurement) -> float:
-    """COMP of one instance, seconds."""
+def _comp_s_per_instance(measured: BatchMeasurement) -> float:
     return measured.comp_s_per_instance
 
 
-def exchange_s(measured: BatchMeasurement) -> float:
-    """COMM of one mini-batch, seconds."""
+def _exchange_s(measured: BatchMeasurement) -> float:
     return measured.exchange_s
 
 
@@ -112,17 +110,17 @@ class MovingAverages:
     def is_ready(self) -> bool:
         """Whether every worker has finished its warm-up."""
         return bool(self._batch_counts) and all(
-            len(_known(samples, comp_s_per_instance)) >= self._least
+            len(_known(samples, _comp_s_per_instance)) >= self._least
             for samples in self._samples.values()
         )
 
     def comp_s(self) -> dict[int, Average]:
         """COMP of one instance, by worker."""
-        return self._averages(comp_s_per_instance)
+        return self._averages(_comp_s_per_instance)
 
     def exchange_s(self) -> dict[int, Average]:
         """COMM of one mini-batch, by worker."""
-        return self._averages(exchange_s)
+        return self._averages(_exchange_s)
 
     def batch_s(self) -> dict[int, Average]:
         """A whole mini-batch, waiting included, by worker."""
@@ -159,7 +157,7 @@ def means_of(averages: Mapping[int, Average]) -> dict[int, float]:
 
 def _has_changed(samples: Sequence[BatchMeasurement], latest: int) -> bool:
     """Whether COMP or COMM of the latest mini-batches differs from those before."""
-    for quantity in (comp_s_per_instance, exchange_s):
+    for quantity in (_comp_s_per_instance, _exchange_s):
         now, before = _known(samples[-latest:], quantity), _known(samples[:-latest], quantity)
         if len(now) < latest or len(before) < latest:
             continue
