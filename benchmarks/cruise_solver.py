@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from motet.cruise.search.problem import Problem, Roles
+from motet.cruise.search.problem import RoleMode, SearchProblem
 from motet.cruise.search.solver import best_configuration
 from motet.estimate.epoch_cost import Fleet, Profile
 from support.figures import Figure, parser, report
@@ -64,7 +64,10 @@ def speed(name: str, cases: list[Case], limit_s: float | None) -> Figure:
 def quality(name: str, cases: list[Case]) -> Figure:
     """The worst ratio to the optimum."""
     ratios = np.array(
-        [solved(case)[0] / every_way_s(Problem.of(*case, Roles.SEPARATE)) for case in cases]
+        [
+            solved(case)[0] / every_way_s(SearchProblem.of(*case, RoleMode.SEPARATE))
+            for case in cases
+        ]
     )
     exact = float((ratios < 1 + 1e-6).mean())
     return Figure(

@@ -26,11 +26,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from support.autotuned import AutotunedRun
 from support.cruise_report import write_report
 from support.evidence import Grid, visits_of
 from support.figures import RESULTS
 from support.hosts import CommandFailed, Hosts, hosts_up, unwind_when_terminated
-from support.piloted import PilotedPlan
 from support.recorder import read_events
 from support.testbed_cases import (
     BANDWIDTH,
@@ -43,7 +43,7 @@ from support.testbed_cases import (
     SLOW_CPUS,
     Case,
 )
-from support.testbed_runs import Act, Quotas, run_link, run_piloted, run_walk
+from support.testbed_runs import Act, Quotas, run_autotuned, run_link, run_walk
 
 FOLDER = RESULTS / "cruise"
 TYPES_CASE = CASES["mlr"]
@@ -111,7 +111,7 @@ def cruise(wanted: Wanted) -> None:
     def measure(hosts: Hosts, out: Path) -> None:
         _, app, workers = out.stem.split("-")
         case = CASES[app]
-        run_piloted(hosts, _piloted(case, wanted.machines, int(workers)), case.quotas, out)
+        run_autotuned(hosts, _autotuned(case, wanted.machines, int(workers)), case.quotas, out)
 
     _each(wanted.missing(names), wanted.equal_hosts, measure)
 
@@ -125,8 +125,8 @@ def types(wanted: Wanted) -> None:
         if out.stem == "types-even":
             run_walk(hosts, TYPES_CASE, stops, quotas, out)
         else:
-            plan = _piloted(TYPES_CASE, wanted.machines, _best_workers(wanted.machines))
-            run_piloted(hosts, plan, quotas, out)
+            plan = _autotuned(TYPES_CASE, wanted.machines, _best_workers(wanted.machines))
+            run_autotuned(hosts, plan, quotas, out)
 
     names = ("types-even.jsonl", "types-auto.jsonl")
     _each(wanted.missing(names), wanted.unequal_hosts, measure)
@@ -143,7 +143,7 @@ def opportunistic(wanted: Wanted) -> None:
             Act(f"{half} more hosts", partial(hosts.tell, "start", *late)),
             Act(f"{half} are reclaimed", partial(hosts.tell, "reclaim", *late, *NOTICE)),
         ]
-        plan = _piloted(
+        plan = _autotuned(
             OPPORTUNISTIC,
             wanted.machines,
             half // 2,
@@ -152,7 +152,7 @@ def opportunistic(wanted: Wanted) -> None:
             machines_at_first=half,
             checkpoint_every=5,
         )
-        run_piloted(hosts, plan, OPPORTUNISTIC.quotas, out, acts)
+        run_autotuned(hosts, plan, OPPORTUNISTIC.quotas, out, acts)
 
     _each(wanted.missing(["opportunistic.jsonl"]), wanted.equal_hosts, measure)
 
@@ -171,10 +171,10 @@ def _best_workers(machines: int) -> int:
     return Grid.of(visits_of(read_events(grid))).best[0]
 
 
-def _piloted(case: Case, machines: int, workers: int, **more: Any) -> PilotedPlan:
+def _autotuned(case: Case, machines: int, workers: int, **more: Any) -> AutotunedRun:
     roles = {"workers": workers, "servers": machines - workers, **more}
     settings, quiet = dict(case.settings), case.quiet_epochs
-    return PilotedPlan(case.app, case.data, settings, machines, quiet_epochs=quiet, **roles)
+    return AutotunedRun(case.app, case.data, settings, machines, quiet_epochs=quiet, **roles)
 
 
 PARTS: dict[str, Callable[[Wanted], None]] = {

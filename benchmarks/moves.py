@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from motet.domain.arrays import Array
+from motet.domain.reconfiguration import Move, Plan, TableName
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout, TableName
-from motet.runtime.elastic.plan import Move, Plan
+from motet.runtime.elastic.layout import Layout
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.figures import Figure, parser, report
 

@@ -54,7 +54,7 @@ class AutoRun:
 
     @classmethod
     def of(cls, events: Iterable[Mapping[str, Any]]) -> AutoRun:
-        """From what `piloted.py` and who ran it wrote down."""
+        """From the events of `autotuned.py` and of its caller."""
         listed = sorted(events, key=lambda event: event["at_s"])
         began_s = next(event["at_s"] for event in listed if event["kind"] == "started")
         epochs = [event for event in listed if event["kind"] == "epoch"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from motet.cruise.link_queue import queue_of
+from motet.cruise.calibration.link_queue import queue_of
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, exchange_s
 
 Shape = tuple[int, int]

@@ -18,7 +18,7 @@ from typing import Any
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
-from motet.runtime.autotune.load_balancer import Balancer
+from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
@@ -108,7 +108,7 @@ class Director(TrainObserver):
         while not done.exists():
             time.sleep(0.02)
         if self._phase.balances:
-            self.job.listen(Balancer(self.job))
+            self.job.listen(LoadBalancer(self.job))
         self._costs.clear()
         self.found.append(Measured(self._phase.name))
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from support.autotuned import QUIET, AutotunedRun
 from support.evidence import Shape
 from support.hosts import Hosts, Line
-from support.piloted import QUIET, PilotedPlan
 from support.recorder import append_event
 from support.testbed_cases import HURRIED_CPUS, Case
 from support.walk import MOVING, TRAINING, WalkPlan
@@ -52,14 +52,14 @@ def run_walk(
     _run(hosts, "support.walk", [json.dumps(asdict(plan))], out, heard)
 
 
-def run_piloted(
+def run_autotuned(
     hosts: Hosts,
-    plan: PilotedPlan,
+    run: AutotunedRun,
     cpus: Quotas,
     out: Path,
     acts: Sequence[Act] = (),
 ) -> None:
-    """Train a job that configures itself; see `piloted.py`. Raises CommandFailed.
+    """Train a job under `--auto`; see `autotuned.py`. Raises CommandFailed.
 
     Only the start is hurried. `acts`: what is done to the hosts whenever the job is quiet; then
     they keep their quotas.
@@ -76,7 +76,7 @@ def run_piloted(
 
     if not acts:
         hosts.give_cpus(HURRIED_CPUS)
-    _run(hosts, "support.piloted", [json.dumps(asdict(plan))], out, heard)
+    _run(hosts, "support.autotuned", [json.dumps(asdict(run))], out, heard)
 
 
 def run_link(hosts: Hosts, out: Path) -> None:

@@ -21,7 +21,7 @@ from motet.domain.errors import Interrupted
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
-from motet.runtime.elastic.plan import towards
+from motet.runtime.elastic.even_plans import plan_for_counts
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
@@ -107,7 +107,7 @@ class Walk(Recorder):
         say(MOVING)
         workers, servers = self._plan.stops[self._stop]
         machines = range(self._plan.machines)
-        self.job.reconfigure(lambda layout: towards(layout, workers, servers, machines))
+        self.job.reconfigure(lambda layout: plan_for_counts(layout, workers, servers, machines))
 
 
 def say(what: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from itertools import permutations, product
 from random import Random
 
@@ -10,21 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
-from motet.cruise.plan import (
-    Add,
-    BlockBytes,
-    Delete,
-    Holding,
-    Move,
-    Plan,
-    Role,
-    Switch,
-    make_plan,
-)
-from motet.domain.errors import BadInput
+from motet.cruise.machine_assignment import BlockBytes
+from motet.cruise.machine_state import MachineState
+from motet.cruise.plan import make_plan
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Role, holder_role
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType
 
 BYTES = BlockBytes(data=100.0, model=30.0)
+ROLES: tuple[Role, ...] = ("worker", "server")
 
 
 def fleet_of(*counts: int) -> Fleet:
@@ -32,33 +27,55 @@ def fleet_of(*counts: int) -> Fleet:
     return Fleet(kinds, ((1e8,) * len(counts),) * len(counts))
 
 
-def holdings_of(types: list[int | None], data: list[int], model: list[int]) -> tuple[Holding, ...]:
-    """Machines m0, m1, ... with the blocks dealt in order."""
+def states_of(
+    types: list[int | None],
+    data: list[int],
+    model: list[int],
+    empty_roles: list[tuple[Role, ...]] | None = None,
+) -> tuple[MachineState, ...]:
+    """Machines 0, 1, ... with the blocks dealt in order."""
     made, next_data, next_model = [], 0, 0
+    empty = empty_roles or [()] * len(types)
     for number, (kind, d, m) in enumerate(zip(types, data, model, strict=True)):
-        made.append(
-            Holding(
-                f"m{number}",
-                kind,
-                tuple(range(next_data, next_data + d)),
-                tuple(range(next_model, next_model + m)),
-            )
-        )
+        data_blocks = tuple(range(next_data, next_data + d))
+        model_blocks = tuple(range(next_model, next_model + m))
+        made.append(MachineState(number, kind, data_blocks, model_blocks, empty[number]))
         next_data, next_model = next_data + d, next_model + m
     return tuple(made)
 
 
+@dataclass(frozen=True)
+class Case:
+    """Present states, and a wanted configuration of a fleet."""
+
+    current: tuple[MachineState, ...]
+    fleet: Fleet
+    wanted: Configuration
+
+    @property
+    def plan(self) -> Plan:
+        return make_plan(self.current, self.fleet, self.wanted, BYTES)
+
+
 @st.composite
-def changes(draw: st.DrawFn) -> tuple[tuple[Holding, ...], Fleet, Configuration]:
-    """A present state of up to six machines of two types and two that leave, and a wanted one."""
+def cases(draw: st.DrawFn) -> Case:
+    """Up to six machines of two types and two that leave; some roles without blocks."""
     counts = draw(st.integers(1, 3)), draw(st.integers(0, 3))
     leaving = draw(st.integers(0, 2))
     types: list[int | None] = [0] * counts[0] + [1] * counts[1] + [None] * leaving
     data_blocks, model_blocks = draw(st.integers(1, 12)), draw(st.integers(1, 8))
     now = [_deal(draw, blocks, len(types)) for blocks in (data_blocks, model_blocks)]
     then = [_deal(draw, blocks, sum(counts)) for blocks in (data_blocks, model_blocks)]
-    wanted = Configuration(tuple(then[0]), tuple(then[1]))
-    return holdings_of(types, *now), fleet_of(*counts), wanted
+    empty: list[tuple[Role, ...]] = [
+        tuple(
+            role
+            for role, held in zip(ROLES, (now[0][i], now[1][i]), strict=True)
+            if not held and draw(st.booleans())
+        )
+        for i in range(len(types))
+    ]
+    current = states_of(types, *now, empty)
+    return Case(current, fleet_of(*counts), Configuration(tuple(then[0]), tuple(then[1])))
 
 
 def _deal(draw: st.DrawFn, blocks: int, machines: int) -> list[int]:
@@ -66,135 +83,147 @@ def _deal(draw: st.DrawFn, blocks: int, machines: int) -> list[int]:
     return [b - a for a, b in zip([0, *cuts], [*cuts, blocks], strict=True)]
 
 
-def fewest_bytes(current: tuple[Holding, ...], fleet: Fleet, wanted: Configuration) -> float:
+def fewest_bytes(case: Case) -> float:
     """Over every way to give the machines of each type its places."""
-    first, second = ([h for h in current if h.type == kind] for kind in range(len(fleet.types)))
+    kinds = range(len(case.fleet.types))
+    first, second = ([s for s in case.current if s.type == kind] for kind in kinds)
     orders = [[*a, *b] for a, b in product(permutations(first), permutations(second))]
-    return min(_incoming_bytes(order, wanted) for order in orders)
+    return min(_incoming_bytes(order, case.wanted) for order in orders)
 
 
-def _incoming_bytes(order: list[Holding], wanted: Configuration) -> float:
+def _incoming_bytes(order: list[MachineState], wanted: Configuration) -> float:
     return sum(
-        max(0, data - len(holding.data_blocks)) * BYTES.data
-        + max(0, model - len(holding.model_blocks)) * BYTES.model
-        for holding, data, model in zip(order, wanted.data_blocks, wanted.model_blocks, strict=True)
+        max(0, data - len(state.data_blocks)) * BYTES.data
+        + max(0, model - len(state.model_blocks)) * BYTES.model
+        for state, data, model in zip(order, wanted.data_blocks, wanted.model_blocks, strict=True)
     )
 
 
-def carried_out(
-    plan: Plan, current: tuple[Holding, ...], order: Random
-) -> dict[str, tuple[list[int], list[int]]]:
-    """The blocks of every executor after operations in any order that `after` allows."""
-    state = {
-        holding.machine: (list(holding.data_blocks), list(holding.model_blocks))
-        for holding in current
-        if holding.role or holding.type is None
-    }
+class Executors:
+    """The roles and blocks of every executor while operations are carried out."""
+
+    def __init__(self, current: tuple[MachineState, ...]) -> None:
+        self.blocks = {
+            (state.machine, role): {*(state.data_blocks, state.model_blocks)[role == "server"]}
+            for state in current
+            for role in state.roles
+        }
+
+    def carry_out(self, operation: Operation) -> None:
+        """Raises AssertionError for what the runtime would refuse."""
+        if isinstance(operation, Add):
+            assert (operation.executor, operation.role) not in self.blocks
+            self.blocks[operation.executor, operation.role] = set()
+        elif isinstance(operation, Move):
+            role = holder_role(operation.table)
+            self.blocks[operation.source, role] -= {*operation.blocks}
+            self.blocks[operation.destination, role] |= {*operation.blocks}
+        else:
+            assert isinstance(operation, Delete)
+            for role in ROLES if operation.role is None else (operation.role,):
+                assert not self.blocks.pop((operation.executor, role), set())
+        assert {role for _, role in self.blocks} == {*ROLES}
+
+    def counts(self, machine: int) -> tuple[int, int]:
+        """Data blocks and model blocks of a machine."""
+        data, model = (len(self.blocks.get((machine, role), ())) for role in ROLES)
+        return data, model
+
+
+def carried_out(case: Case, order: Random) -> Executors:
+    """The executors after operations in any order that `after` allows."""
+    executors, plan = Executors(case.current), case.plan
     waiting, done = list(range(len(plan.operations))), set[int]()
     while waiting:
-        ready = [n for n in waiting if done.issuperset(plan.operations[n].after)]
-        number = order.choice(ready)
-        operation = plan.operations[number]
-        if isinstance(operation, Add):
-            assert operation.machine not in state
-            state[operation.machine] = ([], [])
-        elif isinstance(operation, Move):
-            table = 0 if operation.table == "data" else 1
-            for block in operation.blocks:
-                state[operation.source][table].remove(block)
-                state[operation.destination][table].append(block)
-        elif isinstance(operation, Delete):
-            assert state.pop(operation.machine) == ([], [])
+        number = order.choice([n for n in waiting if done.issuperset(plan.after[n])])
+        executors.carry_out(plan.operations[number])
         waiting.remove(number)
         done.add(number)
-    return state
+    return executors
 
 
 @settings(max_examples=examples(150))
-@given(changes(), st.randoms(use_true_random=False))
-def test_any_allowed_order_ends_in_the_wanted_configuration(
-    change: tuple[tuple[Holding, ...], Fleet, Configuration], order: Random
-) -> None:
-    current, fleet, wanted = change
-    state = carried_out(make_plan(current, fleet, wanted, BYTES), current, order)
-    type_of = {holding.machine: holding.type for holding in current}
-    got = sorted((type_of[m], len(d), len(b)) for m, (d, b) in state.items())
-    places = zip(fleet.type_of.tolist(), wanted.data_blocks, wanted.model_blocks, strict=True)
-    assert got == sorted(place for place in places if place[1] or place[2])
-    assert sorted(block for d, _ in state.values() for block in d) == list(
-        range(sum(wanted.data_blocks))
+@given(cases(), st.randoms(use_true_random=False))
+def test_any_allowed_order_ends_in_the_wanted_configuration(case: Case, order: Random) -> None:
+    executors = carried_out(case, order)
+    wanted = zip(case.wanted.data_blocks, case.wanted.model_blocks, strict=True)
+    places = Counter(zip(case.fleet.type_of.tolist(), wanted, strict=True))
+    left = sum(state.type is None for state in case.current)
+    assert Counter((s.type, executors.counts(s.machine)) for s in case.current) == places + Counter(
+        {(None, (0, 0)): left}
     )
+    if not case.plan.is_empty:
+        assert all(executors.blocks.values())
 
 
 @settings(max_examples=examples(150))
-@given(changes())
-def test_no_assignment_of_machines_moves_fewer_bytes(
-    change: tuple[tuple[Holding, ...], Fleet, Configuration],
-) -> None:
-    current, fleet, wanted = change
-    plan = make_plan(current, fleet, wanted, BYTES)
-    assert plan.moved_bytes == pytest.approx(fewest_bytes(current, fleet, wanted))
-    moved = [(o.table, b) for o in plan.operations if isinstance(o, Move) for b in o.blocks]
-    assert len(moved) == len(set(moved))
-
-
-@settings(max_examples=examples(150))
-@given(changes())
-def test_a_block_comes_to_a_machine_only_when_it_has_the_role(
-    change: tuple[tuple[Holding, ...], Fleet, Configuration],
-) -> None:
-    current, fleet, wanted = change
-    plan = make_plan(current, fleet, wanted, BYTES)
-    had = {holding.machine: holding.role for holding in current}
-    for operation in plan.operations:
-        if isinstance(operation, Move):
-            needed = Role.WORKER if operation.table == "data" else Role.SERVER
-            starts = [plan.operations[n] for n in operation.after]
-            given_roles = [s.role for s in starts if isinstance(s, Add | Switch)]
-            roles = given_roles or [had[operation.destination]]
-            assert all(needed in role for role in roles)
+@given(cases())
+def test_no_assignment_of_machines_moves_fewer_bytes(case: Case) -> None:
+    moves = [each for each in case.plan.operations if isinstance(each, Move)]
+    moved_bytes = sum(len(move.blocks) * getattr(BYTES, move.table) for move in moves)
+    assert moved_bytes == pytest.approx(fewest_bytes(case))
+    moved = Counter((move.table, block) for move in moves for block in move.blocks)
+    assert set(moved.values()) <= {1}
 
 
 def test_what_is_as_wanted_needs_no_plan() -> None:
-    current = holdings_of([0, 0, 0], [4, 0, 4], [0, 6, 0])
-    plan = make_plan(current, fleet_of(3), Configuration((4, 4, 0), (0, 0, 6)), BYTES)
-    assert plan.is_empty
-    assert plan.moved_bytes == 0
+    current = states_of([0, 0, 0], [4, 0, 4], [0, 6, 0])
+    case = Case(current, fleet_of(3), Configuration((4, 4, 0), (0, 0, 6)))
+    assert case.plan.is_empty
 
 
-def test_a_worker_becomes_a_server_before_the_model_comes_to_it() -> None:
-    current = holdings_of([0, 0, 0], [4, 2, 0], [0, 0, 4])
-    plan = make_plan(current, fleet_of(3), Configuration((6, 0, 0), (0, 2, 2)), BYTES)
-    assert plan.operations == (
-        Switch("m1", Role.SERVER),
-        Move("data", (5, 4), "m1", "m0"),
-        Move("model", (3, 2), "m2", "m1", after=(0,)),
+def test_roles_without_blocks_end_with_the_next_plan_and_are_no_reason_for_one() -> None:
+    current = states_of([0, 0, 0], [4, 0, 4], [0, 6, 0], [("server",), (), ()])
+    as_wanted = Case(current, fleet_of(3), Configuration((4, 4, 0), (0, 0, 6)))
+    assert as_wanted.plan.is_empty
+    other = Case(current, fleet_of(3), Configuration((5, 3, 0), (0, 0, 6)))
+    assert other.plan == Plan((Move("data", (3,), 0, 2), Delete(0, "server")), ((), (0,)))
+
+
+def test_a_machine_that_has_a_role_already_is_not_given_it_again() -> None:
+    current = states_of([0, 0, 0], [4, 0, 0], [0, 0, 4], [(), ("worker",), ()])
+    case = Case(current, fleet_of(3), Configuration((2, 2, 0), (0, 0, 4)))
+    assert case.plan == Plan((Move("data", (3, 2), 0, 1),), ((),))
+
+
+def test_a_worker_becomes_a_server_before_model_blocks_reach_it() -> None:
+    current = states_of([0, 0, 0], [4, 2, 0], [0, 0, 4])
+    case = Case(current, fleet_of(3), Configuration((6, 0, 0), (0, 2, 2)))
+    assert case.plan.operations == (
+        Add(1, "server"),
+        Move("data", (5, 4), 1, 0),
+        Move("model", (3, 2), 2, 1),
+        Delete(1, "worker"),
     )
+    assert case.plan.after == ((), (), (0,), (0, 1))
 
 
 def test_a_new_machine_is_added_and_a_reclaimed_one_is_emptied_then_deleted() -> None:
     current = (
-        Holding("old", None, (0, 1)),
-        Holding("new", 0),
-        Holding("server", 0, (), (0, 1)),
+        MachineState(0, None, (0, 1)),
+        MachineState(1, 0),
+        MachineState(2, 0, (), (0, 1)),
     )
-    plan = make_plan(current, fleet_of(2), Configuration((2, 0), (0, 2)), BYTES)
-    assert plan.operations == (
-        Add("new", Role.WORKER),
-        Move("data", (1, 0), "old", "new", after=(0,)),
-        Delete("old", after=(1,)),
-    )
-    assert plan.moved_bytes == 200
+    case = Case(current, fleet_of(2), Configuration((2, 0), (0, 2)))
+    assert case.plan.operations == (Add(1, "worker"), Move("data", (1, 0), 0, 1), Delete(0))
+    assert case.plan.after == ((), (0,), (0, 1))
+
+
+def test_a_reclaimed_machine_without_blocks_is_deleted() -> None:
+    current = (*states_of([0, 0], [4, 0], [0, 2]), MachineState(2, None, empty_roles=("worker",)))
+    case = Case(current, fleet_of(2), Configuration((4, 0), (0, 2)))
+    assert case.plan == Plan((Delete(2),), ((),))
 
 
 def test_two_machines_can_swap_their_roles() -> None:
-    kinds = fleet_of(1, 1)
-    current = holdings_of([0, 1], [4, 0], [0, 2])
-    plan = make_plan(current, kinds, Configuration((0, 4), (2, 0)), BYTES)
-    assert [type(operation) for operation in plan.operations] == [Switch, Switch, Move, Move]
-
-
-def test_machines_that_the_fleet_does_not_have_are_refused() -> None:
-    current = holdings_of([0], [1], [1])
-    with pytest.raises(BadInput, match="1 machines of type t0, the fleet has 2"):
-        make_plan(current, fleet_of(2), Configuration((1, 0), (0, 1)), BYTES)
+    current = states_of([0, 1], [4, 0], [0, 2])
+    case = Case(current, fleet_of(1, 1), Configuration((0, 4), (2, 0)))
+    assert case.plan.operations == (
+        Add(1, "worker"),
+        Add(0, "server"),
+        Move("data", (3, 2, 1, 0), 0, 1),
+        Move("model", (1, 0), 1, 0),
+        Delete(0, "worker"),
+        Delete(1, "server"),
+    )
+    assert case.plan.after == ((), (), (0,), (1,), (0, 1, 2), (0, 1, 3))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import Problem, server_counts
+from motet.cruise.search.problem import SearchProblem, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, earliest_s, exchange_seconds
 from motet.domain.arrays import Floats, Ints
 from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s
@@ -33,7 +33,7 @@ def _divisions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 @njit(cache=True)
-def every_way_s(problem: Problem) -> float:
+def every_way_s(problem: SearchProblem) -> float:
     """The shortest epoch over all roles by type and all model splits between types."""
     size = len(problem.counts)
     workers = np.zeros(size, np.int64)
@@ -54,7 +54,7 @@ def every_way_s(problem: Problem) -> float:
 
 @njit(cache=True)
 def _every_split_s(
-    problem: Problem, workers: Ints, servers: Ints, exchange_s: Floats, best_s: float
+    problem: SearchProblem, workers: Ints, servers: Ints, exchange_s: Floats, best_s: float
 ) -> float:
     types = np.flatnonzero(servers)
     blocks = np.zeros(len(workers), np.int64)
@@ -77,7 +77,7 @@ def _every_split_s(
 
 
 @njit(cache=True)
-def _is_faster(problem: Problem, workers: Ints, exchange_s: Floats, best_s: float) -> bool:
+def _is_faster(problem: SearchProblem, workers: Ints, exchange_s: Floats, best_s: float) -> bool:
     finished = 0
     for t in range(len(workers)):
         if workers[t] > 0:

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 
 from in_process_cluster import InProcessCluster
+from motet.domain.reconfiguration import Add, Delete, Move, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan import Add, Delete, Move, Plan
 from motet.runtime.elastic.plan_queue import Timed
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression

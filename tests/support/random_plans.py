@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch, applied
+from motet.runtime.elastic.plan_effects import layout_after_operation
 
 
 class RandomPlans:
@@ -22,7 +23,7 @@ class RandomPlans:
         while len(chosen) < self._operations:
             operation = self._operation(layout)
             try:
-                layout = applied(layout, operation, range(self._machine_count))
+                layout = layout_after_operation(layout, operation, range(self._machine_count))
             except BadInput:
                 continue
             chosen.append(operation)

@@ -1,4 +1,4 @@
-"""A job whose mini-batches cost what the cost model says, and some noise: drives an autopilot."""
+"""A job whose mini-batches cost what the cost model says, and some noise: drives a tuner."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from motet.cruise.autopilot import Autopilot, BatchMeasurement, Decision
-from motet.cruise.machine_types import Machine
-from motet.cruise.plan import Add, BlockBytes, Holding, Move, Plan
+from motet.cruise.calibration.averages import BatchMeasurement
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.decision import TuningDecision
+from motet.cruise.machine_assignment import BlockBytes
+from motet.cruise.machine_state import MachineState
 from motet.cruise.search.solver import best_configuration
+from motet.cruise.tuner import ConfigurationTuner
+from motet.domain.reconfiguration import Add, Move, Plan
 from motet.estimate.epoch_cost import (
     Configuration,
     Fleet,
@@ -24,20 +28,20 @@ from motet.estimate.epoch_cost import (
 Extra = Callable[[int, int], float]
 
 
-def even_holdings(
-    names: Sequence[str], workers: int, servers: int, profile: Profile
-) -> list[Holding]:
+def even_states(
+    machines: Sequence[int], workers: int, servers: int, profile: Profile
+) -> list[MachineState]:
     """Workers from the first machine on, servers from the last one back."""
 
-    def dealt(blocks: int, holders: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        return {name: tuple(range(i, blocks, len(holders))) for i, name in enumerate(holders)}
+    def dealt(blocks: int, holders: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        return {one: tuple(range(i, blocks, len(holders))) for i, one in enumerate(holders)}
 
-    data = dealt(profile.data_blocks, names[:workers])
-    model = dealt(profile.model_blocks, names[len(names) - servers :])
+    data = dealt(profile.data_blocks, machines[:workers])
+    model = dealt(profile.model_blocks, machines[len(machines) - servers :])
     return [
-        Holding(name, None, data.get(name, ()), model.get(name, ()))
-        for name in names
-        if name in data or name in model
+        MachineState(one, None, data.get(one, ()), model.get(one, ()))
+        for one in machines
+        if one in data or one in model
     ]
 
 
@@ -49,42 +53,42 @@ class SimulatedJob:
     """
 
     profile: Profile
-    comp_s: dict[str, float]
+    comp_s: dict[int, float]
     bandwidth: float
-    holdings: list[Holding]
+    states: list[MachineState]
     noise: float = 0.0
     seed: int = 0
     overhead_s: Extra = lambda workers, servers: 0.0
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    leaving: set[str] = field(default_factory=set)
-    decisions: list[Decision] = field(default_factory=list)
+    kinds: Mapping[int, str] = field(default_factory=dict)
+    leaving: set[int] = field(default_factory=set)
+    decisions: list[TuningDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        # What the autopilot is told about the exchange does not matter: it measures.
-        told = replace(self.profile, exchange_bytes=0.0)
-        self.pilot = Autopilot(told, BlockBytes(1e6, 1e5))
-        self.pilot.restart(self.workers)
+        # The tuner measures the exchange itself.
+        without_exchange = replace(self.profile, exchange_bytes=0.0)
+        self.tuner = ConfigurationTuner(without_exchange, BlockBytes(1e6, 1e5))
+        self.tuner.restart(self.workers)
 
     @property
-    def workers(self) -> list[str]:
-        return [holding.machine for holding in self.holdings if holding.data_blocks]
+    def workers(self) -> list[int]:
+        return [state.machine for state in self.states if state.data_blocks]
 
     @property
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[CandidateMachine]:
         return [
-            Machine(name, self.kinds.get(name, "machine"), name in self.leaving)
-            for name in self.comp_s
+            CandidateMachine(one, self.kinds.get(one, "machine"), one in self.leaving)
+            for one in self.comp_s
         ]
 
     @property
     def fleet(self) -> Fleet:
-        kinds = tuple(MachineType(name, 1, seconds) for name, seconds in self.comp_s.items())
+        kinds = tuple(MachineType(str(one), 1, seconds) for one, seconds in self.comp_s.items())
         return Fleet(kinds, ((self.bandwidth,) * len(kinds),) * len(kinds))
 
     @property
     def configuration(self) -> Configuration:
-        held = {holding.machine: holding for holding in self.holdings}
+        held = {state.machine: state for state in self.states}
         return Configuration(
             tuple(len(held[n].data_blocks) if n in held else 0 for n in self.comp_s),
             tuple(len(held[n].model_blocks) if n in held else 0 for n in self.comp_s),
@@ -106,12 +110,12 @@ class SimulatedJob:
 
     def run(self, batches: int) -> None:
         """So many mini-batches of every worker."""
-        fleet, now, names = self.fleet, self.configuration, list(self.comp_s)
+        fleet, now, machines = self.fleet, self.configuration, list(self.comp_s)
         moved_s = exchange_s(self.profile, fleet, now)
         own_s = worker_epochs_s(self.profile, fleet, now) / self.profile.global_batches
         own_s += self.overhead_s(now.worker_count, now.server_count)
-        for number, name in enumerate(self.workers * batches):
-            place = names.index(name)
+        for number, machine in enumerate(self.workers * batches):
+            place = machines.index(machine)
             # Who is done earlier waits in the next mini-batch, in an epoch's last one not at all.
             is_first = number // len(self.workers) % self.profile.global_batches == 0
             took_s = own_s[place] if is_first else own_s.max()
@@ -119,10 +123,10 @@ class SimulatedJob:
             instances = max(round(share * self.profile.batch_size), 1)
             part = float(self.profile.exchanged_part(np.array([now.data_blocks[place]]))[0])
             comp, comm, batch = (1 + self.noise) ** self.rng.uniform(-1, 1, 3)
-            self.pilot.observe(
+            self.tuner.observe(
                 BatchMeasurement(
-                    name,
-                    self.comp_s[name] * instances * comp,
+                    machine,
+                    self.comp_s[machine] * instances * comp,
                     moved_s[place] * comm,
                     took_s * batch,
                     instances,
@@ -131,16 +135,16 @@ class SimulatedJob:
                 )
             )
 
-    def look(self) -> Decision:
+    def look(self) -> TuningDecision:
         """Let it decide, and do what it says."""
-        decision = self.pilot.decide(self.machines, self.holdings)
+        decision = self.tuner.decide(self.machines, self.states)
         self.decisions.append(decision)
         if decision.plan is not None:
-            self.holdings = after(self.holdings, decision.plan)
-            self.pilot.restart(self.workers)
+            self.states = after(self.states, decision.plan)
+            self.tuner.restart(self.workers)
         return decision
 
-    def live(self, looks: int, batches: int = 20) -> list[Decision]:
+    def live(self, looks: int, batches: int = 20) -> list[TuningDecision]:
         """Train and look in turn; the decisions that changed something."""
         made = []
         for _ in range(looks):
@@ -149,17 +153,17 @@ class SimulatedJob:
         return [decision for decision in made if decision.plan is not None]
 
 
-def after(holdings: Sequence[Holding], plan: Plan) -> list[Holding]:
+def after(states: Sequence[MachineState], plan: Plan) -> list[MachineState]:
     """Who holds what when a plan has been carried out."""
-    held = {h.machine: {"data": set(h.data_blocks), "model": set(h.model_blocks)} for h in holdings}
+    held = {s.machine: {"data": set(s.data_blocks), "model": set(s.model_blocks)} for s in states}
     for operation in plan.operations:
         if isinstance(operation, Add):
-            held[operation.machine] = {"data": set(), "model": set()}
+            held.setdefault(operation.executor, {"data": set(), "model": set()})
         elif isinstance(operation, Move):
             held[operation.source][operation.table] -= set(operation.blocks)
             held[operation.destination][operation.table] |= set(operation.blocks)
     return [
-        Holding(name, None, tuple(sorted(has["data"])), tuple(sorted(has["model"])))
-        for name, has in held.items()
+        MachineState(machine, None, tuple(sorted(has["data"])), tuple(sorted(has["model"])))
+        for machine, has in held.items()
         if has["data"] or has["model"]
     ]

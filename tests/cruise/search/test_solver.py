@@ -13,7 +13,7 @@ from cruise_oracles import every_placement_s, every_way_s
 from cruise_program import optimal_configuration
 from motet.cruise.search.homogeneous import homogeneous_epochs
 from motet.cruise.search.machine_counts import FEW_WAYS
-from motet.cruise.search.problem import Problem, Roles
+from motet.cruise.search.problem import RoleMode, SearchProblem
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, MachineType, Profile, epoch_s
@@ -43,7 +43,7 @@ def ratios_to_optimum(cases: int, few_ways: int = FEW_WAYS) -> list[float]:
     ratios = []
     for seed in range(cases):
         profile, fleet = random_case(seed, *shape(seed))
-        best_s = every_way_s(Problem.of(profile, fleet, Roles.SEPARATE))
+        best_s = every_way_s(SearchProblem.of(profile, fleet, RoleMode.SEPARATE))
         ratios.append(best_configuration(profile, fleet, few_ways=few_ways).epoch_s / best_s)
     return ratios
 
@@ -69,7 +69,7 @@ def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_block
 ) -> None:
     for seed in range(4):
         profile, fleet = random_case(seed, machines, types, data_blocks, model_blocks)
-        best_s = every_way_s(Problem.of(profile, fleet, Roles.SEPARATE))
+        best_s = every_way_s(SearchProblem.of(profile, fleet, RoleMode.SEPARATE))
         assert best_configuration(profile, fleet).epoch_s <= best_s * WITHIN
 
 
@@ -92,12 +92,12 @@ def test_the_integer_program_finds_nothing_better(seed: int, is_batch_global: bo
 def test_with_both_roles_everywhere_no_separation_is_faster(seed: int) -> None:
     profile, fleet = random_case(seed, *shape(seed))
     separate = best_configuration(profile, fleet)
-    both = best_configuration(profile, fleet, Roles.BOTH)
+    both = best_configuration(profile, fleet, RoleMode.BOTH)
     assert both.epoch_s <= separate.epoch_s * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("roles", Roles)
-def test_equal_machines_in_two_types_get_what_one_type_gets(roles: Roles) -> None:
+@pytest.mark.parametrize("roles", RoleMode)
+def test_equal_machines_in_two_types_get_what_one_type_gets(roles: RoleMode) -> None:
     profile = Profile(10_000, 100, 4e6, data_blocks=96, model_blocks=24)
     kinds = (MachineType("a", 5, 2e-4), MachineType("b", 7, 2e-4))
     split = best_configuration(profile, Fleet(kinds, ((1e8, 1e8), (1e8, 1e8))), roles)
@@ -157,7 +157,7 @@ def test_one_machine_cannot_have_two_separate_roles_but_both() -> None:
     profile, fleet = Profile(100, 10, 1e6, 10, 10), Fleet.uniform(1, 1e-3, 1e8)
     with pytest.raises(BadInput, match="a worker and a server need 2"):
         best_configuration(profile, fleet)
-    assert best_configuration(profile, fleet, Roles.BOTH).epoch_s == pytest.approx(0.1)
+    assert best_configuration(profile, fleet, RoleMode.BOTH).epoch_s == pytest.approx(0.1)
 
 
 def test_thirty_two_machines_of_two_types_take_at_most_50_ms() -> None:
@@ -172,8 +172,8 @@ def test_a_thousand_machines_of_four_types_take_at_most_a_second() -> None:
     assert max(cpu_s_of_best(*case) for case in cases) <= 1.0 * SLOWER_MACHINE
 
 
-@pytest.mark.parametrize("roles", list(Roles))
-def test_the_homogeneous_form_knows_bytes_that_depend_on_shares(roles: Roles) -> None:
+@pytest.mark.parametrize("roles", list(RoleMode))
+def test_the_homogeneous_form_knows_bytes_that_depend_on_shares(roles: RoleMode) -> None:
     touched = ((1 / 96, 0.05), (1 / 8, 0.3), (1 / 2, 0.8), (1.0, 1.0))
     profile = Profile(20_000, 500, 2e6, data_blocks=96, model_blocks=64, touched=touched)
     fleet = Fleet.uniform(8, 1e-4, 5e7)
@@ -182,4 +182,4 @@ def test_the_homogeneous_form_knows_bytes_that_depend_on_shares(roles: Roles) ->
     assert best.epoch_s == pytest.approx(float(epochs_s.min()), rel=0.01)
     constant = best_configuration(replace(profile, touched=()), fleet, roles)
     assert best.epoch_s <= epoch_s(profile, fleet, constant.configuration) < constant.epoch_s
-    assert len(workers) == (8 if roles is Roles.BOTH else 7)
+    assert len(workers) == (8 if roles is RoleMode.BOTH else 7)

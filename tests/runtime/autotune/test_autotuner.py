@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from in_process_cluster import InProcessCluster
-from motet.cruise.machine_types import Machine
-from motet.cruise.trigger import Reason
+from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.trigger import TuningReason
 from motet.domain.errors import BadInput
-from motet.runtime.autotune.autotuner import Pilot, pause_after
-from motet.runtime.autotune.history import Flight, Turn
-from motet.runtime.autotune.machine_settling import Settling, leaving_of
+from motet.domain.reconfiguration import Add, Plan
+from motet.runtime.autotune.autotuner import Autotuner, pause_after
+from motet.runtime.autotune.debounce import MachineDebounce, leaving_machines
+from motet.runtime.autotune.history import TuningHistory, TuningRecord
 from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining
@@ -41,14 +41,14 @@ def job(epochs: int, cluster: InProcessCluster | None = None, **changes: Any) ->
 
 def driven(
     training: Job,
-    on_turn: Callable[[Turn], None] | None = None,
-    settling: Settling | None = None,
-) -> tuple[TrainResult, Flight]:
-    settling = settling or Settling(notices_s=0, machines_s=0)
-    with Pilot(training, on_turn, settling) as pilot:
+    on_decision: Callable[[TuningRecord], None] | None = None,
+    debounce: MachineDebounce | None = None,
+) -> tuple[TrainResult, TuningHistory]:
+    debounce = debounce or MachineDebounce(notices_s=0, machines_s=0)
+    with Autotuner(training, on_decision, debounce) as autotuner:
         result = training.run()
-    assert pilot.failure == ""
-    return result, pilot.flight
+    assert autotuner.failure == ""
+    return result, autotuner.history
 
 
 def locally(epochs: int) -> ToyRegression:
@@ -61,44 +61,44 @@ def locally(epochs: int) -> ToyRegression:
 
 def test_a_bad_start_is_left_and_the_model_learned_is_the_same() -> None:
     epochs = 15
-    result, flight = driven(job(epochs))
-    first, expected = next(turn for turn in flight.turns if turn.report), locally(epochs)
-    assert (first.decision.reason, first.decision.before.workers) == (Reason.GAIN, 1)
+    result, history = driven(job(epochs))
+    first, expected = next(record for record in history.decisions if record.report), locally(epochs)
+    assert (first.decision.reason, first.decision.before.workers) == (TuningReason.GAIN, 1)
     assert first.decision.after.workers > 1
     assert first.report is result.reconfigurations[0]
     assert (first.report.error, first.report.after.workers) == ("", first.decision.after.workers)
     np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
     assert result.app.visits_.tolist() == [float(epochs)] * 203
-    check_notes(result, flight)
+    check_epochs(result, history)
 
 
-def check_notes(result: TrainResult, flight: Flight) -> None:
+def check_epochs(result: TrainResult, history: TuningHistory) -> None:
     """Every epoch with its configuration and its prediction."""
-    assert [each.epoch for each in flight.epochs] == [each.epoch for each in result.epochs]
-    assert [each.measured_s for each in flight.epochs] == [each.wall_s for each in result.epochs]
-    before, after = flight.epochs[0], flight.epochs[-1]
+    assert [each.epoch for each in history.epochs] == [each.epoch for each in result.epochs]
+    assert [each.measured_s for each in history.epochs] == [each.wall_s for each in result.epochs]
+    before, after = history.epochs[0], history.epochs[-1]
     assert (before.roles.workers, before.predicted_s) == (1, None)
     assert (after.roles.workers, after.predicted_s) == (
-        flight.turns[-1].decision.after.workers,
-        [t for t in flight.turns if t.report][-1].decision.predicted_s,
+        history.decisions[-1].decision.after.workers,
+        [record for record in history.decisions if record.report][-1].decision.predicted_s,
     )
-    assert not all(each.is_steady for each in flight.epochs)
+    assert not all(each.is_steady for each in history.epochs)
 
 
 def test_a_worker_that_was_left_without_data_does_not_keep_it_from_deciding() -> None:
     training = job(15, workers=1, servers=2)
     training.reconfigure(Plan.of([Add(3, "worker")]))
-    result, flight = driven(training)
+    result, history = driven(training)
     assert result.reconfigurations[0].after.workers == 2
-    assert Reason.GAIN in [turn.decision.reason for turn in flight.turns]
+    assert TuningReason.GAIN in [record.decision.reason for record in history.decisions]
 
 
 def test_a_change_that_fails_is_noted_and_training_goes_on() -> None:
     training = job(epochs=3)
     training.reconfigure(lambda layout: 1 / 0)
-    result, flight = driven(training)
+    result, history = driven(training)
     assert "ZeroDivisionError" in result.reconfigurations[0].error
-    assert len(flight.epochs) == 3
+    assert len(history.epochs) == 3
 
 
 def test_jobs_whose_mini_batches_have_no_common_end_are_refused() -> None:
@@ -106,7 +106,7 @@ def test_jobs_whose_mini_batches_have_no_common_end_are_refused() -> None:
     options = TrainOptions(machines=2, workers=1, servers=1, epochs=1, consistency="async")
     asynchronous = Job(app, app.prepare(None, seed=1), options, InProcessCluster(2))
     with pytest.raises(BadInput, match="consistency=async"):
-        Pilot(asynchronous)
+        Autotuner(asynchronous)
 
 
 class Script(TrainObserver):
@@ -123,44 +123,47 @@ class Script(TrainObserver):
 
 def disturbed(
     action: Callable[[InProcessCluster], object], epochs: int, roles: tuple[int, int]
-) -> tuple[TrainResult, Flight]:
+) -> tuple[TrainResult, TuningHistory]:
     cluster = InProcessCluster(sum(roles))
     training = job(epochs, cluster, machines=sum(roles), workers=roles[0], servers=roles[1])
     training.listen(Script(lambda: action(cluster)))
-    result, flight = driven(training)
+    result, history = driven(training)
     np.testing.assert_allclose(result.app.coef_, locally(epochs).coef_, rtol=1e-10, atol=1e-13)
     assert result.app.visits_.tolist() == [float(epochs)] * 203
-    return result, flight
+    return result, history
 
 
 def test_machines_that_appear_are_put_to_work() -> None:
-    result, flight = disturbed(lambda cluster: (cluster.gain(), cluster.gain()), 14, (1, 1))
-    assert flight.turns[-1].decision.machines == 4
+    result, history = disturbed(lambda cluster: (cluster.gain(), cluster.gain()), 14, (1, 1))
+    assert history.decisions[-1].decision.machines == 4
     assert result.reconfigurations[-1].after.workers > 1
 
 
 def test_machines_that_will_be_taken_away_are_left_and_nothing_is_trained_again() -> None:
-    result, flight = disturbed(lambda cluster: cluster.give_notice(0), 12, (3, 1))
-    assert next(t.decision.reason for t in flight.turns if t.report) is Reason.DRAIN
+    result, history = disturbed(lambda cluster: cluster.give_notice(0), 12, (3, 1))
+    assert (
+        next(record.decision.reason for record in history.decisions if record.report)
+        is TuningReason.DRAIN
+    )
     assert result.recoveries == ()
-    assert flight.turns[-1].decision.machines == 3
+    assert history.decisions[-1].decision.machines == 3
 
 
 def test_after_the_loss_of_a_machine_it_goes_on_deciding_for_the_others() -> None:
-    result, flight = disturbed(lambda cluster: cluster.lose(0), 14, (3, 1))
+    result, history = disturbed(lambda cluster: cluster.lose(0), 14, (3, 1))
     assert len(result.recoveries) == 1
-    assert flight.turns[-1].decision.machines == 3
-    assert [each.epoch for each in flight.epochs] == list(range(14))
+    assert history.decisions[-1].decision.machines == 3
+    assert [each.epoch for each in history.epochs] == list(range(14))
 
 
-class UntilTwoLeave(Settling):
-    """Knows what is to come."""
+class UntilTwoLeave(MachineDebounce):
+    """Waits until two machines leave."""
 
-    def look(self, machines: Iterable[Machine], now_s: float) -> None:
+    def observe(self, machines: Iterable[CandidateMachine], now_s: float) -> None:
         del now_s
-        self._count = len(leaving_of(machines))
+        self._count = len(leaving_machines(machines))
 
-    def is_settled(self, now_s: float, *, must_leave: bool) -> bool:
+    def is_stable(self, now_s: float, *, must_leave: bool) -> bool:
         del now_s
         return self._count == 2 if must_leave else self._count == 0
 
@@ -170,9 +173,11 @@ def test_machines_whose_notices_come_one_by_one_are_left_together() -> None:
     training = job(epochs=18, cluster=cluster, workers=3, servers=1)
     training.listen(Script(lambda: cluster.give_notice(0), epoch=2))
     training.listen(Script(lambda: cluster.give_notice(1), epoch=4))
-    result, flight = driven(training, settling=UntilTwoLeave())
-    drains = [turn for turn in flight.turns if turn.decision.reason is Reason.DRAIN]
-    assert [turn.decision.machines for turn in drains] == [2]
+    result, history = driven(training, debounce=UntilTwoLeave())
+    drains = [
+        record for record in history.decisions if record.decision.reason is TuningReason.DRAIN
+    ]
+    assert [record.decision.machines for record in drains] == [2]
     assert result.recoveries == ()
 
 
@@ -213,8 +218,8 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
             assert time.monotonic() < deadline_s, "nothing overtakes the first drain"
             time.sleep(0.01)
 
-    def more(turn: Turn) -> None:
-        if turn.decision.reason is Reason.DRAIN and turn.decision.machines == 3:
+    def more(record: TuningRecord) -> None:
+        if record.decision.reason is TuningReason.DRAIN and record.decision.machines == 3:
             cluster.give_notice(1)
 
     cluster = InProcessCluster(MACHINES, hold)
@@ -224,9 +229,11 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
     training.listen(Script(lambda: cluster.give_notice(0)))
     layouts: list[Layout] = []
     training.listen(LastLayout(training, layouts))
-    result, flight = driven(training, more)
-    turns = [t for t in flight.turns if t.decision.reason is Reason.DRAIN]
-    assert [turn.decision.machines for turn in turns] == [3, 2]
+    result, history = driven(training, more)
+    records = [
+        record for record in history.decisions if record.decision.reason is TuningReason.DRAIN
+    ]
+    assert [record.decision.machines for record in records] == [3, 2]
     assert [each.state for each in training.urgent] == ["cancelled", "done"]
     assert not {0, 1} & set(layouts[-1].executors)
     assert result.recoveries == ()
@@ -244,7 +251,7 @@ class LastLayout(TrainObserver):
 
 
 @pytest.mark.parametrize(("decided_s", "pause_s"), [(0.0, 0.5), (0.1, 2.0), (40.0, 10.0)])
-def test_it_looks_less_often_where_that_takes_long_but_goes_on_looking(
+def test_long_decisions_lengthen_the_pause_between_checks_up_to_a_limit(
     decided_s: float, pause_s: float
 ) -> None:
     assert pause_after(decided_s) == pytest.approx(pause_s)

@@ -12,19 +12,13 @@ import pytest
 
 from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, RoleCounts, Switch
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import (
-    EpochReport,
-    ReconfigurationReport,
-    Recovery,
-    RoleCounts,
-    TrainResult,
-)
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch
 from motet.runtime.elastic.plan_queue import Reconfiguration, Timed
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.worker.local_training import LocalTraining

@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from motet.domain.errors import JobFailed
+from motet.domain.reconfiguration import Move
 from motet.runtime.core.machine import Condition, Machine
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Move
+from motet.runtime.elastic.plan_effects import layout_after_plan
 from motet.runtime.elastic.replacement import resettled, vacating
 from motet.runtime.elastic.roles import Roles
 
@@ -96,7 +97,7 @@ def test_a_plan_leads_there_and_moves_no_block_twice(case: tuple[Layout, list[Ma
     layout, machines = case
     plan = vacating(layout, machines)
     up = [machine.number for machine in machines if machine.condition == "up"]
-    after, expected = plan.checked(layout, up), resettled(layout, machines)
+    after, expected = layout_after_plan(layout, plan, up), resettled(layout, machines)
     assert (after.workers, after.servers) == (expected.workers, expected.servers)
     assert after.model.owners.tolist() == expected.model.owners.tolist()
     assert after.data.owners.tolist() == expected.data.owners.tolist()

@@ -12,12 +12,13 @@ import psutil
 import pytest
 
 from executor_processes import executor_processes
+from motet.domain.reconfiguration import Add, Delete, Plan, Switch
 from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
+from motet.runtime.elastic.even_plans import plan_for_executors
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Delete, Plan, Switch, between
 from motet.runtime.elastic.plan_queue import Timed
 from motet.runtime.ray_backend.cluster import RayCluster
 from random_plans import RandomPlans
@@ -68,7 +69,7 @@ def test_executors_come_and_go_while_the_job_trains(cluster: RayCluster) -> None
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [
         Timed(lambda layout: grow, at_epoch=1),
-        Timed(lambda layout: between(layout, (1, 2), (3,)), at_epoch=20),
+        Timed(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=20),
         Timed(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
     ]
     census = Census()

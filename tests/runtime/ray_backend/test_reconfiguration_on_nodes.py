@@ -16,11 +16,11 @@ import pytest
 import motet.runtime.ray_backend.environment  # noqa: F401
 import ray_driver
 from executor_processes import executor_processes
+from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan import Add, Delete, Plan
 from motet.runtime.elastic.plan_queue import Timed
 from motet.runtime.ray_backend.cluster import RayCluster, ray
 from toy_app import ToyRegression

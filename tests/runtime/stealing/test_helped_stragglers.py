@@ -10,7 +10,7 @@ import pytest
 from held_back import Gate, Ledger, cluster_with, held_back
 from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput
-from motet.runtime.autotune.load_balancer import Balancer
+from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
@@ -159,7 +159,7 @@ def test_who_stays_slow_gets_less_data() -> None:
     )
     job = Job(app, app.prepare(None, seed=1), settings, InProcessCluster(3), watched)
     watched.job = job
-    job.listen(Balancer(job))
+    job.listen(LoadBalancer(job))
     result = job.run()
     assert watched.blocks[0] == 48
     assert watched.blocks[-1] < 24

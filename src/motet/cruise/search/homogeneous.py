@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.cruise.search.problem import Roles
+from motet.cruise.search.problem import RoleMode
 from motet.domain.arrays import Floats, Ints
 from motet.estimate.epoch_cost import Fleet, Profile
 
 
-def homogeneous_epochs(profile: Profile, fleet: Fleet, roles: Roles) -> tuple[Ints, Floats]:
+def homogeneous_epochs(profile: Profile, fleet: Fleet, roles: RoleMode) -> tuple[Ints, Floats]:
     """Workers w = 1, 2, ... and the epoch with each, seconds; all other machines serve."""
-    machines = fleet.size if roles is Roles.BOTH else fleet.size - 1
+    machines = fleet.size if roles is RoleMode.BOTH else fleet.size - 1
     workers = np.arange(1, min(machines, profile.data_blocks) + 1)
     full_block_s = profile.block_bytes / fleet.bandwidth_bytes_per_s[0][0]
-    servers = workers if roles is Roles.BOTH else fleet.size - workers
+    servers = workers if roles is RoleMode.BOTH else fleet.size - workers
     blocks = -(-profile.data_blocks // workers)
     most, mean = _parts(profile, workers, blocks)
     block_s = full_block_s * most
-    # All workers' bytes on a server's link, as multiples of those of who has most data.
-    sharers = (workers - 1 if roles is Roles.BOTH else workers) * (mean / most)
-    own_blocks = profile.model_blocks // servers if roles is Roles.BOTH else 0
+    # All workers' bytes on a server's link over the bytes of a worker with most data.
+    sharers = (workers - 1 if roles is RoleMode.BOTH else workers) * (mean / most)
+    own_blocks = profile.model_blocks // servers if roles is RoleMode.BOTH else 0
     fullest = -(-profile.model_blocks // servers)
     exchange_s = block_s * np.maximum(fullest * sharers, profile.model_blocks - own_blocks)
     instances = blocks.astype(np.float64) * profile.block_instances
@@ -35,7 +35,7 @@ def homogeneous_epochs(profile: Profile, fleet: Fleet, roles: Roles) -> tuple[In
 
 
 def _parts(profile: Profile, workers: Ints, most_blocks: Ints) -> tuple[Floats, Floats]:
-    """The part of the exchange of who has most data, and its mean over all workers."""
+    """Exchanged part of the model: of a worker with most data, and the mean of all workers."""
     most = profile.exchanged_part(most_blocks.astype(np.float64))
     least = profile.exchanged_part((profile.data_blocks // workers).astype(np.float64))
     full = profile.data_blocks % workers

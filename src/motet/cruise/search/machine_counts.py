@@ -1,8 +1,8 @@
-"""Which machines work: how many of each type.
+"""The number of workers of each type; one choice of all these numbers is called a way.
 
-Few ways: all of them, in the order of their relaxed epochs, until these are certainly longer than
-the best epoch found. Many: a coarse grid, descents from its best points
-with ever smaller steps, first on relaxed epochs and then on those in whole blocks.
+Few ways are all evaluated, in the order of their relaxed epochs, until these are certainly longer
+than the best epoch found. Many ways are searched by descents with ever smaller steps from the best
+points of a coarse grid, first on relaxed epochs and then on epochs in whole blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import Problem
+from motet.cruise.search.problem import SearchProblem
 from motet.cruise.search.relaxation import relaxed_epoch
 from motet.cruise.search.whole_blocks import rounded_epoch, whole_epoch
 from motet.domain.arrays import Floats, Ints
@@ -21,7 +21,7 @@ FEW_WAYS = 4_096
 _GRID_POINTS = 600
 _STARTS = 4
 _CERTAIN = 1.05
-"""A way whose relaxed epoch is this much too long is out; a split may miss its best corner."""
+"""A way is dropped if its relaxed epoch is longer by this factor: a split may miss its corner."""
 _LARGEST_WHOLE_STEP = 8
 _MOST_WHOLE = 400
 
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     relaxed_s: Floats
 
 
-def search(problem: Problem, few_ways: int = FEW_WAYS) -> Found:
+def search(problem: SearchProblem, few_ways: int = FEW_WAYS) -> Found:
     """The best way; every way is considered where there are at most `few_ways`."""
     ways = float(np.prod(problem.counts + 1.0))
     if ways <= few_ways:
@@ -55,7 +55,7 @@ def search(problem: Problem, few_ways: int = FEW_WAYS) -> Found:
 
 
 @njit(cache=True)
-def relaxed_epochs(problem: Problem, tried: Ints) -> Floats:
+def relaxed_epochs(problem: SearchProblem, tried: Ints) -> Floats:
     """The relaxed epoch of every way, seconds, `(n,)`."""
     epochs_s = np.empty(len(tried))
     for row in range(len(tried)):
@@ -65,7 +65,7 @@ def relaxed_epochs(problem: Problem, tried: Ints) -> Floats:
 
 @njit(cache=True)
 def best_in_order(
-    problem: Problem, tried: Ints, relaxed_s: Floats, most: int
+    problem: SearchProblem, tried: Ints, relaxed_s: Floats, most: int
 ) -> tuple[Ints, Ints, float]:
     """The best of the `most` ways with the least relaxed epochs, as workers, model blocks, T."""
     best_s, best_row = np.inf, 0
@@ -80,11 +80,11 @@ def best_in_order(
     return tried[best_row].copy(), best_blocks, best_s
 
 
-def best_with(problem: Problem, near: Ints, total: int) -> tuple[Ints, float]:
-    """The best way found with so many workers, starting near another one, and its epoch."""
+def best_with(problem: SearchProblem, near: Ints, total: int) -> tuple[Ints, float]:
+    """The best way found with so many workers, and its epoch; the search starts at `near`."""
     start = near.copy()
     while start.sum() != total:
-        # Evenly over the types' room, so that the mix stays much as it is.
+        # In proportion to the types' room, so that the mix of types changes little.
         room = problem.counts - start if start.sum() < total else -start
         missing = total - int(start.sum())
         change = np.trunc(room * (missing / room.sum())).astype(np.int64)
@@ -101,25 +101,25 @@ def _all_ways(counts: Ints) -> Ints:
     return np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)
 
 
-def _grid(problem: Problem) -> Ints:
-    """About as many points as are affordable, evenly over every type, ends included."""
+def _grid(problem: SearchProblem) -> Ints:
+    """About `_GRID_POINTS` points, evenly over every type, ends included."""
     levels = max(3, int(_GRID_POINTS ** (1 / len(problem.counts))))
     axes = [np.unique(np.linspace(0, count, levels).round()) for count in problem.counts]
     grids = np.meshgrid(*axes, indexing="ij")
     points = np.stack([grid.ravel() for grid in grids], axis=1)
-    # More workers than blocks are of no use: the direction stays, the length shrinks.
+    # No more workers than blocks: such points are scaled down in proportion.
     excess = np.maximum(points.sum(axis=1) / problem.data_blocks, 1.0)
     return np.unique(np.floor(points / excess[:, None]).astype(np.int64), axis=0)
 
 
-def _whole_starts(problem: Problem, grid: Ints) -> Ints:
-    """The best of the grid in whole blocks: where those are coarse, relaxed epochs mislead."""
+def _whole_starts(problem: SearchProblem, grid: Ints) -> Ints:
+    """The grid's best points in whole blocks: relaxed epochs are misleading for coarse blocks."""
     epochs_s = _whole_epochs(problem, grid)
     return grid[np.argsort(epochs_s, kind="stable")[:_STARTS]]
 
 
 @njit(cache=True)
-def _whole_epochs(problem: Problem, ways: Ints) -> Floats:
+def _whole_epochs(problem: SearchProblem, ways: Ints) -> Floats:
     epochs_s = np.full(len(ways), np.inf)
     for row in range(len(ways)):
         bound_s, shares = relaxed_epoch(problem, ways[row])
@@ -128,8 +128,8 @@ def _whole_epochs(problem: Problem, ways: Ints) -> Floats:
     return epochs_s
 
 
-def _descended(problem: Problem, points: Ints) -> tuple[Ints, Floats]:
-    """The points and all that descents from the best of them met."""
+def _descended(problem: SearchProblem, points: Ints) -> tuple[Ints, Floats]:
+    """The points and all ways on the descents from the best of them, with relaxed epochs."""
     relaxed_s = relaxed_epochs(problem, points)
     starts = points[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
     met = [relaxed_descent(problem, start) for start in starts]
@@ -141,7 +141,7 @@ def _descended(problem: Problem, points: Ints) -> tuple[Ints, Floats]:
 
 @njit(cache=True)
 def relaxed_descent(
-    problem: Problem, start: Ints, is_total_fixed: bool = False
+    problem: SearchProblem, start: Ints, is_total_fixed: bool = False
 ) -> tuple[Ints, Floats]:
     """All ways that a descent from `start` tries, and their relaxed epochs.
 
@@ -178,7 +178,7 @@ def relaxed_descent(
 
 @njit(cache=True)
 def _whole_descent(
-    problem: Problem, starts: Ints, workers: Ints, blocks: Ints, epoch_s: float
+    problem: SearchProblem, starts: Ints, workers: Ints, blocks: Ints, epoch_s: float
 ) -> tuple[Ints, Ints, float]:
     """Improve on the best way, in whole blocks, from several starts."""
     size = len(workers)
@@ -232,7 +232,7 @@ def _move(number: int, size: int) -> Ints:
 
 
 @njit(cache=True)
-def _is_possible(problem: Problem, workers: Ints) -> bool:
+def _is_possible(problem: SearchProblem, workers: Ints) -> bool:
     for t in range(len(workers)):
         if not 0 <= workers[t] <= problem.counts[t]:
             return False

@@ -1,8 +1,9 @@
 """The search for a configuration as numbers: what the compiled kernels work on.
 
-Machines of a type are equal, so a configuration is, up to who is who, how many machines of each
-type work and how many model blocks each type's servers hold. Within a type both are spread evenly:
-by symmetry and because what an exchange takes is convex in the split, no other split is better.
+Machines of a type are equal. A configuration is therefore given by the number of workers of each
+type and the number of model blocks on each type's servers. Within a type both tables are spread
+evenly: by symmetry, and since the time of an exchange is convex in the split, no other split is
+better.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, Profile
 
 
-class Roles(Enum):
-    """Whether a machine has one role, as in the paper, or every machine in use has both."""
+class RoleMode(Enum):
+    """Whether every machine has one role, as in the paper, or every machine in use has both."""
 
     SEPARATE = "separate"
     BOTH = "both"
 
 
-class Problem(NamedTuple):
+class SearchProblem(NamedTuple):
     """A profile and a fleet of T types. `batches`: K, or 0 where B is each worker's.
 
     `counts: (T,)`, `comp_s: (T,)`, `bandwidth: (T, T)` in bytes/s, worker's type first.
@@ -43,9 +44,9 @@ class Problem(NamedTuple):
     is_both: bool
 
     @classmethod
-    def of(cls, profile: Profile, fleet: Fleet, roles: Roles) -> Problem:
+    def of(cls, profile: Profile, fleet: Fleet, roles: RoleMode) -> SearchProblem:
         """Raises BadInput if there are too few machines for both roles."""
-        if roles is Roles.SEPARATE and fleet.size < 2:
+        if roles is RoleMode.SEPARATE and fleet.size < 2:
             raise BadInput("machines=1: a worker and a server need 2; let machines have both roles")
         return cls(
             fleet.counts,
@@ -57,15 +58,15 @@ class Problem(NamedTuple):
             float(profile.exchange_bytes),
             profile.data_blocks,
             profile.model_blocks,
-            roles is Roles.BOTH,
+            roles is RoleMode.BOTH,
         )
 
 
 class Links(NamedTuple):
     """Seconds of an exchange of a worker of type t with servers of type u, each `(T, T)`.
 
-    If they held the whole model: `shared`, on each server's link, which the workers share; `own`,
-    on the worker's. `least`: on the link of a server that holds a single block.
+    For servers of type u that hold the whole model: `shared`, on each server's link, which the
+    workers share; `own`, on the worker's link. `least`: on the link of a server with one block.
     """
 
     shared: Floats
@@ -74,14 +75,14 @@ class Links(NamedTuple):
 
 
 @njit(cache=True)
-def server_counts(problem: Problem, workers: Ints) -> Ints:
+def server_counts(problem: SearchProblem, workers: Ints) -> Ints:
     """Machines that can serve, per type, where `workers: (T,)` of each type work."""
     return workers.copy() if problem.is_both else problem.counts - workers
 
 
 @njit(cache=True)
-def link_seconds(problem: Problem, workers: Ints, servers: Ints) -> Links:
-    """See `Links`."""
+def link_seconds(problem: SearchProblem, workers: Ints, servers: Ints) -> Links:
+    """The links between given workers and servers of every type, see `Links`."""
     size = len(workers)
     shared, own, least = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
     sharers = workers.sum() - (1 if problem.is_both else 0)

@@ -1,9 +1,9 @@
-"""The best split of model and data for given roles, if both could be split at will.
+"""The best split of model and data for given roles if both were divisible without blocks.
 
-The guide of the search: nearly a lower bound of the epoch in whole blocks and mini-batches. For a
+It guides the search: nearly a lower bound of the epoch in whole blocks and mini-batches. For a
 given model split x (the share of each server type) the best data split is closed form: every worker
 finishes at the same time T. What an exchange takes is piecewise linear in x, and on each piece T is
-smallest at a corner; so along a line through the splits only the kinks need to be tried. Descents
+smallest at a corner. Along a line through the splits only the kinks need to be tried. Descents
 along lines that follow the ridges find the best corner.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import Links, Problem, link_seconds, server_counts
+from motet.cruise.search.problem import Links, SearchProblem, link_seconds, server_counts
 from motet.domain.arrays import Floats, Ints
 
 _DESCENTS = 2
@@ -23,16 +23,16 @@ _TINY = 1e-12
 
 
 class _Given(NamedTuple):
-    """What is fixed in a descent: who works, who serves, and the links between them."""
+    """The fixed part of a descent: workers, servers and the links between them."""
 
-    problem: Problem
+    problem: SearchProblem
     workers: Ints
     servers: Ints
     links: Links
 
 
 @njit(cache=True)
-def relaxed_epoch(problem: Problem, workers: Ints) -> tuple[float, Floats]:
+def relaxed_epoch(problem: SearchProblem, workers: Ints) -> tuple[float, Floats]:
     """T in seconds and the share of the model on each type's servers, `(T,)`."""
     servers = server_counts(problem, workers)
     shares = np.zeros(len(workers))
@@ -52,7 +52,7 @@ def relaxed_epoch(problem: Problem, workers: Ints) -> tuple[float, Floats]:
 
 
 @njit(cache=True)
-def split_epoch_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float:
+def split_epoch_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float:
     """T of the best data split where workers of each type exchange in `exchange_s: (T,)`.
 
     Workers for whom exchanging alone takes longer than T get no data. Where B is each worker's, one
@@ -78,7 +78,7 @@ def split_epoch_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float:
 
 
 @njit(cache=True)
-def _own_batches_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float:
+def _own_batches_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float:
     per_s, longest_batch_s = 0.0, 0.0
     for t in range(len(workers)):
         if workers[t] > 0:
@@ -104,7 +104,7 @@ def _own_batches_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float
 
 
 @njit(cache=True)
-def _finished_by(problem: Problem, workers: Ints, exchange_s: Floats, time_s: float) -> float:
+def _finished_by(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s: float) -> float:
     finished = 0.0
     for t in range(len(workers)):
         if workers[t] > 0 and time_s > exchange_s[t]:
@@ -116,7 +116,7 @@ def _finished_by(problem: Problem, workers: Ints, exchange_s: Floats, time_s: fl
 
 @njit(cache=True)
 def _anchor_split(given: _Given, anchor: int) -> Floats:
-    """Where a descent begins: servers' links equally busy for one worker type, or for all."""
+    """The start of a descent: servers' links equally busy for one worker type, or for all."""
     weights = given.servers.astype(np.float64)
     if anchor < len(weights):
         weights *= given.problem.bandwidth[anchor] * (given.workers[anchor] > 0)
@@ -160,7 +160,7 @@ def _line_search(given: _Given, split: Floats, line: Floats, best_s: float) -> f
 
 @njit(cache=True)
 def _places(given: _Given, split: Floats, line: Floats) -> Floats:
-    """Where T can be smallest on the line: at its ends, and where an exchange has a kink."""
+    """Positions on the line where T can be smallest: its ends and the kinks of exchanges."""
     size = len(split)
     low, high = -np.inf, np.inf
     for u in range(size):
@@ -174,7 +174,7 @@ def _places(given: _Given, split: Floats, line: Floats) -> Floats:
     places[0], places[1] = low, high
     count = 2
     for u in range(size):
-        # Up to one block on every server of a type, its links take as long as for one.
+        # With at most one block on every server of a type, its links take as long as for one.
         if line[u] != 0:
             at = (given.servers[u] / given.problem.model_blocks - split[u]) / line[u]
             if low <= at <= high:
@@ -198,7 +198,7 @@ def _add_kinks(
     places: Floats,
     count: int,
 ) -> int:
-    """Add where the slowest link of a worker of type t becomes another; returns the new count."""
+    """Add the positions where another link of a worker of type t becomes the slowest; the count."""
     links = 1
     heights[0], slopes[0] = 0.0, 0.0
     for u in range(len(split)):

@@ -1,4 +1,4 @@
-"""The best configuration of a job on a fleet, and what it costs to be away from it."""
+"""The best configuration of a job on a fleet, and the best epoch for every number of workers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ import numpy as np
 
 from motet.cruise.search.homogeneous import homogeneous_epochs
 from motet.cruise.search.machine_counts import FEW_WAYS, Found, best_in_order, best_with, search
-from motet.cruise.search.problem import Problem, Roles, server_counts
+from motet.cruise.search.problem import RoleMode, SearchProblem, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, exchange_seconds
 from motet.domain.arrays import Floats, Ints
-from motet.estimate.epoch_cost import Configuration, Fleet, Profile, epoch_s, even_shares
+from motet.estimate.epoch_cost import (
+    Configuration,
+    Fleet,
+    MachineType,
+    Profile,
+    epoch_s,
+    even_shares,
+)
 
 _WAYS_PER_TOTAL = 8
 _SAMPLED_TOTALS = 41
@@ -34,26 +41,26 @@ class CostCurve:
 
 
 def best_configuration(
-    profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE, few_ways: int = FEW_WAYS
+    profile: Profile, fleet: Fleet, roles: RoleMode = RoleMode.SEPARATE, few_ways: int = FEW_WAYS
 ) -> Choice:
     """The configuration with the shortest epoch. Raises BadInput if there are too few machines.
 
-    Where exchanged bytes depend on shares and machines differ, the best of a sequence: each is the
-    best for the bytes of as many equal workers as the one before has.
+    If exchanged bytes depend on shares and machines differ, a sequence of searches is made, each
+    with the bytes of as many equal workers as the result before has; the best result counts.
     """
     if profile.touched and len(fleet.types) > 1:
         return _best_by_share(profile, fleet, roles, few_ways)
-    problem = Problem.of(profile, fleet, roles)
+    problem = SearchProblem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
-        configuration = _even(problem, fleet.size, int(workers[np.argmin(epochs_s)]))
+        configuration = _even_configuration(problem, fleet.size, int(workers[np.argmin(epochs_s)]))
     else:
         found = search(problem, few_ways)
-        configuration = _spread(problem, fleet, found.workers, found.model_blocks, found.epoch_s)
+        configuration = _typed_configuration(problem, fleet, found)
     return Choice(configuration, epoch_s(profile, fleet, configuration))
 
 
-def _best_by_share(profile: Profile, fleet: Fleet, roles: Roles, few_ways: int) -> Choice:
+def _best_by_share(profile: Profile, fleet: Fleet, roles: RoleMode, few_ways: int) -> Choice:
     workers, tried = max(fleet.size // 2, 1), dict[int, Choice]()
     while workers not in tried:
         blocks = np.array([profile.data_blocks / workers])
@@ -65,11 +72,17 @@ def _best_by_share(profile: Profile, fleet: Fleet, roles: Roles, few_ways: int) 
     return min(tried.values(), key=lambda choice: choice.epoch_s)
 
 
+def compile_search() -> None:
+    """Compile the search for machines of several types, so that no later search has to wait."""
+    kinds = (MachineType("fast", 1, 1.0), MachineType("slow", 1, 2.0))
+    best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet(kinds, ((1.0, 1.0), (1.0, 1.0))))
+
+
 def cost_curve(
-    profile: Profile, fleet: Fleet, roles: Roles = Roles.SEPARATE, few_ways: int = FEW_WAYS
+    profile: Profile, fleet: Fleet, roles: RoleMode = RoleMode.SEPARATE, few_ways: int = FEW_WAYS
 ) -> CostCurve:
     """The best epoch found for every number of workers, or for some of them on large fleets."""
-    problem = Problem.of(profile, fleet, roles)
+    problem = SearchProblem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         return CostCurve(*homogeneous_epochs(profile, fleet, roles))
     found = search(problem, few_ways)
@@ -77,7 +90,7 @@ def cost_curve(
     return _every_total(problem, found) if ways <= few_ways else _some_totals(problem, found)
 
 
-def _every_total(problem: Problem, found: Found) -> CostCurve:
+def _every_total(problem: SearchProblem, found: Found) -> CostCurve:
     totals = found.tried.sum(axis=1)
     usable = np.isfinite(found.relaxed_s)
     best_s: dict[int, float] = {}
@@ -88,8 +101,8 @@ def _every_total(problem: Problem, found: Found) -> CostCurve:
     return _with_best(best_s, found)
 
 
-def _some_totals(problem: Problem, found: Found) -> CostCurve:
-    """From the best way outwards, each search beginning where the last one ended."""
+def _some_totals(problem: SearchProblem, found: Found) -> CostCurve:
+    """From the best way outwards; each search starts at the result of the one before."""
     best = int(found.workers.sum())
     most = min(int(problem.counts.sum()) - (not problem.is_both), problem.data_blocks)
     totals = np.unique(np.linspace(1, most, _SAMPLED_TOTALS).round().astype(int)).tolist()
@@ -108,20 +121,19 @@ def _with_best(best_s: dict[int, float], found: Found) -> CostCurve:
     return CostCurve(workers, np.array([best_s[total] for total in workers.tolist()]))
 
 
-def _even(problem: Problem, machines: int, workers: int) -> Configuration:
-    """Of equal machines the first work and the last serve, or all in use do both."""
+def _even_configuration(problem: SearchProblem, machines: int, workers: int) -> Configuration:
+    """Equal machines: the first work and the last serve, or all in use do both."""
     servers = workers if problem.is_both else machines - workers
     data = even_shares(problem.data_blocks, workers) + (0,) * (machines - workers)
     model, idle = even_shares(problem.model_blocks, servers), (0,) * (machines - servers)
     return Configuration(data, model + idle if problem.is_both else idle + model)
 
 
-def _spread(
-    problem: Problem, fleet: Fleet, workers: Ints, model_blocks: Ints, time_s: float
-) -> Configuration:
+def _typed_configuration(problem: SearchProblem, fleet: Fleet, found: Found) -> Configuration:
     """Counts per type as blocks per machine: of each type the first work, the last serve."""
+    workers, model_blocks = found.workers, found.model_blocks
     servers = server_counts(problem, workers)
-    shares = _data_shares(problem, workers, servers, model_blocks, time_s)
+    shares = _data_shares(problem, workers, servers, model_blocks, found.epoch_s)
     data: list[int] = []
     model: list[int] = []
     for t, machines in enumerate(fleet.counts.tolist()):
@@ -134,9 +146,9 @@ def _spread(
 
 
 def _data_shares(
-    problem: Problem, workers: Ints, servers: Ints, model_blocks: Ints, time_s: float
+    problem: SearchProblem, workers: Ints, servers: Ints, model_blocks: Ints, time_s: float
 ) -> list[list[int]]:
-    """Data blocks of every worker, per type: what each can finish by T, without the surplus."""
+    """Data blocks of every worker, per type: what each can finish by T, scaled to all blocks."""
     exchange_s = np.zeros(len(workers))
     exchange_seconds(problem, workers, servers, model_blocks, exchange_s)
     limits = np.array(
@@ -149,7 +161,7 @@ def _data_shares(
     kinds = np.repeat(np.arange(len(workers)), workers)
     shares = np.minimum(limits, np.floor(limits * (problem.data_blocks / limits.sum())))
     lacking = int(problem.data_blocks - shares.sum())
-    # Who is furthest from its limit takes the next block, so that nobody needs all of T.
+    # The workers furthest from their limits take the next blocks, so that few need all of T.
     while lacking > 0:
         room = np.argsort(-(limits - shares) / np.maximum(limits, 1), kind="stable")
         takers = [i for i in room.tolist() if shares[i] < limits[i]][:lacking]

@@ -1,8 +1,8 @@
 """The best split of model and data for given roles in whole blocks and whole mini-batches.
 
-For a given model split the best data split is found exactly: T is feasible if the workers can
-finish all blocks by then, which only grows with T. Model splits are all tried where they are few,
-else those around the relaxed split's.
+For a given model split the best data split is found exactly, by bisection: T is feasible if the
+workers can finish all blocks by T, and their number of finished blocks only grows with T. Few model
+splits are all tried; of many, those around the relaxed split.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import Problem, server_counts
+from motet.cruise.search.problem import SearchProblem, server_counts
 from motet.domain.arrays import Floats, Ints
 
 FEW_SPLITS = 5_000
@@ -19,7 +19,7 @@ _SLACK = 1e-9
 
 @njit(cache=True)
 def whole_epoch(
-    problem: Problem, workers: Ints, shares: Floats, limit_s: float
+    problem: SearchProblem, workers: Ints, shares: Floats, limit_s: float
 ) -> tuple[float, Ints]:
     """T in seconds, below `limit_s` (else infinite), and model blocks on each type's servers.
 
@@ -36,8 +36,8 @@ def whole_epoch(
 
 
 @njit(cache=True)
-def rounded_epoch(problem: Problem, workers: Ints, shares: Floats) -> float:
-    """T in seconds with the relaxed split rounded to blocks, for a start."""
+def rounded_epoch(problem: SearchProblem, workers: Ints, shares: Floats) -> float:
+    """T in seconds with the relaxed split rounded to blocks: a quick estimate."""
     servers = server_counts(problem, workers)
     blocks = _rounded(problem.model_blocks, shares, np.flatnonzero(servers))
     exchange_s = np.zeros(len(workers))
@@ -46,8 +46,8 @@ def rounded_epoch(problem: Problem, workers: Ints, shares: Floats) -> float:
 
 
 @njit(cache=True)
-def blocks_by(problem: Problem, exchange_s: float, comp_s: float, time_s: float) -> int:
-    """Data blocks that a worker finishes within `time_s`."""
+def blocks_by(problem: SearchProblem, exchange_s: float, comp_s: float, time_s: float) -> int:
+    """Data blocks that a worker finishes by `time_s`."""
     time_s *= 1 + 1e-12
     block = problem.instances / problem.data_blocks
     if problem.batches > 0:
@@ -61,7 +61,7 @@ def blocks_by(problem: Problem, exchange_s: float, comp_s: float, time_s: float)
 
 @njit(cache=True)
 def exchange_seconds(
-    problem: Problem, workers: Ints, servers: Ints, model_blocks: Ints, exchange_s: Floats
+    problem: SearchProblem, workers: Ints, servers: Ints, model_blocks: Ints, exchange_s: Floats
 ) -> None:
     """Seconds of one exchange for workers of each type, written into `exchange_s: (T,)`."""
     block = problem.exchange_bytes / problem.model_blocks
@@ -85,7 +85,7 @@ def exchange_seconds(
 
 
 @njit(cache=True)
-def earliest_s(problem: Problem, workers: Ints, exchange_s: Floats, limit_s: float) -> float:
+def earliest_s(problem: SearchProblem, workers: Ints, exchange_s: Floats, limit_s: float) -> float:
     """The smallest T by which all data blocks are finished; infinite unless below `limit_s`."""
     if not _is_enough(problem, workers, exchange_s, limit_s * (1 - _SLACK)):
         return np.inf
@@ -102,8 +102,8 @@ def earliest_s(problem: Problem, workers: Ints, exchange_s: Floats, limit_s: flo
 
 
 @njit(cache=True)
-def _alone_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float:
-    """A time by which the first worker alone has finished everything."""
+def _alone_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float:
+    """A time by which the first worker alone finishes all blocks."""
     first = np.flatnonzero(workers)[0]
     batches = problem.batches
     if batches == 0:
@@ -113,7 +113,7 @@ def _alone_s(problem: Problem, workers: Ints, exchange_s: Floats) -> float:
 
 
 @njit(cache=True)
-def _is_enough(problem: Problem, workers: Ints, exchange_s: Floats, time_s: float) -> bool:
+def _is_enough(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s: float) -> bool:
     if not np.isfinite(time_s):
         return True
     finished = 0
@@ -135,7 +135,7 @@ def _split_count(blocks: int, types: int) -> float:
 
 @njit(cache=True)
 def _best_of_all(
-    problem: Problem, workers: Ints, servers: Ints, types: Ints, limit_s: float
+    problem: SearchProblem, workers: Ints, servers: Ints, types: Ints, limit_s: float
 ) -> tuple[float, Ints]:
     blocks = np.zeros(len(workers), np.int64)
     best, best_s = blocks.copy(), limit_s
@@ -162,7 +162,12 @@ def _best_of_all(
 
 @njit(cache=True)
 def _best_nearby(
-    problem: Problem, workers: Ints, servers: Ints, types: Ints, shares: Floats, limit_s: float
+    problem: SearchProblem,
+    workers: Ints,
+    servers: Ints,
+    types: Ints,
+    shares: Floats,
+    limit_s: float,
 ) -> tuple[float, Ints]:
     blocks = _rounded(problem.model_blocks, shares, types)
     exchange_s = np.zeros(len(workers))
@@ -192,7 +197,7 @@ def _best_nearby(
 
 @njit(cache=True)
 def _rounded(total: int, shares: Floats, types: Ints) -> Ints:
-    """Whole blocks near the shares, all of them given."""
+    """The shares in whole blocks that sum to `total`."""
     blocks = np.zeros(len(shares), np.int64)
     for u in types:
         blocks[u] = int(shares[u] * total)

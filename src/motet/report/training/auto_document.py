@@ -1,4 +1,4 @@
-"""What a job that configured itself did: decisions, configurations and epochs as plain values."""
+"""Decisions, configurations and epochs of a job under `--auto` as plain values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from motet.cruise.autopilot import RoleCount
-from motet.runtime.autotune.history import EpochRecord, Flight, Turn
-from motet.runtime.core.reports import ReconfigurationReport, RoleCounts
+from motet.domain.reconfiguration import RoleCounts
+from motet.runtime.autotune.history import EpochRecord, TuningHistory, TuningRecord
+from motet.runtime.core.reports import ReconfigurationReport
 
 EPOCH_COLUMNS = ("epoch", "end_s", "workers", "servers", "predicted_s", "measured_s", "steady")
 DECISION_COLUMNS = (
@@ -38,9 +38,9 @@ DECISION_COLUMNS = (
 class UsedConfiguration:
     """Epochs under one configuration, and the change that led to it.
 
-    `epochs`: how many, without those in which something changed. `measured_s`, `sd_s`: their mean
-    and standard deviation (None: of one); `predicted_s`: None for what the job began or went on
-    with.
+    `epochs`: their number, without epochs during a change. `measured_s`, `sd_s`: their mean and
+    standard deviation (None for one epoch); `predicted_s`: None for the configuration that the job
+    began or resumed with.
     """
 
     roles: RoleCounts
@@ -53,27 +53,27 @@ class UsedConfiguration:
 
     @property
     def error(self) -> float | None:
-        """Of the prediction, relative to what was measured."""
+        """Error of the prediction, relative to the measured epoch."""
         return None if self.predicted_s is None else self.predicted_s / self.measured_s - 1
 
 
-def used_configurations(flight: Flight) -> list[UsedConfiguration]:
-    """In the order of time. Epochs in which something changed belong to none."""
-    steady = [each for each in flight.epochs if each.is_steady]
+def used_configurations(history: TuningHistory) -> list[UsedConfiguration]:
+    """In the order of time. Epochs during a change belong to no configuration."""
+    steady = [each for each in history.epochs if each.is_steady]
     grouped = groupby(steady, key=lambda each: (each.roles, each.predicted_s))
-    return [_used(list(same), flight.turns) for _, same in grouped]
+    return [_used(list(same), history.decisions) for _, same in grouped]
 
 
-def auto_document(flight: Flight) -> dict[str, Any]:
+def auto_document(history: TuningHistory) -> dict[str, Any]:
     """`auto` of `--json` and `run.json`."""
     return {
-        "decisions": [_decision(turn) for turn in flight.turns],
-        "configurations": [_configuration(used) for used in used_configurations(flight)],
-        "epochs": [dict(zip(EPOCH_COLUMNS, row, strict=True)) for row in epoch_rows(flight)],
+        "decisions": [_decision(record) for record in history.decisions],
+        "configurations": [_configuration(used) for used in used_configurations(history)],
+        "epochs": [dict(zip(EPOCH_COLUMNS, row, strict=True)) for row in epoch_rows(history)],
     }
 
 
-def epoch_rows(flight: Flight) -> list[list[object]]:
+def epoch_rows(history: TuningHistory) -> list[list[object]]:
     """A row per epoch, counted from 1, by `EPOCH_COLUMNS`."""
     return [
         [
@@ -85,21 +85,21 @@ def epoch_rows(flight: Flight) -> list[list[object]]:
             each.measured_s,
             each.is_steady,
         ]
-        for each in flight.epochs
+        for each in history.epochs
     ]
 
 
-def decision_rows(flight: Flight) -> list[list[object]]:
+def decision_rows(history: TuningHistory) -> list[list[object]]:
     """A row per decision, by `DECISION_COLUMNS`."""
-    flat = [_flat(_decision(turn)) for turn in flight.turns]
+    flat = [_flat(_decision(record)) for record in history.decisions]
     return [[decision[name] for name in DECISION_COLUMNS] for decision in flat]
 
 
-def _decision(turn: Turn) -> dict[str, Any]:
-    decision, report = turn.decision, turn.report
+def _decision(record: TuningRecord) -> dict[str, Any]:
+    decision, report = record.decision, record.report
     return {
-        "at_epoch": turn.at_epoch,
-        "at_s": turn.at_s,
+        "at_epoch": record.at_epoch,
+        "at_s": record.at_s,
         "reason": decision.reason.value,
         "machines": decision.machines,
         "from": asdict(decision.before),
@@ -139,7 +139,7 @@ def _configuration(used: UsedConfiguration) -> dict[str, Any]:
     }
 
 
-def _used(epochs: Sequence[EpochRecord], turns: Sequence[Turn]) -> UsedConfiguration:
+def _used(epochs: Sequence[EpochRecord], records: Sequence[TuningRecord]) -> UsedConfiguration:
     first = epochs[0]
     measured_s = [each.measured_s for each in epochs]
     return UsedConfiguration(
@@ -149,15 +149,15 @@ def _used(epochs: Sequence[EpochRecord], turns: Sequence[Turn]) -> UsedConfigura
         predicted_s=first.predicted_s,
         measured_s=float(np.mean(measured_s)),
         sd_s=float(np.std(measured_s, ddof=1)) if len(measured_s) > 1 else None,
-        change=_change_to(first, turns),
+        change=_change_to(first, records),
     )
 
 
-def _change_to(first: EpochRecord, turns: Sequence[Turn]) -> ReconfigurationReport | None:
-    """The newest one before an epoch that led to its configuration."""
+def _change_to(first: EpochRecord, records: Sequence[TuningRecord]) -> ReconfigurationReport | None:
+    """The newest change before an epoch that led to its configuration."""
     found = None
-    for turn in turns:
-        is_before = turn.report is not None and turn.at_s <= first.end_s
-        if is_before and turn.decision.after == RoleCount(first.roles.workers, first.roles.servers):
-            found = turn.report
+    for record in records:
+        is_before = record.report is not None and record.at_s <= first.end_s
+        if is_before and record.decision.after == first.roles:
+            found = record.report
     return found

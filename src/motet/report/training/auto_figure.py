@@ -1,4 +1,4 @@
-"""A job that configured itself over time: its epochs as measured and predicted, and its roles."""
+"""A job under `--auto` over time: epochs as measured and predicted, and roles of machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from motet.report.rendering.figure_parts import (
     shortened,
 )
 from motet.report.rendering.palette import QUIET_INK, REFERENCE, job_colour
-from motet.runtime.autotune.history import Flight
+from motet.runtime.autotune.history import TuningHistory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 HEIGHT_IN = 5.0
 
 
-def save_auto_figure(flight: Flight, title: str, subtitle: str, path: Path) -> None:
+def save_auto_figure(history: TuningHistory, title: str, subtitle: str, path: Path) -> None:
     """Draw it and write a PNG."""
-    save(auto_figure(flight, title, subtitle), path)
+    save(auto_figure(history, title, subtitle), path)
 
 
-def auto_figure(flight: Flight, title: str, subtitle: str) -> Figure:
+def auto_figure(history: TuningHistory, title: str, subtitle: str) -> Figure:
     """The figure itself. Imports matplotlib."""
     from matplotlib.figure import Figure
 
@@ -37,20 +37,20 @@ def auto_figure(flight: Flight, title: str, subtitle: str) -> Figure:
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
     for axes in (upper, lower):
         quieten(axes)
-        _mark_changes(axes, flight)
+        _mark_changes(axes, history)
     entitle(upper, shortened(title), subtitle)
-    _draw_epochs(upper, flight)
-    _draw_roles(lower, flight)
-    ends_s = [each.end_s for each in flight.epochs]
+    _draw_epochs(upper, history)
+    _draw_roles(lower, history)
+    ends_s = [each.end_s for each in history.epochs]
     lower.set_xlim(0, max(ends_s, default=1.0) * 1.01)
     scale_time(lower.xaxis, max(ends_s, default=1.0))
     return figure
 
 
-def _draw_epochs(axes: Axes, flight: Flight) -> None:
+def _draw_epochs(axes: Axes, history: TuningHistory) -> None:
     """An epoch's mark stands where it ended."""
-    steady = [each for each in flight.epochs if each.is_steady]
-    mixed = [each for each in flight.epochs if not each.is_steady]
+    steady = [each for each in history.epochs if each.is_steady]
+    mixed = [each for each in history.epochs if not each.is_steady]
     colour = job_colour(0)
     for epochs, filling, label in ((steady, colour, "measured"), (mixed, "white", "with a change")):
         if epochs:
@@ -62,9 +62,9 @@ def _draw_epochs(axes: Axes, flight: Flight) -> None:
                 "zorder": 3,
             }
             axes.scatter(times, seconds, s=18, label=label, **style)
-    starts = [0.0, *(each.end_s for each in flight.epochs)]
+    starts = [0.0, *(each.end_s for each in history.epochs)]
     label = "predicted"
-    for start_s, each in zip(starts, flight.epochs, strict=False):
+    for start_s, each in zip(starts, history.epochs, strict=False):
         if each.predicted_s is not None:
             span = [start_s, each.end_s]
             line: dict[str, Any] = {
@@ -75,36 +75,38 @@ def _draw_epochs(axes: Axes, flight: Flight) -> None:
             axes.plot(span, [each.predicted_s] * 2, label=label, **line)
             label = "_nolegend_"
     # Room for the legend.
-    most_s = max((each.measured_s for each in flight.epochs), default=1.0)
+    most_s = max((each.measured_s for each in history.epochs), default=1.0)
     axes.set_ylim(0, 1.25 * most_s)
     axes.set_ylabel("seconds per epoch", color=QUIET_INK, fontsize=9)
-    if flight.epochs:
+    if history.epochs:
         axes.legend(loc="upper right", ncols=3, **LEGEND)
 
 
-def _draw_roles(axes: Axes, flight: Flight) -> None:
+def _draw_roles(axes: Axes, history: TuningHistory) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    times = [0.0, *(each.end_s for each in flight.epochs)]
+    times = [0.0, *(each.end_s for each in history.epochs)]
     for place, role in ((2, "workers"), (3, "servers")):
-        counts = [getattr(each.roles, role) for each in flight.epochs]
+        counts = [getattr(each.roles, role) for each in history.epochs]
         if counts:
             colour = job_colour(place)
             axes.step(
                 times, [counts[0], *counts], where="pre", color=colour, linewidth=2.2, label=role
             )
-    most = max((max(e.roles.workers, e.roles.servers) for e in flight.epochs), default=1)
+    most = max((max(e.roles.workers, e.roles.servers) for e in history.epochs), default=1)
     axes.set_ylim(0, 1.45 * most)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("machines", color=QUIET_INK, fontsize=9)
-    if flight.epochs:
+    if history.epochs:
         axes.legend(loc="upper right", ncols=2, **LEGEND)
 
 
-def _mark_changes(axes: Axes, flight: Flight) -> None:
+def _mark_changes(axes: Axes, history: TuningHistory) -> None:
     """From the decision until the plan was carried out."""
-    for turn in flight.turns:
-        if turn.report is not None:
-            axes.axvline(turn.at_s, color=REFERENCE, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
-            end_s = turn.at_s + turn.report.plan_s
-            axes.axvspan(turn.at_s, end_s, color=REFERENCE, alpha=0.15, linewidth=0, zorder=0)
+    for record in history.decisions:
+        if record.report is not None:
+            axes.axvline(
+                record.at_s, color=REFERENCE, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1
+            )
+            end_s = record.at_s + record.report.plan_s
+            axes.axvspan(record.at_s, end_s, color=REFERENCE, alpha=0.15, linewidth=0, zorder=0)

@@ -1,29 +1,29 @@
-"""Decisions of a job that configures itself, in lines, and what became of them, in a table."""
+"""Decisions of a job under `--auto` as lines, and their outcomes as a table."""
 
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from motet.cruise.autopilot import Decision
-from motet.cruise.trigger import LEAST_GAIN, Reason
+from motet.cruise.decision import TuningDecision
+from motet.cruise.trigger import LEAST_GAIN, TuningReason
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text
 from motet.report.training.auto_document import UsedConfiguration, used_configurations
-from motet.runtime.autotune.history import Flight, Turn
+from motet.runtime.autotune.history import TuningHistory, TuningRecord
 
 _WHY = {
-    Reason.GAIN: "",
-    Reason.BACK: "it was faster; ",
-    Reason.DRAIN: "machines leave; ",
-    Reason.RECOVER: "machines were lost; ",
+    TuningReason.GAIN: "",
+    TuningReason.BACK: "it was faster; ",
+    TuningReason.DRAIN: "machines leave; ",
+    TuningReason.RECOVER: "machines were lost; ",
 }
 
 
-def turn_line(turn: Turn) -> str:
+def decision_line(record: TuningRecord) -> str:
     """`3 workers + 5 servers -> 5 + 3: predicted 4.1 s per epoch, 31 % less`."""
-    decision = turn.decision
+    decision = record.decision
     before = decision.before
     roles = f"{count_text(before.workers, 'worker')} + {count_text(before.servers, 'server')}"
     if decision.reason not in _WHY:
@@ -35,38 +35,38 @@ def turn_line(turn: Turn) -> str:
     return f"{roles} {after}: {_WHY[decision.reason]}{_outlook(decision)}"
 
 
-def _outlook(decision: Decision) -> str:
+def _outlook(decision: TuningDecision) -> str:
     if decision.predicted_s is None:
-        return "nothing is known of the time yet"
-    word = "measured" if decision.reason is Reason.BACK else "predicted"
+        return "no prediction yet"
+    word = "measured" if decision.reason is TuningReason.BACK else "predicted"
     outlook = f"{word} {_seconds(decision.predicted_s)} per epoch"
     return outlook if decision.measured_s is None else f"{outlook}, {_percent(decision)} less"
 
 
-def _percent(decision: Decision) -> str:
+def _percent(decision: TuningDecision) -> str:
     return f"{max(100 * decision.gain, 0):.0f} %"
 
 
-def configurations_table(flight: Flight) -> RenderableType:
-    """A row per configuration that was used, in the order of time."""
+def configurations_table(history: TuningHistory) -> RenderableType:
+    """A row per used configuration, in the order of time."""
     table = result_table()
     titles = ("workers", "servers", "epochs", "predicted", "measured", "error")
     for title in (*titles, "changed in", "moved", "stall"):
         table.add_column(title, justify="right", no_wrap=True)
-    for used in used_configurations(flight):
+    for used in used_configurations(history):
         table.add_row(*_cells(used))
     legend = (
         "Seconds of an epoch, predicted before the change and measured (mean ± standard deviation "
         "of epochs without a change)."
     )
-    return Group(table, Text(f"{legend}{_left_out(flight)}", style=QUIET_STYLE))
+    return Group(table, Text(f"{legend}{_left_out(history)}", style=QUIET_STYLE))
 
 
-def _left_out(flight: Flight) -> str:
-    turn = flight.turns[-1] if flight.turns else None
-    if turn is None or turn.decision.reason not in _WHY or turn.report is not None:
+def _left_out(history: TuningHistory) -> str:
+    record = history.decisions[-1] if history.decisions else None
+    if record is None or record.decision.reason not in _WHY or record.report is not None:
         return ""
-    after = turn.decision.after
+    after = record.decision.after
     return f" Training ended before {after.workers} + {after.servers} was reached."
 
 
@@ -93,5 +93,5 @@ def _measured(used: UsedConfiguration) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """Three digits: predictions are compared with it."""
+    """Three digits, so that predictions can be compared with it."""
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

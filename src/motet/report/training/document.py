@@ -10,7 +10,7 @@ from typing import Any
 
 from motet.report.rendering.json_text import plain
 from motet.report.training.auto_document import auto_document
-from motet.runtime.autotune.history import Flight
+from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.core.reports import ReconfigurationReport, Recovery, TrainResult
 
 
@@ -45,11 +45,11 @@ class TrainDocument:
         workers: int,
         servers: int,
         more_metrics: Mapping[str, float] = MappingProxyType({}),
-        flight: Flight | None = None,
+        history: TuningHistory | None = None,
     ) -> TrainDocument:
         """From a finished run; `more_metrics` stand behind the application's own.
 
-        `flight`: of a job that configured itself.
+        `history`: of a job under `--auto`.
         """
         reports = result.epochs
         return cls(
@@ -68,12 +68,12 @@ class TrainDocument:
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
             reconfigurations=[
-                _reconfiguration(report) | _forecast(report, flight)
+                _reconfiguration(report) | _forecast(report, history)
                 for report in result.reconfigurations
             ],
             recoveries=list(result.recoveries),
             model_sha256=result.model_sha256,
-            auto=None if flight is None else auto_document(flight),
+            auto=None if history is None else auto_document(history),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,11 +91,11 @@ def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:
     return {"at_epoch": fields.pop("at_epoch"), "from": before, "to": after, **fields}
 
 
-def _forecast(report: ReconfigurationReport, flight: Flight | None) -> dict[str, Any]:
+def _forecast(report: ReconfigurationReport, history: TuningHistory | None) -> dict[str, Any]:
     """The epoch as measured before a change of the job's own, and as predicted after it."""
-    for turn in [] if flight is None else flight.turns:
-        if turn.report is report:
-            decision = turn.decision
+    for record in [] if history is None else history.decisions:
+        if record.report is report:
+            decision = record.decision
             times_s = decision.measured_s, decision.predicted_s
             return dict(zip(("measured_epoch_s", "predicted_epoch_s"), times_s, strict=True))
     return {}

@@ -18,7 +18,7 @@ from motet.report.training.auto_document import (
 )
 from motet.report.training.auto_figure import save_auto_figure
 from motet.report.training.loss_plot import LossCurve, save_loss_plot
-from motet.runtime.autotune.history import Flight
+from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.core.reports import EpochReport
 
 LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
@@ -65,13 +65,13 @@ class RunFolder(Folder):
         """`loss.png`."""
         self.write(name, lambda path: save_loss_plot(curves, path))
 
-    def write_flight(self, flight: Flight, title: str, subtitle: str) -> None:
-        """What a job that configured itself did: two CSV files and `auto.png`."""
-        epochs = [EPOCH_COLUMNS, *epoch_rows(flight)]
-        decisions = [DECISION_COLUMNS, *decision_rows(flight)]
+    def write_tuning_history(self, history: TuningHistory, title: str, subtitle: str) -> None:
+        """Decisions and epochs of a job under `--auto`: two CSV files and `auto.png`."""
+        epochs = [EPOCH_COLUMNS, *epoch_rows(history)]
+        decisions = [DECISION_COLUMNS, *decision_rows(history)]
         self.write(AUTO_EPOCHS, lambda path: _write_csv(path, epochs))
         self.write(AUTO_DECISIONS, lambda path: _write_csv(path, decisions))
-        self.write(AUTO_PLOT, lambda path: save_auto_figure(flight, title, subtitle, path))
+        self.write(AUTO_PLOT, lambda path: save_auto_figure(history, title, subtitle, path))
 
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""

@@ -1,1 +1,1 @@
-"""Cruise at work on a running job: measurements in, reconfiguration plans out."""
+"""Cruise on a running job: measurements in, reconfiguration plans out."""

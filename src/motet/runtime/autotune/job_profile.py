@@ -1,15 +1,18 @@
-"""What is known of a job before it trains, in Cruise's terms."""
+"""A job before it trains, in the terms of Cruise's cost model."""
 
 from __future__ import annotations
 
-from motet.cruise.plan import BlockBytes
+from motet.cruise.machine_assignment import BlockBytes
 from motet.estimate.epoch_cost import Profile
 from motet.runtime.autotune.touched_rows import touched_parts
 from motet.runtime.controller.job import Job
 
 
-def profile_of(job: Job) -> Profile:
-    """Its instances and blocks. Mini-batches stay the same with any workers."""
+def cruise_profile(job: Job) -> Profile:
+    """The job's instances and blocks; the bytes of an exchange are measured later.
+
+    The batch size is that of all workers together: it does not depend on their number.
+    """
     schedule = job.plan.schedule
     return Profile(
         instances=schedule.instance_count,
@@ -21,8 +24,9 @@ def profile_of(job: Job) -> Profile:
     )
 
 
-def block_bytes_of(job: Job) -> BlockBytes:
-    """Of a block of each table, on average."""
+def mean_block_bytes(job: Job) -> BlockBytes:
+    """Mean bytes of a block of each table; at least one, so that every move has a cost."""
     plan = job.plan
+    data_bytes = job.rows.nbytes / plan.schedule.block_count
     model_bytes = plan.table.model.nbytes / plan.table.block_count
-    return BlockBytes(max(job.rows.nbytes / plan.schedule.block_count, 1.0), max(model_bytes, 1.0))
+    return BlockBytes(max(data_bytes, 1.0), max(model_bytes, 1.0))

@@ -17,6 +17,7 @@ from uuid import uuid4
 import numpy as np
 
 from motet.domain.errors import BadInput, Interrupted, JobFailed, Unreachable
+from motet.domain.reconfiguration import Plan
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.controller.event_inbox import (
@@ -43,7 +44,6 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Plan
 from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, Timed
 from motet.runtime.elastic.replacement import usable, vacating
 from motet.runtime.elastic.roles import Roles

@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from motet.domain.errors import BadInput, JobFailed
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Role
 from motet.runtime.controller.executor_group import Generation
 from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost
-from motet.runtime.elastic.layout import Layout, Role
-from motet.runtime.elastic.plan import Add, Delete, Move, Operation, require_another
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan_effects import require_another
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus, RequestKind, decode_json
 from motet.transport import Call

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import Plan
 from motet.runtime.controller.operations import CannotLaunch, Coordinator, Cost
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Plan
+from motet.runtime.elastic.plan_effects import layout_after_plan
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration
 
 _AT_ONCE = 8
@@ -98,7 +99,7 @@ class Reconfigurer:
             return ""
         try:
             plan = wanted.make_plan(layout)
-            plan.checked(layout, self._machines())
+            layout_after_plan(layout, plan, self._machines())
         except BadInput as error:
             return str(error)
         except Exception as error:

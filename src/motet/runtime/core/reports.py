@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.core.application import Application
 
 
@@ -41,14 +42,6 @@ class Recovery:
     at_epoch: int
     resumed_from_epoch: int
     cause: str
-
-
-@dataclass(frozen=True)
-class RoleCounts:
-    """How many executors do what."""
-
-    workers: int
-    servers: int
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Self
 
-from motet.runtime.core.reports import RoleCounts
+from motet.domain.reconfiguration import Role, RoleCounts, TableName
 from motet.runtime.elastic.roles import Roles
 from motet.runtime.wire.ownership import Ownership
-
-Role = Literal["worker", "server"]
-TableName = Literal["model", "data"]
 
 
 @dataclass(frozen=True, eq=False)

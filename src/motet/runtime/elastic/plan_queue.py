@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from motet.domain.reconfiguration import Plan
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Plan
 
 PlanMaker: TypeAlias = Callable[[Layout], Plan]
 State: TypeAlias = Literal["waiting", "running", "done", "cancelled", "failed"]

@@ -1,29 +1,39 @@
-"""Shares of the data that follow measured speeds, without swinging. Pure.
+"""Shares of the data that follow measured speeds, without oscillation. Pure.
 
-It acts on what lasts: a gain must show in some looks in a row, each at mini-batches that the others
-have not seen, and be more than what noise makes of equal speeds. Every change doubles how many
-looks that takes, until it has been calm for long: where speeds depend on shares (a host that may
-use more CPU for a moment looks fast with little to do), shares must not swing.
+Shares change for a lasting gain only: it must show in several rounds in a row, each of mini-batches
+that the others have not seen, and exceed what noise makes of equal speeds. Every change doubles the
+number of rounds, until enough rounds without a gain halve it again: where speeds depend on shares
+(a host that may use more CPU for a moment looks fast with little to do), shares must not oscillate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 LEAST_GAIN = 0.1
-LOOK_BATCHES = 5
-FIRST_LOOKS, MOST_LOOKS = 2, 64
-_CALM = 4
+ROUND_BATCHES = 5
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 64
+_QUIET_FACTOR = 4
+"""So many times the needed rounds without a gain halve the needed rounds."""
+
+
+class _Batch(NamedTuple):
+    """One mini-batch of one worker."""
+
+    comp_s: float
+    comm_s: float
+    instances: int
 
 
 @dataclass(frozen=True)
-class Look:
-    """What each worker took over some mini-batches.
+class MeasuredRound:
+    """The costs of some mini-batches.
 
-    `instance_s`: seconds per instance; `comm_s`: of a mini-batch; `instances`: of a mini-batch,
-    over all workers.
+    `instance_s`: seconds per instance of every worker; `comm_s`: of a mini-batch; `instances`: of a
+    mini-batch, over all workers.
     """
 
     instance_s: Mapping[int, float]
@@ -32,63 +42,67 @@ class Look:
 
 
 class Rebalancer:
-    """Told what mini-batches cost, it says when the data should be shared in another way."""
+    """Decides on shares of the data by the costs of mini-batches."""
 
     def __init__(self) -> None:
-        self._costs: dict[int, list[tuple[float, float, int]]] = {}
-        self._worth_it = 0
-        self._needed = FIRST_LOOKS
-        self._calm = 0
+        self._batches: dict[int, list[_Batch]] = {}
+        self._rounds_with_gain = 0
+        self._needed_rounds = FEWEST_ROUNDS
+        self._quiet_rounds = 0
 
     def restart(self) -> None:
-        """Shares or workers have changed: measure anew."""
-        self._costs.clear()
-        self._worth_it = 0
+        """Shares or workers have changed: drop all measurements."""
+        self._batches.clear()
+        self._rounds_with_gain = 0
 
     def observe(self, worker: int, comp_s: float, comm_s: float, instances: int) -> None:
-        """A mini-batch of one worker; one in which it computed nothing says nothing."""
+        """Add a mini-batch of one worker; without instances it says nothing."""
         if instances:
-            self._costs.setdefault(worker, []).append((comp_s, comm_s, instances))
+            self._batches.setdefault(worker, []).append(_Batch(comp_s, comm_s, instances))
 
     def decide(self, held: Mapping[int, int]) -> dict[int, int] | None:
-        """How many data blocks each worker should have; `held`: has now. None: leave it so."""
-        if any(len(self._costs.get(worker, ())) < LOOK_BATCHES for worker in held):
+        """How many data blocks each worker should have; None: no change.
+
+        `held`: data blocks that each worker has now.
+        """
+        if any(len(self._batches.get(worker, ())) < ROUND_BATCHES for worker in held):
             return None
-        look = self._look(held)
-        wanted = shares(look.instance_s, sum(held.values()))
-        self._costs.clear()
-        if gain(held, wanted, look) < LEAST_GAIN:
-            self._rest()
+        measured = self._round(held)
+        wanted = proportional_shares(measured.instance_s, sum(held.values()))
+        self._batches.clear()
+        if saved_part(held, wanted, measured) < LEAST_GAIN:
+            self._end_quiet_round()
             return None
-        self._worth_it += 1
-        if self._worth_it < self._needed:
+        self._rounds_with_gain += 1
+        if self._rounds_with_gain < self._needed_rounds:
             return None
-        self._worth_it, self._calm = 0, 0
-        self._needed = min(2 * self._needed, MOST_LOOKS)
+        self._rounds_with_gain, self._quiet_rounds = 0, 0
+        self._needed_rounds = min(2 * self._needed_rounds, MOST_ROUNDS)
         return wanted
 
-    def _rest(self) -> None:
-        """One more look at shares that are right."""
-        self._worth_it = 0
-        self._calm += 1
-        if self._calm >= _CALM * self._needed:
-            self._needed, self._calm = max(self._needed // 2, FIRST_LOOKS), 0
+    def _end_quiet_round(self) -> None:
+        """One more round in which the present shares were right."""
+        self._rounds_with_gain = 0
+        self._quiet_rounds += 1
+        if self._quiet_rounds >= _QUIET_FACTOR * self._needed_rounds:
+            self._needed_rounds = max(self._needed_rounds // 2, FEWEST_ROUNDS)
+            self._quiet_rounds = 0
 
-    def _look(self, held: Mapping[int, int]) -> Look:
-        costs = {worker: self._costs[worker] for worker in held}
-        return Look(
-            {worker: _mean_s(seen) for worker, seen in costs.items()},
-            median(comm_s for seen in costs.values() for _, comm_s, _ in seen),
-            sum(median(count for _, _, count in seen) for seen in costs.values()),
+    def _round(self, workers: Iterable[int]) -> MeasuredRound:
+        batches = {worker: self._batches[worker] for worker in workers}
+        return MeasuredRound(
+            {worker: _instance_s(of_worker) for worker, of_worker in batches.items()},
+            median(batch.comm_s for of_worker in batches.values() for batch in of_worker),
+            sum(median(batch.instances for batch in each) for each in batches.values()),
         )
 
 
-def _mean_s(seen: Sequence[tuple[float, float, int]]) -> float:
-    return sum(comp_s for comp_s, _, _ in seen) / sum(count for _, _, count in seen)
+def _instance_s(batches: Sequence[_Batch]) -> float:
+    return sum(batch.comp_s for batch in batches) / sum(batch.instances for batch in batches)
 
 
-def shares(instance_s: Mapping[int, float], blocks: int) -> dict[int, int]:
-    """Blocks in proportion to speeds, at least one for everybody: who has none is not measured."""
+def proportional_shares(instance_s: Mapping[int, float], blocks: int) -> dict[int, int]:
+    """Blocks in proportion to speeds; at least one, since a worker without data is not measured."""
     spare = blocks - len(instance_s)
     rate = sum(1 / each_s for each_s in instance_s.values())
     exact = {worker: max(blocks / each_s / rate - 1, 0.0) for worker, each_s in instance_s.items()}
@@ -101,13 +115,15 @@ def shares(instance_s: Mapping[int, float], blocks: int) -> dict[int, int]:
     return whole
 
 
-def gain(held: Mapping[int, int], wanted: Mapping[int, int], look: Look) -> float:
-    """The part of a mini-batch's time that other shares would save if nobody helped anybody."""
-    per_block = look.instances / sum(held.values())
+def saved_part(
+    held: Mapping[int, int], wanted: Mapping[int, int], measured: MeasuredRound
+) -> float:
+    """The part of a mini-batch's time that other shares save if no worker helps another."""
+    per_block = measured.instances / sum(held.values())
 
     def batch_s(counts: Mapping[int, int]) -> float:
-        slowest_s = max(counts[worker] * look.instance_s[worker] for worker in counts)
-        return slowest_s * per_block + look.comm_s
+        slowest_s = max(counts[worker] * measured.instance_s[worker] for worker in counts)
+        return slowest_s * per_block + measured.comm_s
 
     before_s = batch_s(held)
     return 1 - batch_s(wanted) / before_s if before_s > 0 else 0.0

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from motet.domain.errors import JobFailed
+from motet.domain.reconfiguration import Add, Delete, Move, Plan, Role, TableName
 from motet.runtime.core.machine import Machine
-from motet.runtime.elastic.layout import Layout, Role, TableName
-from motet.runtime.elastic.plan import Add, Delete, Move, Plan
+from motet.runtime.elastic.layout import Layout
 
 _ROLES: tuple[Role, ...] = ("worker", "server")
 

@@ -193,7 +193,7 @@ def test_machines_must_be_known_from_somewhere(job: Path) -> None:
 def test_files_that_do_not_exist_are_not_found(job: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no such file"):
         planned("--profile", tmp_path / "nowhere")
-    with pytest.raises(NotFound, match=r"types\.yaml: neither a number nor a file"):
+    with pytest.raises(NotFound, match=r"types\.yaml: neither a number nor an existing file"):
         planned("--profile", job, "--machines", tmp_path / "types.yaml")
 
 

@@ -1,4 +1,4 @@
-"""`motet plan`: its flags. What it does is in `plan_run`."""
+"""`motet plan`: its flags; `run` carries it out."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def plan(**flags: Any) -> None:
       motet plan --profile runs/first --machines 16
       motet plan --profile job.yaml --machines types.yaml --out plans/first
     """
-    from motet.interfaces.cli.plan.run import PlanFlags, run
+    from motet.interfaces.cli.plan.run import PlanFlags, show_plan
 
-    run(PlanFlags(**flags))
+    show_plan(PlanFlags(**flags))

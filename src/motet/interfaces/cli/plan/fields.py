@@ -1,4 +1,4 @@
-"""Fields of the YAML and JSON files that `motet plan` reads, each checked where it is read."""
+"""Fields of the YAML and JSON files that `motet plan` reads, each checked when it is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from motet.domain.errors import BadInput, NotFound, UnknownName
 
 @dataclass(frozen=True)
 class Fields:
-    """A mapping from a file. `place`: where it stands, for errors."""
+    """A mapping from a file. `place`: its file and position, for errors."""
 
     place: str
     values: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""`--machines`: how many like those of the profile, or a file of types of machines.
+"""`--machines`: a number of machines like the profile's, or a file of types of machines.
 
     types:
       - {name: fast, count: 4, speed: 2, bandwidth_mbps: 800}
@@ -34,7 +34,7 @@ def read_fleet(text: str | None, job: JobProfile, bandwidth_mbps: float | None) 
         text = str(job.run.machines)
     if not text.strip().lstrip("+-").isdigit():
         if not Path(text).exists():
-            raise NotFound(f"--machines {text}: neither a number nor a file that there is")
+            raise NotFound(f"--machines {text}: neither a number nor an existing file")
         return _of_file(read_fields(Path(text)).only("types", "bandwidths"), job, bandwidth)
     machines = int(text)
     if not 1 <= machines <= MOST_MACHINES:

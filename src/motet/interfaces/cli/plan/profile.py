@@ -1,4 +1,4 @@
-"""`--profile`: what a job does in an epoch, from a finished run or from a file."""
+"""`--profile`: the costs of a job's epoch, from a finished run or from a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """How a finished run was configured. `epoch_s`: measured, the mean of its epochs."""
+    """The configuration of a finished run. `epoch_s`: measured, the mean of its epochs."""
 
     machines: int
     workers: int
@@ -49,9 +49,9 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class JobProfile:
-    """A profile, and what one machine like those of the run can do.
+    """A profile, and the speed of one machine of the run.
 
-    `bandwidth_bytes_per_s`: None where nothing is known about it.
+    `bandwidth_bytes_per_s`: None if unknown.
     """
 
     source: str
@@ -92,7 +92,7 @@ def _of_file(fields: Fields) -> JobProfile:
 
 
 def _of_run(fields: Fields) -> JobProfile:
-    """COMP and COMM are means over the workers, bytes sums over them, all of them of all epochs."""
+    """COMP and COMM are means over the workers, bytes are sums; both cover all epochs."""
     if fields.values.get("reconfigurations"):
         raise BadInput(
             f"{fields.place}: that run was reconfigured while it trained, so its times are of no "
@@ -111,7 +111,7 @@ def _of_run(fields: Fields) -> JobProfile:
         batch_size=batch_size,
         exchange_bytes=moved / (steps * workers),
         data_blocks=max(schedule.block_count, workers),
-        # Runs of earlier versions do not say it.
+        # Records of earlier versions lack it.
         model_blocks=max(fields.whole("model_blocks", MODEL_BLOCKS), servers),
         is_batch_global=not own_batch,
     )
@@ -125,7 +125,7 @@ def _of_run(fields: Fields) -> JobProfile:
 
 
 def _effective_bandwidth(profile: Profile, run: MeasuredRun, comm_s: float) -> float | None:
-    """With which the model's exchange takes as long as it took; None if nothing crossed a link."""
+    """The bandwidth that explains the measured COMM; None if nothing crossed a link."""
     slow = replace(profile, data_blocks=max(profile.data_blocks, run.workers))
     fleet = Fleet.uniform(run.machines, 1.0, 1.0)
     configuration = run.configuration(slow)

@@ -1,4 +1,4 @@
-"""`motet plan`: read, solve, show."""
+"""`motet plan`: read the profile and the machines, solve, show the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from motet.cruise.search.problem import Roles
+from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan.fleet import read_fleet
@@ -27,7 +27,7 @@ DOCUMENT, PICTURE = "plan.json", "plan.png"
 
 @dataclass(frozen=True)
 class PlanFlags:
-    """The command line as it was given."""
+    """The flags of `motet plan`, as click read them."""
 
     profile: Path
     machines: str | None
@@ -37,11 +37,11 @@ class PlanFlags:
     as_json: bool
 
 
-def run(flags: PlanFlags) -> None:
+def show_plan(flags: PlanFlags) -> None:
     """Find the best configuration and print it. Raises MotetError."""
     job = read_profile(flags.profile)
     fleet = read_fleet(flags.machines, job, flags.bandwidth)
-    roles = Roles(flags.roles)
+    roles = RoleMode(flags.roles)
     folder = None if flags.out is None else Folder(flags.out)
     with _busy():
         best = best_configuration(job.profile, fleet, roles)
@@ -57,7 +57,7 @@ def run(flags: PlanFlags) -> None:
 
 
 def _busy() -> AbstractContextManager[object]:
-    """A sign of life on a terminal: a first search compiles the solver, which takes a while."""
+    """A status line on a terminal: the first search compiles the solver, which takes a while."""
     if not is_live_terminal(sys.stderr):
         return nullcontext()
     console = Console(stderr=True, highlight=False)
@@ -65,7 +65,7 @@ def _busy() -> AbstractContextManager[object]:
 
 
 def _as_it_ran(job: JobProfile) -> AsItRan | None:
-    """The run's own configuration on its own machines."""
+    """The configuration of the profiled run on its own machines."""
     run = job.run
     if run is None or job.bandwidth_bytes_per_s is None:
         return None

@@ -22,8 +22,8 @@ from motet.report.rendering.quantities import (
     number_text,
     rate_text,
 )
-from motet.report.training.auto_summary import turn_line
-from motet.runtime.autotune.history import Turn
+from motet.report.training.auto_summary import decision_line
+from motet.runtime.autotune.history import TuningRecord
 from motet.runtime.core.machine import Machine
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 
@@ -79,9 +79,9 @@ class LineProgress(JobProgress):
         """One line."""
         self._log.line(machine_line(machine))
 
-    def decided(self, turn: Turn) -> None:
+    def decided(self, record: TuningRecord) -> None:
         """One line: the job configures itself."""
-        self.decisions.append(turn_line(turn))
+        self.decisions.append(decision_line(record))
         self._log.line(self.decisions[-1])
 
     def reconfigured(self, report: ReconfigurationReport) -> None:

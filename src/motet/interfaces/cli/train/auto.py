@@ -1,4 +1,4 @@
-"""`motet train --auto`: what the job begins with, and what cannot be asked for beside it."""
+"""`motet train --auto`: the first configuration, and flags that exclude it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from motet.runtime.core.options import TrainOptions
 
 LOGICAL_MACHINES = 4
-"""Where Ray is started here and nobody says how many."""
+"""With Ray started here and without --machines."""
 _MOST_MACHINES = 10_000
 
 
 @dataclass(frozen=True)
 class AutoStart:
-    """What the flags say of a job that configures itself; `machines`: how many it may use."""
+    """The flags of a job under `--auto`; `machines`: the number that it may use."""
 
     machines: int | None
     workers: int | None
@@ -29,24 +29,24 @@ class AutoStart:
 
     @property
     def least_machines(self) -> int:
-        """Without which it does not begin."""
+        """The job does not begin with fewer."""
         if self.workers is None and self.servers is None:
             return 1
         workers, servers = max(self.workers or 1, 1), max(self.servers or 1, 1)
-        # On a cluster that has fewer nodes some have both roles.
+        # On a cluster with fewer nodes some executors have both roles.
         wanted = workers + servers if self.is_embedded else max(workers, servers)
         return wanted if self.machines is None else min(wanted, self.machines)
 
     @property
     def most_machines(self) -> int:
-        """How many it may use at a time."""
+        """The number of machines that it may use at a time."""
         if self.machines is None:
             return self.shape.machines if self.is_embedded else _MOST_MACHINES
         return self.machines
 
     @property
     def shape(self) -> ClusterShape:
-        """As far as it is known before a cluster is joined."""
+        """Roles as far as they are known before a cluster is joined."""
         needed = self.least_machines
         present = max(LOGICAL_MACHINES, needed) if self.is_embedded else needed
         return self._shape_on(present if self.machines is None else self.machines)
@@ -54,7 +54,7 @@ class AutoStart:
     def on(
         self, cluster: ExecutorCluster, options: TrainOptions, most_workers: int
     ) -> TrainOptions:
-        """The options with the machines that are there; more than `most_workers` have no data."""
+        """The options for the present machines; more than `most_workers` would have no data."""
         present = sum(machine.condition == "up" for machine in cluster.machines())
         shape = self._shape_on(present)
         workers = min(shape.workers, most_workers)

@@ -29,8 +29,8 @@ from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import LossCurve
 from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
-from motet.runtime.autotune.history import Flight
-from motet.runtime.autotune.load_balancer import Balancer
+from motet.runtime.autotune.history import TuningHistory
+from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.reports import ReconfigurationReport, TrainResult
 from motet.runtime.elastic.replacement import usable
@@ -49,20 +49,20 @@ def run(flags: TrainFlags, began_s: float) -> None:
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
         training = check(flags, folder, progress)
         _begin(flags, folder, log)
-        training, result, flight = _train(flags, training, progress, began_s)
+        training, result, history = _train(flags, training, progress, began_s)
         progress.preparing("evaluating")
-        document = _document(flags, training, result, flight)
+        document = _document(flags, training, result, history)
         if folder is not None:
             progress.preparing(f"writing {folder.path}")
             _write(folder, training, result, document, started_at)
-            if flight is not None:
-                folder.write_flight(flight, _title(document), _subtitle(training))
+            if history is not None:
+                folder.write_tuning_history(history, _title(document), _subtitle(training))
     if flags.as_json:
         sys.stdout.write(to_json(document.as_dict()))
     else:
         print_result(train_summary(document, flags.out, COLOUR, progress.startup_s(began_s)))
-        if flight is not None:
-            print_result(configurations_table(flight))
+        if history is not None:
+            print_result(configurations_table(history))
 
 
 def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
@@ -105,7 +105,7 @@ def _to_stderr(text: str) -> None:
 
 def _train(
     flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
-) -> tuple[Training, TrainResult, Flight | None]:
+) -> tuple[Training, TrainResult, TuningHistory | None]:
     """The training as it began on the cluster, and what became of it."""
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
@@ -122,29 +122,29 @@ def _train(
         )
         job = Job(training.app, training.rows, options, cluster, progress, timetable)
         if flags.balances:
-            job.listen(Balancer(job))
-        result, flight = _drive(job, progress) if flags.auto else (job.run(), None)
+            job.listen(LoadBalancer(job))
+        result, history = _drive(job, progress) if flags.auto else (job.run(), None)
     if job.missed_plans:
         progress.remark(
             f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
             f"{flags.reconfigure} came about"
         )
-    return replace(training, options=options), result, flight
+    return replace(training, options=options), result, history
 
 
-def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, Flight]:
+def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:
     """Let the job configure itself."""
-    from motet.runtime.autotune.autotuner import Pilot
+    from motet.runtime.autotune.autotuner import Autotuner
 
-    with Pilot(job, progress.decided) as pilot:
+    with Autotuner(job, progress.decided) as autotuner:
         result = job.run()
-    if pilot.failure:
-        progress.remark(f"the configuration was not changed any more: {pilot.failure}")
-    return result, pilot.flight
+    if autotuner.failure:
+        progress.remark(f"the configuration was not changed any more: {autotuner.failure}")
+    return result, autotuner.history
 
 
 def _document(
-    flags: TrainFlags, training: Training, result: TrainResult, flight: Flight | None
+    flags: TrainFlags, training: Training, result: TrainResult, history: TuningHistory | None
 ) -> TrainDocument:
     return TrainDocument.of(
         result,
@@ -152,7 +152,7 @@ def _document(
         workers=training.options.workers,
         servers=training.options.servers,
         more_metrics=more_metrics(training.app, training.dataset, training.test, result),
-        flight=flight,
+        history=history,
     )
 
 

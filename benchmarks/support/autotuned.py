@@ -1,8 +1,8 @@
-"""Trains a job on a testbed that configures itself, until it has been quiet for long enough.
+"""Trains a job under `--auto` on a testbed until nothing has changed for long enough.
 
-Runs on the testbed's front, does what `motet train --auto` does, and writes down every epoch with
-its configuration. With several phases, "quiet" is said at the end of each, and the next one must
-begin with a change: machines come or go.
+Runs on the testbed's front and writes every epoch with its configuration. With several phases,
+"quiet" is printed at the end of each, and the next one must begin with a change: machines come or
+go.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
-from motet.runtime.autotune.autotuner import Pilot
-from motet.runtime.autotune.history import Turn
+from motet.runtime.autotune.autotuner import Autotuner
+from motet.runtime.autotune.history import TuningRecord
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
@@ -32,12 +32,12 @@ QUIET = "quiet"
 
 
 @dataclass(frozen=True)
-class PilotedPlan:
+class AutotunedRun:
     """What to train from which numbers of workers and servers.
 
-    A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change, when the pilot
-    has decided to stay; `limit_s` after its beginning at the latest. `machines_at_first`: None:
-    all of them.
+    A phase ends `quiet_epochs` epochs and `quiet_s` seconds after its last change, when the
+    autotuner has decided to stay; at the latest `limit_s` after its beginning.
+    `machines_at_first`: None: all of them.
     """
 
     app: str
@@ -55,11 +55,11 @@ class PilotedPlan:
 
 
 class Watch(Recorder):
-    """Notices when nothing changes any more."""
+    """Ends a phase when nothing changes any more."""
 
-    def __init__(self, plan: PilotedPlan, out: Path) -> None:
-        super().__init__(out, plan.machines)
-        self._plan = plan
+    def __init__(self, run: AutotunedRun, out: Path) -> None:
+        super().__init__(out, run.machines)
+        self._run = run
         self._phase = 1
         self._is_running = False
         self._begin_phase(is_changed=True)
@@ -80,22 +80,22 @@ class Watch(Recorder):
             self._end_phase()
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
-        """Quiet begins anew."""
+        """The job changed: the phase is not quiet yet."""
         super().reconfigured(report)
         self._changed()
 
     def recovering(self, recovery: Recovery) -> None:
-        """The same."""
+        """The job recovers: the phase is not quiet yet."""
         super().recovering(recovery)
         self._changed()
 
-    def turned(self, turn: Turn) -> None:
+    def decided(self, record: TuningRecord) -> None:
         """A decision was made."""
-        decision = turn.decision
+        decision = record.decision
         self._is_decided = decision.plan is None
         self.write(
             "decision",
-            reason=str(decision.reason),
+            reason=decision.reason.value,
             before=asdict(decision.before),
             after=asdict(decision.after),
             measured_s=decision.measured_s,
@@ -113,13 +113,13 @@ class Watch(Recorder):
         self._began_s = time.monotonic()
 
     def _is_over(self, now_s: float) -> bool:
-        plan = self._plan
-        is_quiet = self._epochs >= plan.quiet_epochs and now_s - self._since_s >= plan.quiet_s
+        run = self._run
+        is_quiet = self._epochs >= run.quiet_epochs and now_s - self._since_s >= run.quiet_s
         is_done = is_quiet and self._is_changed and self._is_decided
-        return is_done or now_s - self._began_s > plan.limit_s
+        return is_done or now_s - self._began_s > run.limit_s
 
     def _end_phase(self) -> None:
-        if self._phase == self._plan.phases:
+        if self._phase == self._run.phases:
             self.job.cancel()
             return
         self._phase += 1
@@ -127,27 +127,27 @@ class Watch(Recorder):
         say(QUIET)
 
 
-def train(plan: PilotedPlan, out: Path) -> None:
+def train(run: AutotunedRun, out: Path) -> None:
     """Train until the last phase is over. Raises MotetError."""
-    app = load_application(plan.app)(**plan.settings)
-    rows = app.prepare(open_dataset(plan.data), 0)
+    app = load_application(run.app)(**run.settings)
+    rows = app.prepare(open_dataset(run.data), 0)
     options = TrainOptions(
-        plan.machines_at_first or plan.machines,
-        plan.workers,
-        plan.servers,
+        run.machines_at_first or run.machines,
+        run.workers,
+        run.servers,
         epochs=1_000_000,
-        checkpoint_every=plan.checkpoint_every,
+        checkpoint_every=run.checkpoint_every,
     )
-    address, at_least = os.environ["MOTET_ADDRESS"], plan.machines_at_first
-    with RayCluster.join(address, plan.machines, at_least) as cluster:
-        job, watch = Job(app, rows, options, cluster), Watch(plan, out)
+    address, at_least = os.environ["MOTET_ADDRESS"], run.machines_at_first
+    with RayCluster.join(address, run.machines, at_least) as cluster:
+        job, watch = Job(app, rows, options, cluster), Watch(run, out)
         watch.drive(job)
         try:
-            with Pilot(job, watch.turned):
+            with Autotuner(job, watch.decided):
                 job.run()
         except Interrupted:
             return
 
 
 if __name__ == "__main__":
-    train(PilotedPlan(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+    train(AutotunedRun(**json.loads(sys.argv[1])), Path(sys.argv[2]))

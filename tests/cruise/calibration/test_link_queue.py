@@ -1,12 +1,13 @@
-"""What is read from workers that are served one after another at a server's link."""
+"""The queue estimated from workers that are served one after another at a server's link."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from motet.cruise.averages import MovingAverages
-from motet.cruise.link_queue import measured_queue
+from batch_measurements import measurement
+from motet.cruise.calibration.averages import BatchMeasurement, MovingAverages, means_of
+from motet.cruise.calibration.link_queue import NO_QUEUE, measured_queue
 
 COMP_S = 0.5
 BYTES_PER_S = 1e6
@@ -15,14 +16,13 @@ BYTES_PER_S = 1e6
 def measured(workers: int, servers: int, pulled: float, pushed: float) -> MovingAverages:
     """Workers that begin together; each server answers one after another."""
     averages = MovingAverages(skipped=0, least=1)
-    names = [f"m{number}" for number in range(workers)]
-    averages.restart(names)
+    averages.restart(range(workers))
     own_s, sharing = pulled / BYTES_PER_S, max(workers / servers, 1.0)
     waited_s = np.maximum(own_s * sharing * np.arange(1, workers + 1) / workers, own_s)
     push_s = pushed / BYTES_PER_S
     batch_s = float(waited_s.max()) + COMP_S + push_s
-    for name, pull_s in zip(names, waited_s.tolist(), strict=True):
-        averages.observe(name, 0.1, pull_s + push_s, batch_s, pulled, pushed, COMP_S)
+    for worker, pull_s in enumerate(waited_s.tolist()):
+        averages.observe(measurement(worker, COMP_S, pull_s + push_s, batch_s, 1, pulled, pushed))
     return averages
 
 
@@ -34,23 +34,26 @@ def test_the_last_pull_counts_and_only_pulls_are_multiplied(
     averages = measured(workers, servers, pulled, pushed)
     sharing = max(workers / servers, 1.0)
     queue = measured_queue(averages, (pulled + pushed) * sharing)
-    comm_s = np.mean([each.mean_s for each in averages.exchange_s().values()])
+    comm_s = np.mean(list(means_of(averages.exchange_s()).values()))
     took_s = (pulled * sharing + pushed) / BYTES_PER_S
     assert comm_s * queue.factor == pytest.approx(took_s, rel=0.1)
     assert queue.latency_s == pytest.approx(queue.factor * comm_s * pushed * 1e-6 / took_s)
 
 
-def test_what_takes_long_for_other_reasons_is_no_queue() -> None:
+def test_time_that_no_queue_explains_is_no_queue() -> None:
     averages = MovingAverages(skipped=0, least=1)
-    averages.restart(["a"])
-    averages.observe("a", 0.1, 0.2, 5.0, 1e6, 1e6, 0.1)
+    averages.restart([0])
+    averages.observe(measurement(0, 0.1, 0.2, 5.0, 1, 1e6, 1e6))
     queue = measured_queue(averages, 2e6)
     assert queue.factor == 1.0
     assert queue.latency_s == pytest.approx(0.1)
 
 
-def test_without_bytes_nothing_is_known() -> None:
+@pytest.mark.parametrize(
+    "batch", [measurement(0, 0.1, 0.2), measurement(0, 0.1, 0.0, pulled_bytes=1e6)]
+)
+def test_without_bytes_or_without_an_exchange_there_is_no_queue(batch: BatchMeasurement) -> None:
     averages = MovingAverages(skipped=0, least=1)
-    averages.restart(["a"])
-    averages.observe("a", 0.1, 0.2)
-    assert measured_queue(averages, 0.0) == measured_queue(averages, 1.0)
+    averages.restart([0])
+    averages.observe(batch)
+    assert measured_queue(averages, 1.0) == NO_QUEUE
