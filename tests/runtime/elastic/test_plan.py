@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput
-from motet.runtime.controller.reconfiguration.plan_runner import run_plan
+from motet.runtime.controller.reconfiguration.concurrent_plan import run_plan
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Plan, Switch, towards
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration, Timed

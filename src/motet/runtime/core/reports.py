@@ -45,7 +45,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class RoleCounts:
-    """How many executors do what."""
+    """How many executors are workers, and how many are servers."""
 
     workers: int
     servers: int
@@ -57,8 +57,8 @@ class ReconfigurationReport:
 
     `at_epoch`: epochs done when it began; `plan_s`: seconds from its first operation to its last;
     `stall_s`: how long a worker or a key waited for one of them at most; `error`: why it ended
-    early (empty: it did not); `predicted_gain`: the part of an epoch's time it was to save, if a
-    planner asked for it.
+    early (empty: it did not); `predicted_gain`: the part of an epoch's time that a planner expected
+    it to save.
     """
 
     at_epoch: int
