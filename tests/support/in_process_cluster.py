@@ -1,17 +1,16 @@
-"""A `Cluster` whose executors are threads of this process, with real sockets between them."""
+"""An `ExecutorCluster` of threads of this process, with real sockets between them."""
 
 from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, MachineGone, never
-from motet.runtime.core.application import Application
+from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, LaunchRequest, MachineGone
 from motet.runtime.core.machine import Machine
 from motet.runtime.executor.executor import Executor
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint, Request
 
 OnRequest = Callable[[int, int], None]
@@ -39,7 +38,7 @@ class InProcessExecutor:
     def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
         self.number = number
         self._executor = _Watched(number, secret, on_request)
-        self._on_end: Callable[[int, Outcome | None], None] | None = None
+        self._on_end: Callable[[int, RunOutcome | None], None] | None = None
         self._thread: threading.Thread | None = None
         self._is_dead = False
 
@@ -50,7 +49,7 @@ class InProcessExecutor:
         self._check()
         self._executor.configure(copy.deepcopy(assignment))
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         self._check()
         self._on_end = on_end
         self._thread = threading.Thread(
@@ -78,8 +77,8 @@ class InProcessExecutor:
     @property
     def known_workers(self) -> set[int]:
         """Who keeps step, as far as its server knows."""
-        assert self._executor._tenure is not None
-        return set(self._executor._tenure.shard.worker_clocks)
+        assert self._executor._context is not None
+        return set(self._executor._context.shard.worker_clocks)
 
     @property
     def is_dead(self) -> bool:
@@ -91,7 +90,7 @@ class InProcessExecutor:
         assert self._on_end is not None
         self._on_end(self.number, None)
 
-    def _run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def _run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         outcome = self._executor.run()
         if not self._is_dead:
             on_end(self.number, outcome)
@@ -133,19 +132,14 @@ class InProcessCluster:
         self._machines.append(Machine(number, f"m{number}", kind))
         return self._machines[number]
 
-    def launch(
-        self,
-        job: str,
-        machines: Sequence[int],
-        secret: bytes,
-        app: Application,
-        is_given_up: Callable[[], bool] = never,
-    ) -> Mapping[int, ExecutorHandle]:
-        del job, app, is_given_up
-        for number in machines:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
+        for number in request.machines:
             if self._machines[number].condition != "up":
                 raise MachineGone(f"m{number} is {self._machines[number].condition}")
-        new = {number: InProcessExecutor(number, secret, self._on_request) for number in machines}
-        self.launches.append(list(machines))
+        new = {
+            number: InProcessExecutor(number, request.secret, self._on_request)
+            for number in request.machines
+        }
+        self.launches.append(list(request.machines))
         self.executors |= new
         return dict(new)

@@ -1,4 +1,4 @@
-"""One executor as a Ray actor: the actor, the handle to it, and its place among its gang."""
+"""One executor as a Ray actor: the actor, and the handle to it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import motet.runtime.ray_backend.environment  # noqa: F401
 # isort: split
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayTaskError
-from ray.util.placement_group import PlacementGroup, remove_placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.ray_backend.reservations import Reservation
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
-CALL_TIMEOUT_S = 60.0
+_CALL_TIMEOUT_S = 60.0
 
 
 class ExecutorActor:
@@ -44,7 +43,7 @@ class ExecutorActor:
         """See `Executor.configure`."""
         self._executor.configure(assignment)
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """See `Executor.run`."""
         return self._executor.run()
 
@@ -53,50 +52,16 @@ class ExecutorActor:
         self._executor.abort()
 
     def process_id(self) -> int:
-        """The operating system's number of this process (tests kill it)."""
+        """The operating system's number of this process."""
         return os.getpid()
-
-
-class Gang:
-    """The executors of one reservation; the last one to go gives it back."""
-
-    def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
-        """All `machines` are present from now on."""
-        self._group = group
-        self._bundles = {number: bundle for bundle, number in enumerate(machines)}
-        self._present = set(machines)
-
-    def place_of(self, machine: int) -> PlacementGroupSchedulingStrategy:
-        """Where the executor of a machine must run."""
-        return PlacementGroupSchedulingStrategy(
-            placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
-        )
-
-    @property
-    def is_held(self) -> bool:
-        """Whether anybody is there."""
-        return bool(self._present)
-
-    def enter(self, machine: int) -> bool:
-        """Come back to a place that was left; False when this reservation has none for it."""
-        if not self._present or machine not in self._bundles:
-            return False
-        self._present.add(machine)
-        return True
-
-    def leave(self, machine: int) -> None:
-        """This executor has ended."""
-        self._present.discard(machine)
-        if not self._present:
-            remove_placement_group(self._group)
 
 
 class RayExecutor:
     """`ExecutorHandle` over an actor."""
 
-    def __init__(self, number: int, actor: Any, endpoint: Endpoint, gang: Gang) -> None:
+    def __init__(self, number: int, actor: Any, endpoint: Endpoint, place: Reservation) -> None:
         self.number = number
-        self._gang = gang
+        self._place = place
         self._actor = actor
         self._endpoint = endpoint
 
@@ -108,7 +73,7 @@ class RayExecutor:
         """Hand over an assignment."""
         self._call(self._actor.configure.remote(assignment))
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         """Start the executor; `on_end` is called from a Ray thread."""
         future = self._actor.run.remote().future()
 
@@ -129,11 +94,11 @@ class RayExecutor:
         """End the process."""
         end_actor(self._actor)
         with contextlib.suppress(Exception):
-            self._gang.leave(self.number)
+            self._place.leave(self.number)
 
     def _call(self, reference: Any) -> Any:
         try:
-            return ray.get(reference, timeout=CALL_TIMEOUT_S)
+            return ray.get(reference, timeout=_CALL_TIMEOUT_S)
         except RayTaskError as error:
             raise JobFailed(f"executor {self.number}: {brief(error)}") from error
         except (RayActorError, TimeoutError) as error:
@@ -141,13 +106,13 @@ class RayExecutor:
 
 
 def end_actor(actor: Any) -> None:
-    """End an executor's process, whatever it does."""
+    """End an executor's process, also while it computes; never raises."""
     with contextlib.suppress(Exception):
         ray.kill(actor)
 
 
 def brief(error: BaseException) -> str:
-    """One line; of an exception in an executor its own message, not Ray's story around it."""
+    """One line; of an exception in an executor its own message, without Ray's text around it."""
     if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
         error = error.cause
     lines = str(error).strip().splitlines()
