@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-import numpy as np
-
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
@@ -74,17 +72,8 @@ class ClusterState:
     def advance(self, now_us: int) -> None:
         """Time passes: jobs that hold GPUs attain service, the others wait."""
         passed_us, self.now_us = now_us - self.now_us, now_us
-        table, jobs = self.table, self.table.jobs
-        if not passed_us or not len(jobs):
-            return
-        table.add_by_code(WAITED_COLUMNS[0], table.column("wait_code"), passed_us)
-        ran_us = np.where(jobs.held_gpus > 0, passed_us, 0)
-        jobs.executed_us[:] += ran_us
-        service_gpu_us = ran_us * jobs.held_gpus
-        if self.has_shared:
-            service_gpu_us //= np.where(jobs.partner == UNKNOWN, 1, 2)
-        jobs.attained_gpu_us[:] += service_gpu_us
-        jobs.waiting_us[:] += passed_us - ran_us
+        if passed_us:
+            self.table.pass_time(passed_us, WAITED_COLUMNS[0], has_shared=self.has_shared)
 
     # -- jobs come and go --------------------------------------------------------------------------
 

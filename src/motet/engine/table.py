@@ -25,6 +25,14 @@ _NEW_JOB = {
     "alone_rate": 10_000,
 }
 """Columns that do not begin with 0."""
+_ACCOUNTS = (
+    "held_gpus",
+    "partner",
+    "executed_us",
+    "attained_gpu_us",
+    "waiting_us",
+    "wait_code",
+)
 _FIRST_CAPACITY = 256
 _MOST_KEPT_VIEWS = 1024
 
@@ -51,6 +59,7 @@ class ActiveTable:
         new = {**dict.fromkeys(JOB_COLUMNS, 0), **_NEW_JOB, **memory, **own}
         self._memory_names = tuple(memory)
         self._index = {name: place for place, name in enumerate(new)}
+        self._accounts = tuple(self._index[name] for name in _ACCOUNTS)
         self._template = np.array([*new.values()], dtype=np.int64)
         self._indices: dict[tuple[str, ...], Ints] = {}
         self._rows: dict[int, int] = {}
@@ -77,9 +86,14 @@ class ActiveTable:
         """Whether there is such a column."""
         return name in self._index
 
-    def add_by_code(self, first: str, codes: Ints, amount: int) -> None:
-        """Add to one of several adjacent columns, of which `first` has code 0, row by row."""
-        _add_by_code(self._data, self._index[first], codes, amount)
+    def pass_time(self, passed_us: int, waited: str, *, has_shared: bool) -> None:
+        """Add a time to the accounts of all jobs: service, or a wait and its reason.
+
+        `waited`: the first of adjacent columns, one for every code in `wait_code`. `has_shared`:
+        whether a job that shares its GPUs attains half of their service.
+        """
+        rows, first = len(self._rows), self._index[waited]
+        _pass_time(self._data, rows, self._accounts, first, passed_us, has_shared)
 
     @property
     def jobs(self) -> JobTable:
@@ -174,6 +188,23 @@ def read_only(column: Ints) -> Ints:
 
 
 @njit(cache=True)
-def _add_by_code(data: Ints, first: int, codes: Ints, amount: int) -> None:
-    for row in range(len(codes)):
-        data[first + codes[row], row] += amount
+def _pass_time(
+    data: Ints,
+    rows: int,
+    places: tuple[int, ...],
+    first_waited: int,
+    passed_us: int,
+    has_shared: bool,
+) -> None:
+    held, partner, executed, attained, waiting, code = places
+    for row in range(rows):
+        gpus = data[held, row]
+        if gpus > 0:
+            service_gpu_us = passed_us * gpus
+            if has_shared and data[partner, row] != UNKNOWN:
+                service_gpu_us //= 2
+            data[executed, row] += passed_us
+            data[attained, row] += service_gpu_us
+        else:
+            data[waiting, row] += passed_us
+        data[first_waited + data[code, row], row] += passed_us
