@@ -12,7 +12,7 @@ from typing import Any, Self
 from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, never
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
 _FORK = multiprocessing.get_context("fork")
@@ -51,7 +51,7 @@ class ProcessExecutor:
         """See `Executor.warm_up`."""
         self._call("warm_up", app)
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         """See `Executor.run`."""
 
         def wait() -> None:

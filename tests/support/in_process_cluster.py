@@ -11,7 +11,7 @@ from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, Machine
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
 from motet.runtime.executor.executor import Executor
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint, Request
 
 OnRequest = Callable[[int, int], None]
@@ -39,7 +39,7 @@ class InProcessExecutor:
     def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
         self.number = number
         self._executor = _Watched(number, secret, on_request)
-        self._on_end: Callable[[int, Outcome | None], None] | None = None
+        self._on_end: Callable[[int, RunOutcome | None], None] | None = None
         self._thread: threading.Thread | None = None
         self._is_dead = False
 
@@ -50,7 +50,7 @@ class InProcessExecutor:
         self._check()
         self._executor.configure(copy.deepcopy(assignment))
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         self._check()
         self._on_end = on_end
         self._thread = threading.Thread(
@@ -78,8 +78,8 @@ class InProcessExecutor:
     @property
     def known_workers(self) -> set[int]:
         """Who keeps step, as far as its server knows."""
-        assert self._executor._tenure is not None
-        return set(self._executor._tenure.shard.worker_clocks)
+        assert self._executor._context is not None
+        return set(self._executor._context.shard.worker_clocks)
 
     @property
     def is_dead(self) -> bool:
@@ -91,7 +91,7 @@ class InProcessExecutor:
         assert self._on_end is not None
         self._on_end(self.number, None)
 
-    def _run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def _run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         outcome = self._executor.run()
         if not self._is_dead:
             on_end(self.number, outcome)

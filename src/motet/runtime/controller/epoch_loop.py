@@ -13,8 +13,8 @@ from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.event_inbox import (
     BatchProgress,
     Cancelled,
-    Controller,
     Event,
+    EventInbox,
     ExecutorEnded,
     ObserverFailed,
     WorkerReport,
@@ -55,7 +55,7 @@ class EpochLoop:
     def __init__(
         self,
         generation: Generation,
-        controller: Controller,
+        controller: EventInbox,
         options: TrainOptions,
         progress: Progress,
         folder: CheckpointFolder | None,

@@ -15,7 +15,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
 from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.wire.assignment import Outcome
+from motet.runtime.wire.assignment import RunOutcome
 from motet.runtime.wire.messages import ReplyStatus, RequestKind, decode_json, encode_json
 from motet.transport import Endpoint, Request, Server
 
@@ -67,7 +67,7 @@ class ExecutorEnded:
     generation: int
     number: int
     life: int
-    outcome: Outcome | None
+    outcome: RunOutcome | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ObserverFailed:
 Event = WorkerReport | BatchProgress | ExecutorEnded | Cancelled | ObserverFailed
 
 
-class Controller:
+class EventInbox:
     """A server on the data plane whose requests become events."""
 
     def __init__(self, secret: bytes, host: str, port: int) -> None:

@@ -23,7 +23,7 @@ from motet.runtime.core.application import Evaluation
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import deal_blocks
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.wire.assignment import CONTROLLER, Assignment, Outcome
+from motet.runtime.wire.assignment import CONTROLLER, Assignment, RunOutcome
 from motet.runtime.wire.messages import (
     FROM_THE_START,
     RequestKind,
@@ -43,7 +43,7 @@ _CONTROL_TIMEOUT_S = 60.0
 _DISMISS_TIMEOUT_S = 5.0
 
 
-OnEnd: TypeAlias = Callable[[int, int, Outcome | None], None]
+OnEnd: TypeAlias = Callable[[int, int, RunOutcome | None], None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Told:
     clock: int
 
 
-def _ignore(number: int, life: int, outcome: Outcome | None) -> None:
+def _ignore(number: int, life: int, outcome: RunOutcome | None) -> None:
     del number, life, outcome
 
 

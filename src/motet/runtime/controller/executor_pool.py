@@ -18,7 +18,7 @@ from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.replacement import leavers, resettled
 
 
-class Crew:
+class ExecutorPool:
     """`handles`: the living ones, by number."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Crew:
         self._app = app
         self._say = say
 
-    def muster(self, layout: Layout, is_given_up: Callable[[], bool] = never) -> Layout:
+    def reconcile(self, layout: Layout, is_given_up: Callable[[], bool] = never) -> Layout:
         """Have an executor wherever the layout wants one, and nowhere else.
 
         Where it wants one on a machine that is not up, others take over: the layout of those that

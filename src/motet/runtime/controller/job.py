@@ -22,17 +22,17 @@ from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.epoch_loop import EpochLoop, GenerationLost, Progress
 from motet.runtime.controller.event_inbox import (
     Cancelled,
-    Controller,
+    EventInbox,
     ExecutorEnded,
     ObserverFailed,
 )
 from motet.runtime.controller.executor_group import Generation
-from motet.runtime.controller.executor_pool import Crew
+from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.fingerprint import fingerprint, state_digest
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.machine_watch import MachineWatch
-from motet.runtime.controller.operations import Coordinator
-from motet.runtime.controller.plan_runner import Reconfigurer
+from motet.runtime.controller.operations import Operations
+from motet.runtime.controller.plan_runner import PlanRunner
 from motet.runtime.controller.ports import ExecutorCluster, ExecutorLost, LaunchGivenUp
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Synchronisation
@@ -47,7 +47,7 @@ from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, Timed
 from motet.runtime.elastic.replacement import usable, vacating
 from motet.runtime.elastic.roles import Roles
-from motet.runtime.wire.assignment import CONTROLLER, Outcome
+from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 
 
 class Job:
@@ -81,11 +81,11 @@ class Job:
         self._observer = Observers([] if observer is None else [observer], self._observer_failed)
         self._name = f"{app.name}-{uuid4().hex[:8]}"
         self._secret = os.urandom(32)
-        self._controller = Controller(self._secret, cluster.host, options.port)
-        self._crew = Crew(cluster, self._name, self._secret, app, self._observer.preparing)
+        self._controller = EventInbox(self._secret, cluster.host, options.port)
+        self._pool = ExecutorPool(cluster, self._name, self._secret, app, self._observer.preparing)
         self._queue = PlanQueue(timetable)
         self._layout = self._plan.first_layout
-        self._coordinator: Coordinator | None = None
+        self._operations: Operations | None = None
         self._on_machines: Callable[[Sequence[Machine]], None] = self._vacate
         self._watch = MachineWatch(cluster.machines, self._machines_changed)
 
@@ -147,8 +147,8 @@ class Job:
     @property
     def layout(self) -> Layout:
         """Who does what now."""
-        coordinator = self._coordinator
-        return self._layout if coordinator is None else coordinator.layout
+        operations = self._operations
+        return self._layout if operations is None else operations.layout
 
     def run(self) -> TrainResult:
         """Train.
@@ -173,7 +173,7 @@ class Job:
         number = 0
         while not self._is_over(progress):
             try:
-                self._layout = self._crew.muster(self._layout, self._is_cancelled.is_set)
+                self._layout = self._pool.reconcile(self._layout, self._is_cancelled.is_set)
                 self._train_generation(number, progress, folder)
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 if self._failure is not None:
@@ -194,24 +194,24 @@ class Job:
     ) -> None:
         listening = self._controller.endpoint
         generation = Generation(
-            number, self._plan, self._layout, self._crew.handles, listening, self._secret
+            number, self._plan, self._layout, self._pool.handles, listening, self._secret
         )
         is_over = threading.Event()
-        coordinator = Coordinator(
+        operations = Operations(
             generation,
             self._layout,
-            lambda executor: self._crew.launch_one(executor, is_over.is_set),
-            self._crew.retire,
+            lambda executor: self._pool.launch_one(executor, is_over.is_set),
+            self._pool.retire,
         )
-        self._coordinator = coordinator
-        reconfigurer = Reconfigurer(
-            coordinator,
+        self._operations = operations
+        plan_runner = PlanRunner(
+            operations,
             self._queue,
             lambda: usable(self._cluster.machines()),
             lambda: len(progress.reports),
             lambda report: self._reconfigured(progress, report),
             lambda why: self._controller.events.put(
-                ExecutorEnded(number, CONTROLLER, 0, Outcome("aborted", why))
+                ExecutorEnded(number, CONTROLLER, 0, RunOutcome("aborted", why))
             ),
         )
         try:
@@ -224,7 +224,7 @@ class Job:
             )
             self._queue.epochs_done(progress.checkpoint.epoch_count)
             self._queue.start_clock()
-            reconfigurer.start()
+            plan_runner.start()
             EpochLoop(
                 generation,
                 self._controller,
@@ -235,11 +235,11 @@ class Job:
                 self._queue.epochs_done,
             ).run()
         finally:
-            reconfigurer.stop_taking()
+            plan_runner.stop_taking()
             is_over.set()
             generation.close()
-            reconfigurer.close()
-            self._layout, self._coordinator = coordinator.layout.repaired(), None
+            plan_runner.close()
+            self._layout, self._operations = operations.layout.repaired(), None
 
     def _recover(self, cause: str, progress: Progress) -> None:
         """Go back to the last checkpoint: stop what lives, let go of what is dead."""
@@ -253,7 +253,7 @@ class Job:
         progress.reports[:] = progress.checkpoint.reports
         progress.recoveries.append(recovery)
         self._observer.recovering(recovery)
-        self._crew.retire_the_dead()
+        self._pool.retire_the_dead()
 
     # -- start and end ---------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ class Job:
     def _close(self) -> None:
         self._watch.close()
         self._queue.cancel_all()
-        self._crew.close()
+        self._pool.close()
         self._controller.close()
 
 

@@ -44,7 +44,7 @@ class Cost:
     stall_s: float = 0.0
 
 
-class Coordinator:
+class Operations:
     """Safe to use from several threads: operations that do not touch each other run at once."""
 
     def __init__(

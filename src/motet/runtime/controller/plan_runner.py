@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
-from motet.runtime.controller.operations import CannotLaunch, Coordinator, Cost
+from motet.runtime.controller.operations import CannotLaunch, Cost, Operations
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan_effects import layout_after_plan
@@ -19,12 +19,12 @@ _AT_ONCE = 8
 _CLOSE_TIMEOUT_S = 200.0
 
 
-class Reconfigurer:
+class PlanRunner:
     """One generation's; a plan that it cannot finish goes back to the queue for the next one."""
 
     def __init__(
         self,
-        coordinator: Coordinator,
+        operations: Operations,
         queue: PlanQueue,
         machines: Callable[[], Collection[int]],
         epoch_count: Callable[[], int],
@@ -37,13 +37,13 @@ class Reconfigurer:
         on.
         """
         self._on_lost = on_lost
-        self._coordinator = coordinator
+        self._operations = operations
         self._queue = queue
         self._machines = machines
         self._epoch_count = epoch_count
         self._on_report = on_report
         self._is_closing = False
-        self._thread = threading.Thread(target=self._run, name="motet-reconfigurer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="motet-plan-runner", daemon=True)
 
     def start(self) -> None:
         """Begin to take plans from the queue."""
@@ -66,7 +66,7 @@ class Reconfigurer:
             self._carry_out(wanted)
 
     def _carry_out(self, wanted: Reconfiguration) -> None:
-        layout, at_epoch = self._coordinator.layout, self._epoch_count()
+        layout, at_epoch = self._operations.layout, self._epoch_count()
         began_s = time.perf_counter()
         wanted.enter("running")
         costs: list[Cost] = []
@@ -82,7 +82,7 @@ class Reconfigurer:
         report = ReconfigurationReport(
             at_epoch=at_epoch,
             before=layout.counts,
-            after=self._coordinator.layout.counts,
+            after=self._operations.layout.counts,
             operations=len(wanted.finished),
             predicted_gain=wanted.predicted_gain,
             plan_s=time.perf_counter() - began_s,
@@ -128,7 +128,7 @@ class Reconfigurer:
 
     def _operate(self, costs: list[Cost]) -> Callable[[Plan, int], None]:
         def operate(plan: Plan, number: int) -> None:
-            costs.append(self._coordinator.carry_out(plan.operations[number]))
+            costs.append(self._operations.carry_out(plan.operations[number]))
 
         return operate
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
 
@@ -36,7 +36,7 @@ class ExecutorHandle(Protocol):
         """`Executor.configure`, done when this returns."""
         ...
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         """Start `Executor.run`; `on_end(number, outcome)` is called from some thread at its end.
 
         An outcome of None means that the process died.

@@ -10,7 +10,7 @@ from motet.runtime.wire.messages import ReplyStatus, encode_json
 from motet.transport import Request
 
 
-class Errands:
+class Deduplicator:
     """Things to do by number; a request that comes again waits for the same end."""
 
     def __init__(self) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 from motet.domain.errors import JobFailed, MotetError, Unreachable
 from motet.runtime.core.application import Application
 from motet.runtime.core.table_spec import MODEL_TABLE
-from motet.runtime.executor.app_fault import described
-from motet.runtime.executor.generation_context import Tenure
-from motet.runtime.executor.train_loop import Trainer
+from motet.runtime.executor.application_fault import describe_fault
+from motet.runtime.executor.generation_context import GenerationContext
+from motet.runtime.executor.train_loop import TrainLoop
 from motet.runtime.server.block_migration import BlockMove
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.stealing.thief import answer_question
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import (
     ReplyStatus,
@@ -35,7 +35,7 @@ from motet.runtime.wire.table_requests import Target
 from motet.runtime.wire.work_change import WorkChange
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
 
-Control = Callable[[Tenure, dict[str, Any], Request], None]
+Control = Callable[[GenerationContext, dict[str, Any], Request], None]
 
 
 class Executor:
@@ -46,7 +46,7 @@ class Executor:
         self.number = number
         self._secret = secret
         self._arena = Arena()
-        self._tenure: Tenure | None = None
+        self._context: GenerationContext | None = None
         self._server = Server(self._handle, secret, host=host)
 
     @property
@@ -59,32 +59,32 @@ class Executor:
     def configure(self, assignment: Assignment) -> None:
         """Take part in a generation of the job; ends the one before."""
         self.abort()
-        self._tenure = Tenure(self.number, assignment, self._secret, self._arena)
+        self._context = GenerationContext(self.number, assignment, self._secret, self._arena)
 
     def warm_up(self, app: Application) -> None:
         """Compile the application's kernels before the clock starts."""
         app.warm_up()
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """Train as the assignment's worker, or serve, until the job ends this generation."""
-        tenure = self._tenure
-        if tenure is None:
+        context = self._context
+        if context is None:
             raise JobFailed(f"executor {self.number} has no assignment yet")
         try:
-            self._train(tenure)
+            self._train(context)
         except (Unreachable, StaleGeneration) as lost:
-            return Outcome("aborted", str(lost))
+            return RunOutcome("aborted", str(lost))
         except MotetError as error:
-            return Outcome("failed", str(error))
+            return RunOutcome("failed", str(error))
         except Exception as error:
-            detail = described(error, tenure.assignment.app)
-            return Outcome("failed", detail, traceback.format_exc())
-        return Outcome("finished")
+            detail = describe_fault(error, context.assignment.app)
+            return RunOutcome("failed", detail, traceback.format_exc())
+        return RunOutcome("finished")
 
     def abort(self) -> None:
         """End the present generation: its worker stops, its requests are refused."""
-        if self._tenure is not None:
-            self._tenure.end()
+        if self._context is not None:
+            self._context.end()
 
     def close(self) -> None:
         """Stop serving and free everything."""
@@ -92,129 +92,129 @@ class Executor:
         self._server.close()
         self._arena.close()
 
-    def _train(self, tenure: Tenure) -> None:
+    def _train(self, context: GenerationContext) -> None:
         """Compute for as long as this executor is a worker, and whenever it becomes one."""
-        clock: int | None = tenure.assignment.first_clock
-        tenure.data.begin()
-        if not tenure.is_worker:
-            clock = tenure.turnstile.wait_for_work()
+        clock: int | None = context.assignment.first_clock
+        context.data.begin()
+        if not context.is_worker:
+            clock = context.turnstile.wait_for_work()
         while clock is not None:
-            tenure.is_worker = True
-            if Trainer(tenure, clock).run():
+            context.is_worker = True
+            if TrainLoop(context, clock).run():
                 return
-            clock = tenure.turnstile.wait_for_work()
+            clock = context.turnstile.wait_for_work()
 
     # -- requests --------------------------------------------------------------------------------
 
     def _handle(self, request: Request) -> None:
-        tenure = self._tenure
+        context = self._context
         if request.kind <= RequestKind.PUT:
-            self._handle_table(request, tenure)
+            self._handle_table(request, context)
         elif request.kind == RequestKind.LEARN_OWNERS:
             generation, ownership = decode_owners(request.meta)
-            if tenure is None or generation != tenure.number:
+            if context is None or generation != context.number:
                 request.reply(ReplyStatus.STALE)
                 return
-            tenure.learn(ownership)
+            context.learn(ownership)
             request.reply(ReplyStatus.OK)
         else:
-            self._handle_control(request, tenure)
+            self._handle_control(request, context)
 
-    def _handle_table(self, request: Request, tenure: Tenure | None) -> None:
+    def _handle_table(self, request: Request, context: GenerationContext | None) -> None:
         target, offset = Target.decode(request.meta)
-        if tenure is None or target.generation != tenure.number:
+        if context is None or target.generation != context.number:
             request.reply(ReplyStatus.STALE)
             return
         if target.table != MODEL_TABLE:
             raise JobFailed(f"executor {self.number} has no table {target.table}")
         try:
-            tenure.shard.handle(request, target, offset)
+            context.shard.handle(request, target, offset)
         except MotetError:
             raise
         except Exception as error:
-            raise JobFailed(described(error, tenure.assignment.app)) from error
+            raise JobFailed(describe_fault(error, context.assignment.app)) from error
 
-    def _handle_control(self, request: Request, tenure: Tenure | None) -> None:
+    def _handle_control(self, request: Request, context: GenerationContext | None) -> None:
         control = _CONTROLS.get(request.kind)
         if control is None:
             raise JobFailed(f"executor {self.number} does not know request kind {request.kind}")
         head = decode_json(request.meta)
-        if tenure is None or head["generation"] != tenure.number:
+        if context is None or head["generation"] != context.number:
             request.reply(ReplyStatus.STALE)
             return
-        control(tenure, head, request)
+        control(context, head, request)
 
 
-def _load_rows(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.data.put(head["block"], head["occasion"], decode_rows(head["arrays"], request.payload))
+def _load_rows(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    context.data.put(head["block"], head["occasion"], decode_rows(head["arrays"], request.payload))
     request.reply(ReplyStatus.OK)
 
 
-def _read_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _read_state(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     del head
-    rows = tenure.data.share.rows
-    columns = tenure.assignment.app.state_columns if len(rows) else ()
+    rows = context.data.share.rows
+    columns = context.assignment.app.state_columns if len(rows) else ()
     described, arrays = encode_rows(rows.select(columns))
     request.reply(ReplyStatus.OK, encode_json(described), arrays)
 
 
-def _meet(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.meet({number: Endpoint.decode(text) for number, text in head["endpoints"]})
+def _meet(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    context.meet({number: Endpoint.decode(text) for number, text in head["endpoints"]})
     request.reply(ReplyStatus.OK)
 
 
-def _move_blocks(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _move_blocks(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     ownership = Ownership.decode(request.payload)
-    move = BlockMove(tenure.number, head["blocks"], head["destination"], ownership)
-    tenure.move(move, request)
+    move = BlockMove(context.number, head["blocks"], head["destination"], ownership)
+    context.move(move, request)
 
 
-def _take_block(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _take_block(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     del head
     block = BlockTransfer.decode(request.meta, request.payload)
-    tenure.shard.take_in(block.number, block.state, block.version, block.worker_clocks)
+    context.shard.take_in(block.number, block.state, block.version, block.worker_clocks)
     request.reply(ReplyStatus.OK)
 
 
-def _settle(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _settle(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     del head
-    tenure.shard.settle()
+    context.shard.settle()
     request.reply(ReplyStatus.OK, encode_json(None))
 
 
-def _hold(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    request.reply(ReplyStatus.OK, encode_json(tenure.turnstile.hold(head["number"])))
+def _hold(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    request.reply(ReplyStatus.OK, encode_json(context.turnstile.hold(head["number"])))
 
 
-def _prepare_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.prepare(head["number"], Ownership.decode(request.payload), request)
+def _prepare_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    context.prepare(head["number"], Ownership.decode(request.payload), request)
 
 
-def _change_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _change_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     data = Ownership.decode(request.payload)
     change = WorkChange(head["number"], head["clock"], tuple(head["workers"]), data)
-    tenure.change(change, request)
+    context.change(change, request)
 
 
-def _set_workers(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    tenure.shard.set_workers(head["workers"], head["clock"])
+def _set_workers(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    context.shard.set_workers(head["workers"], head["clock"])
     request.reply(ReplyStatus.OK)
 
 
-def _ask_work(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
-    answer_question(tenure.handout, head, request)
+def _ask_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
+    answer_question(context.handout, head, request)
 
 
-def _return_state(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _return_state(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     state = decode_rows(head["arrays"], request.payload)
-    tenure.handout.take_back(head["clock"], head["low"], state)
+    context.handout.take_back(head["clock"], head["low"], state)
     request.reply(ReplyStatus.OK)
 
 
-def _dismiss(tenure: Tenure, head: dict[str, Any], request: Request) -> None:
+def _dismiss(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
     del head
     request.reply(ReplyStatus.OK)
-    tenure.turnstile.end()
+    context.turnstile.end()
 
 
 _CONTROLS: dict[int, Control] = {

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.executor.deduplication import Errands
+from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import BlockMove, move_blocks
 from motet.runtime.server.shard import Shard
 from motet.runtime.stealing.victim import Handout
@@ -19,7 +19,7 @@ from motet.runtime.worker.step_gate import Turnstile
 from motet.transport import Arena, Endpoint, Request
 
 
-class Tenure:
+class GenerationContext:
     """One executor's part of one generation: its model blocks, its data, its connections.
 
     `carriers`: connections for blocks that move, so that a mini-batch's requests do not stand
@@ -57,9 +57,9 @@ class Tenure:
             assignment.generation,
             client=(assignment.generation << 32) + executor,
         )
-        self._moves = Errands()
-        self._preparations = Errands()
-        self._changes = Errands()
+        self._moves = Deduplicator()
+        self._preparations = Deduplicator()
+        self._changes = Deduplicator()
 
     def learn(self, ownership: Ownership) -> None:
         """Take a newer table of the model's owners."""

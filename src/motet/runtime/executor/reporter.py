@@ -10,7 +10,7 @@ from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.batch_costs import CostKeeper
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
-from motet.runtime.executor.generation_context import Tenure
+from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import RequestKind, decode_json, encode_json
@@ -23,19 +23,19 @@ _PROGRESS_EVERY_US = 200_000
 _USUAL_WORKERS = 16
 
 
-class _Reporter:
+class Reporter:
     """Tells the controller what a worker did; its answer to an epoch is the epoch barrier."""
 
-    def __init__(self, tenure: Tenure, model: RemoteModel) -> None:
-        self._controller = tenure.peers.connection(CONTROLLER)
-        self._tenure = tenure
+    def __init__(self, context: GenerationContext, model: RemoteModel) -> None:
+        self._controller = context.peers.connection(CONTROLLER)
+        self._context = context
         self._model = model
         self._last_us = 0
         self._costs = CostKeeper()
 
     def batch_done(self, epoch: int, batch: int, log: SubtaskLog) -> None:
         """Report progress and costs a few times per second, without waiting."""
-        if self._tenure.ended.is_set():
+        if self._context.ended.is_set():
             raise StaleGeneration("the generation was ended")
         self._costs.add(log)
         now_us, place = monotonic_us(), self._model.place
@@ -63,8 +63,8 @@ class _Reporter:
 
     def _send(self, kind: RequestKind, epoch: int, fields: dict[str, Any], payload: Array) -> Call:
         head = {
-            "generation": self._tenure.number,
-            "rank": self._tenure.executor,
+            "generation": self._context.number,
+            "rank": self._context.executor,
             "epoch": epoch,
             **fields,
         }

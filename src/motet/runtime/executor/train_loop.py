@@ -5,8 +5,8 @@ from __future__ import annotations
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.sums import Place
-from motet.runtime.executor.generation_context import Tenure
-from motet.runtime.executor.reporter import _Reporter
+from motet.runtime.executor.generation_context import GenerationContext
+from motet.runtime.executor.reporter import Reporter
 from motet.runtime.stealing.batch_runner import Teamwork
 from motet.runtime.stealing.thief import Helper
 from motet.runtime.wire.work_change import WorkChange
@@ -18,21 +18,21 @@ class Relieved(Exception):
     """This executor is no worker any more."""
 
 
-class Trainer:
+class TrainLoop:
     """Trains until the controller says "stop", or until other workers take over."""
 
-    def __init__(self, tenure: Tenure, first_clock: int) -> None:
+    def __init__(self, context: GenerationContext, first_clock: int) -> None:
         """A worker that joins later learns its place with the change that makes it one."""
-        assignment = tenure.assignment
-        self._tenure = tenure
+        assignment = context.assignment
+        self._context = context
         self._first_clock = first_clock
         self._batch_count = assignment.schedule.batch_count
         workers = assignment.sync.workers
-        is_first = tenure.executor in workers
-        place = _place(tenure.executor, workers) if is_first else Place(0, 1)
-        self._model = RemoteModel(tenure.client, tenure.executor, place, first_clock)
+        is_first = context.executor in workers
+        place = _place(context.executor, workers) if is_first else Place(0, 1)
+        self._model = RemoteModel(context.client, context.executor, place, first_clock)
         self._workers = workers
-        self._reporter = _Reporter(tenure, self._model)
+        self._reporter = Reporter(context, self._model)
         self._worker = Worker(
             assignment.app,
             assignment.schedule,
@@ -50,7 +50,7 @@ class Trainer:
             while True:
                 log = self._worker.run_epoch(epoch, first)
                 self._model.finished_clock = (epoch + 1) * self._batch_count
-                sums = self._worker.evaluate(self._tenure.data.share)
+                sums = self._worker.evaluate(self._context.data.share)
                 if self._reporter.epoch_done(epoch, log, sums) == "stop":
                     return True
                 epoch, first = epoch + 1, 0
@@ -58,32 +58,32 @@ class Trainer:
             return False
 
     def _teamwork(self) -> Teamwork:
-        tenure = self._tenure
+        context = self._context
         helper = Helper(
-            tenure.number, tenure.executor, tenure.assignment.app, tenure.peers, self._model
+            context.number, context.executor, context.assignment.app, context.peers, self._model
         )
         return Teamwork(
-            tenure.assignment.app, self._model, tenure.handout, helper, lambda: self._workers
+            context.assignment.app, self._model, context.handout, helper, lambda: self._workers
         )
 
     def _share_at(self, clock: int) -> Share:
-        change = self._tenure.turnstile.enter(clock)
+        change = self._context.turnstile.enter(clock)
         if change is not None:
             self._carry_out(change)
-        return self._tenure.data.share
+        return self._context.data.share
 
     def _carry_out(self, change: WorkChange) -> None:
         """Take over the prepared data and the new place among the workers."""
         began_us = monotonic_us()
-        tenure = self._tenure
-        if tenure.data.change(change):
+        context = self._context
+        if context.data.change(change):
             self._model.forget_batches()
-        tenure.is_worker = tenure.executor in change.workers
+        context.is_worker = context.executor in change.workers
         self._workers = change.workers
-        if tenure.is_worker:
-            self._model.place = _place(tenure.executor, change.workers)
-        tenure.changed(change.number, {"stall_us": monotonic_us() - began_us})
-        if not tenure.is_worker:
+        if context.is_worker:
+            self._model.place = _place(context.executor, change.workers)
+        context.changed(change.number, {"stall_us": monotonic_us() - began_us})
+        if not context.is_worker:
             raise Relieved
 
 

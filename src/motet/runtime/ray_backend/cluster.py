@@ -43,8 +43,8 @@ from motet.runtime.core.machine import Machine
 from motet.runtime.ray_backend.executors import (
     CALL_TIMEOUT_S,
     ExecutorActor,
-    Gang,
     RayExecutor,
+    Reservation,
     brief,
     end_actor,
 )
@@ -69,7 +69,7 @@ class RayCluster:
         self._machine_count = machine_count
         self._host = host
         self._register = register
-        self._gangs: dict[str, list[Gang]] = {}
+        self._reservations: dict[str, list[Reservation]] = {}
         self._reserving = threading.Lock()
         self._looking = threading.Lock()
 
@@ -159,17 +159,17 @@ class RayCluster:
         self._check_there(machines)
         check = partial(self._check_wanted, machines, is_given_up)
         with self._reserving:
-            gangs = self._places_for(job, machines, check)
+            reservations = self._places_for(job, machines, check)
         actors: list[Any] = []
         try:
-            actors += [self._start(number, gangs[number], secret) for number in machines]
+            actors += [self._start(number, reservations[number], secret) for number in machines]
             self._await([actor.warm_up.remote(app) for actor in actors], check)
             endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         except (RayError, TimeoutError, MachineGone, LaunchGivenUp) as error:
             for actor in actors:
                 end_actor(actor)
-            for number, gang in gangs.items():
-                gang.leave(number)
+            for number, reservation in reservations.items():
+                reservation.leave(number)
             if isinstance(error, MachineGone | LaunchGivenUp):
                 raise
             if isinstance(error, RayActorError):
@@ -177,7 +177,7 @@ class RayCluster:
                 raise ExecutorLost(f"an executor died while it started: {brief(error)}") from error
             raise JobFailed(f"executors of {job} did not start: {brief(error)}") from error
         return {
-            number: RayExecutor(number, actor, endpoint, gangs[number])
+            number: RayExecutor(number, actor, endpoint, reservations[number])
             for number, actor, endpoint in zip(machines, actors, endpoints, strict=True)
         }
 
@@ -212,21 +212,26 @@ class RayCluster:
 
     def _places_for(
         self, job: str, machines: Sequence[int], check: Callable[[], None]
-    ) -> dict[int, Gang]:
+    ) -> dict[int, Reservation]:
         """A place on each machine: one that the job holds already, or a new one."""
-        held = self._gangs.setdefault(job, [])
-        held[:] = [gang for gang in held if gang.is_held]
-        places = {number: gang for number in machines for gang in held if gang.enter(number)}
+        held = self._reservations.setdefault(job, [])
+        held[:] = [reservation for reservation in held if reservation.is_held]
+        places = {
+            number: reservation
+            for number in machines
+            for reservation in held
+            if reservation.enter(number)
+        }
         missing = [number for number in machines if number not in places]
         if missing:
             try:
-                gang = Gang(self._reserve(job, missing, check), missing)
+                reservation = Reservation(self._reserve(job, missing, check), missing)
             except BaseException:
                 for number, entered in places.items():
                     entered.leave(number)
                 raise
-            held.append(gang)
-            places |= dict.fromkeys(missing, gang)
+            held.append(reservation)
+            places |= dict.fromkeys(missing, reservation)
         return places
 
     def _reserve(
@@ -257,12 +262,12 @@ class RayCluster:
         group: PlacementGroup = placement_group(bundles, bundle_label_selector=selector)
         return group
 
-    def _start(self, number: int, gang: Gang, secret: bytes) -> Any:
+    def _start(self, number: int, reservation: Reservation, secret: bytes) -> Any:
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": 0,
             "max_concurrency": 8,
-            "scheduling_strategy": gang.place_of(number),
+            "scheduling_strategy": reservation.place_of(number),
             "runtime_env": {"env_vars": _ONE_THREAD},
         }
         is_embedded = self._register is None

@@ -17,7 +17,7 @@ _WANTED = {
 }
 
 
-def prepare() -> None:
+def set_ray_environment() -> None:
     """Set what the user has not set."""
     for name, value in _WANTED.items():
         os.environ.setdefault(name, value)
@@ -33,4 +33,4 @@ def _has_token() -> bool:
     )
 
 
-prepare()
+set_ray_environment()

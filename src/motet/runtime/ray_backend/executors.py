@@ -1,4 +1,4 @@
-"""One executor as a Ray actor: the actor, the handle to it, and its place among its gang."""
+"""One executor as a Ray actor: the actor, the handle to it, and its place in a reservation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
-from motet.runtime.wire.assignment import Assignment, Outcome
+from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
 CALL_TIMEOUT_S = 60.0
@@ -44,7 +44,7 @@ class ExecutorActor:
         """See `Executor.configure`."""
         self._executor.configure(assignment)
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """See `Executor.run`."""
         return self._executor.run()
 
@@ -57,7 +57,7 @@ class ExecutorActor:
         return os.getpid()
 
 
-class Gang:
+class Reservation:
     """The executors of one reservation; the last one to go gives it back."""
 
     def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
@@ -94,9 +94,11 @@ class Gang:
 class RayExecutor:
     """`ExecutorHandle` over an actor."""
 
-    def __init__(self, number: int, actor: Any, endpoint: Endpoint, gang: Gang) -> None:
+    def __init__(
+        self, number: int, actor: Any, endpoint: Endpoint, reservation: Reservation
+    ) -> None:
         self.number = number
-        self._gang = gang
+        self._reservation = reservation
         self._actor = actor
         self._endpoint = endpoint
 
@@ -108,7 +110,7 @@ class RayExecutor:
         """Hand over an assignment."""
         self._call(self._actor.configure.remote(assignment))
 
-    def run(self, on_end: Callable[[int, Outcome | None], None]) -> None:
+    def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         """Start the executor; `on_end` is called from a Ray thread."""
         future = self._actor.run.remote().future()
 
@@ -129,7 +131,7 @@ class RayExecutor:
         """End the process."""
         end_actor(self._actor)
         with contextlib.suppress(Exception):
-            self._gang.leave(self.number)
+            self._reservation.leave(self.number)
 
     def _call(self, reference: Any) -> Any:
         try:

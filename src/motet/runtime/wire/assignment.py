@@ -41,7 +41,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How `Executor.run` ended; `detail` (one line) explains everything but "finished"."""
 
     kind: Literal["finished", "aborted", "failed"]
