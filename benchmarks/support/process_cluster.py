@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
-from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, never
+from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, LaunchRequest
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment, RunOutcome
@@ -88,18 +88,11 @@ class ProcessCluster:
         self.host = "127.0.0.1"
         self.executors: dict[int, ProcessExecutor] = {}
 
-    def launch(
-        self,
-        job: str,
-        machines: Sequence[int],
-        secret: bytes,
-        app: Application,
-        is_given_up: Callable[[], bool] = never,
-    ) -> Mapping[int, ExecutorHandle]:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """Start one process per machine."""
-        started = {number: ProcessExecutor(number, secret) for number in machines}
+        started = {number: ProcessExecutor(number, request.secret) for number in request.machines}
         for executor in started.values():
-            executor.warm_up(app)
+            executor.warm_up(request.app)
         self.executors |= started
         return dict(started)
 

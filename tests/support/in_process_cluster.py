@@ -1,14 +1,13 @@
-"""A `Cluster` whose executors are threads of this process, with real sockets between them."""
+"""An `ExecutorCluster` of threads of this process, with real sockets between them."""
 
 from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, MachineGone, never
-from motet.runtime.core.application import Application
+from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, LaunchRequest, MachineGone
 from motet.runtime.core.machine import Machine
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment, RunOutcome
@@ -133,19 +132,14 @@ class InProcessCluster:
         self._machines.append(Machine(number, f"m{number}", kind))
         return self._machines[number]
 
-    def launch(
-        self,
-        job: str,
-        machines: Sequence[int],
-        secret: bytes,
-        app: Application,
-        is_given_up: Callable[[], bool] = never,
-    ) -> Mapping[int, ExecutorHandle]:
-        del job, app, is_given_up
-        for number in machines:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
+        for number in request.machines:
             if self._machines[number].condition != "up":
                 raise MachineGone(f"m{number} is {self._machines[number].condition}")
-        new = {number: InProcessExecutor(number, secret, self._on_request) for number in machines}
-        self.launches.append(list(machines))
+        new = {
+            number: InProcessExecutor(number, request.secret, self._on_request)
+            for number in request.machines
+        }
+        self.launches.append(list(request.machines))
         self.executors |= new
         return dict(new)

@@ -12,7 +12,8 @@ from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment
-from motet.runtime.wire.messages import ReplyStatus, RequestKind, encode_json, encode_owners
+from motet.runtime.wire.control_messages import BlocksMoved, LearnOwners, MoveBlocks
+from motet.runtime.wire.exchange import answer_of, require_ok, submit
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Arena
@@ -70,18 +71,11 @@ class TableOnExecutors:
         """As the controller does it; may be called from several threads."""
         with self._lock:
             self.ownership = moved = self.ownership.moved(blocks, destination)
-        head = encode_json({"generation": 0, "blocks": blocks, "destination": destination})
-        call = self._admin.connection(source).submit(
-            RequestKind.MOVE_BLOCKS, head, [moved.encode()]
-        )
-        assert call.wait(TIMEOUT_S).status == ReplyStatus.OK
+        request = MoveBlocks(0, tuple(blocks), destination, moved)
+        answer_of(submit(self._admin.connection(source), request), BlocksMoved, TIMEOUT_S)
         for executor in self.executors:
-            owners = encode_owners(0, moved)
             connection = self._admin.connection(executor.number)
-            assert (
-                connection.submit(RequestKind.LEARN_OWNERS, owners).wait(TIMEOUT_S).status
-                == ReplyStatus.OK
-            )
+            require_ok(submit(connection, LearnOwners(0, moved)).wait(TIMEOUT_S))
 
     def close(self) -> None:
         self._admin.close()

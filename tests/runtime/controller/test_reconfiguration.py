@@ -14,7 +14,7 @@ from in_process_cluster import InProcessCluster, InProcessExecutor
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, RoleCounts, Switch
 from motet.runtime.controller.job import Job
-from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp
+from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp, LaunchRequest
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
@@ -211,8 +211,8 @@ class Remembering(InProcessCluster):
         super().__init__(machine_count)
         self.first: dict[int, InProcessExecutor] = {}
 
-    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
-        handles = super().launch(*args)
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
+        handles = super().launch(request)
         self.first = self.executors | self.first
         return handles
 
@@ -273,8 +273,8 @@ class SlowToConfigure(InProcessExecutor):
 class SlowServer(InProcessCluster):
     """Executor 2 is slow to configure: it waits for executor 0 to end."""
 
-    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
-        handles = dict(super().launch(*args))
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
+        handles = dict(super().launch(request))
         for number in handles.keys() & {2}:
             slow = self.executors[number]
             slow.__class__ = SlowToConfigure
@@ -296,10 +296,10 @@ def test_a_server_that_joins_while_a_worker_leaves_does_not_wait_for_that_worker
 class NoRoom(InProcessCluster):
     """A cluster on which nothing starts after the job's first executors."""
 
-    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         if self.launches:
             raise JobFailed("no machine is free")
-        return super().launch(*args)
+        return super().launch(request)
 
 
 class Stuck(InProcessCluster):
@@ -311,13 +311,13 @@ class Stuck(InProcessCluster):
         self.is_stuck = threading.Event()
         self.was_given_up = False
 
-    def launch(self, *args: Any) -> Mapping[int, ExecutorHandle]:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         self._left -= 1
         if self._left >= 0:
-            return super().launch(*args)
+            return super().launch(request)
         self.is_stuck.set()
         deadline_s = time.monotonic() + 20
-        while not args[-1]():
+        while not request.is_given_up():
             assert time.monotonic() < deadline_s, "nobody gives the launch up"
             time.sleep(0.005)
         self.was_given_up = True

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.runtime.core.rows import Ragged, Rows
-from motet.runtime.wire.messages import decode_rows, encode_rows
 
 
 @st.composite
@@ -49,13 +48,6 @@ def test_slices_put_together_are_the_whole(rows: Rows, data: st.DataObject) -> N
     cut = data.draw(st.integers(0, len(rows)))
     parts = [rows.slice(0, cut), rows.slice(cut, len(rows))]
     assert as_lists(Rows.concatenate(parts)) == as_lists(rows)
-
-
-@given(row_sets())
-def test_rows_survive_the_wire(rows: Rows) -> None:
-    described, arrays = encode_rows(rows)
-    payload = memoryview(b"".join(array.tobytes() for array in arrays))
-    assert as_lists(decode_rows(described, payload)) == as_lists(rows)
 
 
 def test_writing_to_a_slice_writes_to_the_whole() -> None:

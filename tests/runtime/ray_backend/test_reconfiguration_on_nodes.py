@@ -18,6 +18,7 @@ import ray_driver
 from executor_processes import executor_processes
 from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
@@ -73,7 +74,9 @@ def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) ->
         assert [it.kind for it in machines] == ["k1", "k2", "k10"]
         names = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
         for number in (2, 0):
-            (executor,) = cluster.launch("a job", [number], bytes(32), ToyRegression()).values()
+            (executor,) = cluster.launch(
+                LaunchRequest("a job", (number,), bytes(32), ToyRegression())
+            ).values()
             groups = ray.util.placement_group_table().values()
             (node,) = {
                 node

@@ -57,8 +57,8 @@ def test_moved_blocks_keep_their_values(table: TableOnExecutors) -> None:
     client.multi_put(None, values)
     table.move(table.ownership.blocks_of(0), 0, 1)
     np.testing.assert_array_equal(client.multi_get(), values)
-    assert table.executors[0]._tenure is not None
-    assert table.executors[0]._tenure.shard.block_numbers == []
+    assert table.executors[0]._context is not None
+    assert table.executors[0]._context.shard.block_numbers == []
     client.multi_update(None, np.ones((KEYS, CLIENTS + 1)))
     table.move(table.ownership.blocks_of(1), 1, 0)
     np.testing.assert_array_equal(client.multi_get(), values + 1)

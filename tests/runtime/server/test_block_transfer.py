@@ -11,6 +11,7 @@ from motet.runtime.core.sums import Place
 from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, Departed
 from motet.runtime.server.block_transfer import BlockTransfer
+from motet.runtime.wire.codec import decode, encode
 
 
 def add(values: Array, delta: Array, step: Step) -> None:
@@ -29,9 +30,9 @@ def contribution(*values: float) -> Contribution:
 def sent(block: Block) -> Block:
     """The block that arrives elsewhere."""
     transfer = BlockTransfer(0, 1, 3, 7, block.depart(), {0: 5})
-    meta, arrays = transfer.encode()
+    head, arrays = encode(transfer)
     payload = b"".join(array.tobytes() for array in arrays)
-    got = BlockTransfer.decode(meta, memoryview(payload))
+    got = decode(BlockTransfer, head, memoryview(payload))
     assert (got.number, got.version, got.worker_clocks) == (3, 7, {0: 5})
     arrived = Block(got.state.values, add, clock=got.state.clock)
     arrived.arrive(got.state)

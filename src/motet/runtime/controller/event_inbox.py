@@ -1,48 +1,41 @@
-"""The controller's ear: collects what workers report at the end of an epoch and answers them.
+"""The controller's server on the data plane: requests and ends of executors become events.
 
-The reply to EPOCH_DONE is the epoch barrier. Requests are handed to the job's own thread through
-one queue, together with the ends of executors, so the job has a single loop and no locks.
+All events go through one queue to the job's own thread, which needs no locks for them. The answer
+to EpochDone is the epoch barrier.
 """
 
 from __future__ import annotations
 
 import queue
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
-import numpy as np
-
-from motet.domain.arrays import Array
-from motet.domain.errors import JobFailed
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.wire.assignment import RunOutcome
-from motet.runtime.wire.messages import ReplyStatus, RequestKind, decode_json, encode_json
+from motet.runtime.wire.codec import decode
+from motet.runtime.wire.errors import BadMessage
+from motet.runtime.wire.exchange import answer
+from motet.runtime.wire.messages import ReplyStatus
+from motet.runtime.wire.worker_reports import BatchDone, Directive, EpochAnswer, EpochDone
 from motet.transport import Endpoint, Request, Server
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerReport:
-    """What one worker says about one epoch.
+    """A worker finished an epoch and waits for the answer to its request."""
 
-    `sums`: its evaluation sums, none for no instances. `first`: its first mini-batch of the epoch.
-    """
-
-    generation: int
-    rank: int
-    epoch: int
-    comp_us: int
-    comm_us: int
-    wait_us: int
-    pulled_bytes: int
-    pushed_bytes: int
-    sums: Array
-    batch_us: Array
+    done: EpochDone
     request: Request
-    first: int = 0
 
-    def answer(self, directive: str) -> None:
+    @property
+    def generation(self) -> int:
+        """The worker's."""
+        return self.done.generation
+
+    def answer(self, directive: Directive) -> None:
         """Let the worker go on ("continue") or end ("stop")."""
-        self.request.reply(ReplyStatus.OK, encode_json(directive))
+        answer(self.request, EpochAnswer(directive))
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,7 @@ class ExecutorEnded:
 
 @dataclass(frozen=True)
 class Cancelled:
-    """Somebody cancelled the job."""
+    """The job was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +75,18 @@ class ObserverFailed:
     error: Exception
 
 
-Event = WorkerReport | BatchProgress | ExecutorEnded | Cancelled | ObserverFailed
+Event: TypeAlias = WorkerReport | BatchProgress | ExecutorEnded | Cancelled | ObserverFailed
 
 
 class EventInbox:
-    """A server on the data plane whose requests become events."""
+    """A queue of events, and the server whose requests become events."""
 
     def __init__(self, secret: bytes, host: str, port: int) -> None:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._handlers: dict[int, Callable[[Request], None]] = {
+            BatchDone.kind: self._batch_done,
+            EpochDone.kind: self._epoch_done,
+        }
         self._server = Server(self._handle, secret, host=host, port=port)
 
     @property
@@ -102,36 +99,26 @@ class EventInbox:
         self._server.close()
 
     def _handle(self, request: Request) -> None:
-        head = decode_json(request.meta)
-        if request.kind == RequestKind.BATCH_DONE:
-            self.events.put(_progress(head, request))
-            request.reply(ReplyStatus.OK)
-        elif request.kind == RequestKind.EPOCH_DONE:
-            self.events.put(_worker_report(head, request))
-        else:
-            raise JobFailed(f"the controller does not know request kind {request.kind}")
+        handler = self._handlers.get(request.kind)
+        if handler is None:
+            raise BadMessage(f"the controller: request kind {request.kind} is unknown")
+        handler(request)
+
+    def _batch_done(self, request: Request) -> None:
+        done = decode(BatchDone, request.meta, request.payload)
+        costs = _costs(done)
+        self.events.put(
+            BatchProgress(done.generation, done.rank, done.epoch, done.batch, done.leads, costs)
+        )
+        request.reply(ReplyStatus.OK)
+
+    def _epoch_done(self, request: Request) -> None:
+        done = decode(EpochDone, request.meta, request.payload)
+        self.events.put(WorkerReport(done, request))
 
 
-def _progress(head: dict[str, Any], request: Request) -> BatchProgress:
-    costs = BatchCost.decoded(np.frombuffer(request.payload, np.float64))
-    return BatchProgress(
-        head["generation"], head["rank"], head["epoch"], head["batch"], head["leads"], costs
-    )
-
-
-def _worker_report(head: dict[str, Any], request: Request) -> WorkerReport:
-    values = np.frombuffer(request.payload, np.float64).copy()
-    return WorkerReport(
-        generation=head["generation"],
-        rank=head["rank"],
-        epoch=head["epoch"],
-        comp_us=head["comp_us"],
-        comm_us=head["comm_us"],
-        wait_us=head["wait_us"],
-        pulled_bytes=head["pulled"],
-        pushed_bytes=head["pushed"],
-        sums=values[: head["sums"]],
-        batch_us=values[head["sums"] :],
-        request=request,
-        first=head["first"],
-    )
+def _costs(done: BatchDone) -> tuple[BatchCost, ...]:
+    try:
+        return BatchCost.decoded(done.costs)
+    except ValueError as error:
+        raise BadMessage(f"BatchDone.costs of executor {done.rank}: {error}") from error

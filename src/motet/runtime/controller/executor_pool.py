@@ -1,21 +1,50 @@
-"""A job's executors: started on machines that are up, ended when nobody needs them any more."""
+"""A job's executors: started on machines that are up, ended when they have no role any more."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from motet.domain.errors import Unreachable
 from motet.runtime.controller.ports import (
     ExecutorCluster,
     ExecutorHandle,
     ExecutorLost,
+    LaunchRequest,
     MachineGone,
     never,
 )
 from motet.runtime.core.application import Application
+from motet.runtime.core.machine import Machine
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.replacement import leavers, resettled
+
+
+@dataclass(frozen=True, eq=False)
+class PoolChange:
+    """What leads from the running executors to a layout's.
+
+    `layout`: on machines that are up; `left`: machines that it had to leave; `surplus`: executors
+    to end; `missing`: executors to start.
+    """
+
+    layout: Layout
+    left: tuple[int, ...]
+    surplus: tuple[int, ...]
+    missing: tuple[int, ...]
+
+
+def pool_change(
+    layout: Layout, running: Collection[int], machines: Sequence[Machine]
+) -> PoolChange:
+    """What to end and to start. Raises JobFailed: no machine is left."""
+    left = tuple(leavers(layout, machines))
+    if left:
+        layout = resettled(layout, machines)
+    surplus = sorted(set(running) - set(layout.executors))
+    missing = [number for number in layout.executors if number not in running]
+    return PoolChange(layout, left, tuple(surplus), tuple(missing))
 
 
 class ExecutorPool:
@@ -29,7 +58,7 @@ class ExecutorPool:
         app: Application,
         say: Callable[[str], None],
     ) -> None:
-        """`say` is told what takes time."""
+        """`say(text)` is called before what takes time."""
         self.handles: dict[int, ExecutorHandle] = {}
         self._cluster = cluster
         self._job = job
@@ -38,33 +67,36 @@ class ExecutorPool:
         self._say = say
 
     def reconcile(self, layout: Layout, is_given_up: Callable[[], bool] = never) -> Layout:
-        """Have an executor wherever the layout wants one, and nowhere else.
+        """Have the executors of a layout, and no others.
 
-        Where it wants one on a machine that is not up, others take over: the layout of those that
-        are there then. Raises JobFailed, ExecutorLost or LaunchGivenUp.
+        For machines that are not up others take over: returns the layout with them. Raises
+        JobFailed, ExecutorLost or LaunchGivenUp.
         """
         while True:
-            layout = self._on_machines_that_are_up(layout)
-            for number in self.handles.keys() - set(layout.executors):
+            machines = self._cluster.machines()
+            change = pool_change(layout, self.handles, machines)
+            if change.left:
+                self._say(f"going on without {', '.join(machines[n].name for n in change.left)}")
+            for number in change.surplus:
                 self.retire(self.handles[number])
-            missing = [number for number in layout.executors if number not in self.handles]
-            if not missing:
+            layout = change.layout
+            if not change.missing:
                 return layout
-            self._say(f"starting {len(missing)} executor{'s' * (len(missing) != 1)}")
-            with contextlib.suppress(MachineGone):  # in this moment: then on another one
-                self._launch(missing, is_given_up)
+            self._say(f"starting {len(change.missing)} executor{'s' * (len(change.missing) != 1)}")
+            with contextlib.suppress(MachineGone):  # since the last look: then on another one
+                self._launch(change.missing, is_given_up)
 
     def launch_one(self, number: int, is_given_up: Callable[[], bool] = never) -> ExecutorHandle:
-        """One more. Raises JobFailed, ExecutorLost or LaunchGivenUp."""
-        self._launch([number], is_given_up)
+        """Start one more. Raises JobFailed, ExecutorLost or LaunchGivenUp."""
+        self._launch((number,), is_given_up)
         return self.handles[number]
 
     def retire(self, handle: ExecutorHandle) -> None:
-        """One less."""
+        """End one."""
         self.handles.pop(handle.number).kill()
 
     def retire_the_dead(self) -> None:
-        """Let go of who does not answer; the generation of the others ends."""
+        """End the generation of all executors, and remove those that do not answer."""
         for handle in list(self.handles.values()):
             if not _answers(handle):
                 self.retire(handle)
@@ -74,18 +106,9 @@ class ExecutorPool:
         for handle in list(self.handles.values()):
             handle.kill()
 
-    def _launch(self, numbers: list[int], is_given_up: Callable[[], bool]) -> None:
-        self.handles |= self._cluster.launch(
-            self._job, numbers, self._secret, self._app, is_given_up
-        )
-
-    def _on_machines_that_are_up(self, layout: Layout) -> Layout:
-        machines = self._cluster.machines()
-        lost = leavers(layout, machines)
-        if not lost:
-            return layout
-        self._say(f"going on without {', '.join(machines[number].name for number in lost)}")
-        return resettled(layout, machines)
+    def _launch(self, numbers: tuple[int, ...], is_given_up: Callable[[], bool]) -> None:
+        request = LaunchRequest(self._job, numbers, self._secret, self._app, is_given_up)
+        self.handles |= self._cluster.launch(request)
 
 
 def _answers(handle: ExecutorHandle) -> bool:

@@ -1,13 +1,16 @@
-"""What a job consists of, whichever executors carry it."""
+"""What a job consists of, whichever executors carry it, and whether its options fit together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Synchronisation
-from motet.runtime.core.schedule import Schedule
-from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.roles import Roles
 
@@ -25,5 +28,45 @@ class JobPlan:
 
     @property
     def first_layout(self) -> Layout:
-        """What a job begins with."""
+        """The layout that a job begins with."""
         return Layout.even(self.roles, self.table.block_count, self.schedule.block_count)
+
+
+def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
+    """How a job will be laid out. Raises BadInput for options that cannot work together.
+
+    Needs no cluster, so a command can refuse before it starts one.
+    """
+    _check(app, options)
+    batch_size = app.batch_size
+    if options.worker_batch_size is not None:
+        batch_size = options.worker_batch_size * options.workers
+    schedule = Schedule.of(len(rows), batch_size, DATA_BLOCKS, options.seed)
+    if options.workers > schedule.block_count:
+        raise BadInput(
+            f"workers={options.workers}: {len(rows)} instances in mini-batches of "
+            f"{batch_size or len(rows)} make {schedule.block_count} data blocks, one worker each; "
+            "lower --workers or raise batch_size"
+        )
+    roles = Roles.spread(options.machines, options.workers, options.servers)
+    return JobPlan(
+        app=app,
+        roles=roles,
+        schedule=schedule,
+        table=TableSpec.of(MODEL_TABLE, app.model_table()),
+        sync=Synchronisation(options.consistency, options.staleness, roles.workers),
+        helps=options.stragglers == "help",
+    )
+
+
+def _check(app: Application, options: TrainOptions) -> None:
+    if options.consistency != "bsp" and app.needs_bsp:
+        raise BadInput(
+            f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
+            "use consistency=bsp"
+        )
+    if options.worker_batch_size is not None and "batch_size" not in app.get_params():
+        raise BadInput(
+            f"worker_batch_size={options.worker_batch_size}: {app.name} always takes the whole "
+            "data set as one mini-batch; leave worker_batch_size out"
+        )

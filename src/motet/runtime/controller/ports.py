@@ -1,8 +1,9 @@
-"""What a job needs of a cluster: start executors, talk to them, learn that one has died."""
+"""What a job needs of a cluster: machines, and executors started on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from motet.runtime.core.application import Application
@@ -16,7 +17,7 @@ class ExecutorLost(Exception):
 
 
 class LaunchGivenUp(Exception):
-    """Nobody wants the executors any more that were being started."""
+    """The executors that were being started are not needed any more."""
 
 
 class MachineGone(ExecutorLost):
@@ -53,8 +54,23 @@ class ExecutorHandle(Protocol):
 
 
 def never() -> bool:
-    """Of a launch that is wanted whatever happens."""
+    """The `is_given_up` of a launch that is never given up."""
     return False
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """Executors of one job to be started, one on each of `machines`.
+
+    `secret`: the job's on the data plane; `app`: whose kernels they compile; `is_given_up` becomes
+    true when they are not needed any more.
+    """
+
+    job: str
+    machines: tuple[int, ...]
+    secret: bytes
+    app: Application
+    is_given_up: Callable[[], bool] = never
 
 
 class ExecutorCluster(Protocol):
@@ -74,17 +90,10 @@ class ExecutorCluster(Protocol):
         """The address of this process that executors can reach."""
         ...
 
-    def launch(
-        self,
-        job: str,
-        machines: Sequence[int],
-        secret: bytes,
-        app: Application,
-        is_given_up: Callable[[], bool] = never,
-    ) -> Mapping[int, ExecutorHandle]:
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine; returns when all of them listen and are warm.
 
         Raises JobFailed when the cluster cannot host them, MachineGone, ExecutorLost, or
-        LaunchGivenUp soon after `is_given_up` has become true.
+        LaunchGivenUp soon after `request.is_given_up` has become true.
         """
         ...

@@ -1,41 +1,29 @@
 """The executor: one process of one job on one machine, hosting a worker, a server or both.
 
 It answers the data plane from the first moment; `configure` gives it its part of the job, `run`
-trains. Nothing here knows Ray: `ray_cluster.py` puts an `Executor` into an actor.
+trains. Nothing here depends on Ray: `ray_backend` puts an `Executor` into an actor.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 from motet.domain.errors import JobFailed, MotetError, Unreachable
 from motet.runtime.core.application import Application
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.executor.application_fault import describe_fault
+from motet.runtime.executor.control_handlers import CONTROL_HANDLERS
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.executor.train_loop import TrainLoop
-from motet.runtime.server.block_migration import BlockMove
-from motet.runtime.server.block_transfer import BlockTransfer
-from motet.runtime.stealing.thief import answer_question
 from motet.runtime.wire.assignment import Assignment, RunOutcome
-from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import (
-    ReplyStatus,
-    RequestKind,
-    decode_json,
-    decode_owners,
-    decode_rows,
-    encode_json,
-    encode_rows,
-)
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.errors import BadMessage, StaleGeneration
+from motet.runtime.wire.messages import TABLE_KINDS, ReplyStatus
 from motet.runtime.wire.table_requests import Target
-from motet.runtime.wire.work_change import WorkChange
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
 
-Control = Callable[[GenerationContext, dict[str, Any], Request], None]
+RequestHandler: TypeAlias = Callable[[GenerationContext | None, Request], None]
 
 
 class Executor:
@@ -47,6 +35,10 @@ class Executor:
         self._secret = secret
         self._arena = Arena()
         self._context: GenerationContext | None = None
+        self._handlers: dict[int, RequestHandler] = {
+            **dict.fromkeys(TABLE_KINDS, self._handle_table),
+            **{kind: handler.handle for kind, handler in CONTROL_HANDLERS.items()},
+        }
         self._server = Server(self._handle, secret, host=host)
 
     @property
@@ -107,20 +99,12 @@ class Executor:
     # -- requests --------------------------------------------------------------------------------
 
     def _handle(self, request: Request) -> None:
-        context = self._context
-        if request.kind <= RequestKind.PUT:
-            self._handle_table(request, context)
-        elif request.kind == RequestKind.LEARN_OWNERS:
-            generation, ownership = decode_owners(request.meta)
-            if context is None or generation != context.number:
-                request.reply(ReplyStatus.STALE)
-                return
-            context.learn(ownership)
-            request.reply(ReplyStatus.OK)
-        else:
-            self._handle_control(request, context)
+        handler = self._handlers.get(request.kind)
+        if handler is None:
+            raise BadMessage(f"executor {self.number}: request kind {request.kind} is unknown")
+        handler(self._context, request)
 
-    def _handle_table(self, request: Request, context: GenerationContext | None) -> None:
+    def _handle_table(self, context: GenerationContext | None, request: Request) -> None:
         target, offset = Target.decode(request.meta)
         if context is None or target.generation != context.number:
             request.reply(ReplyStatus.STALE)
@@ -133,102 +117,3 @@ class Executor:
             raise
         except Exception as error:
             raise JobFailed(describe_fault(error, context.assignment.app)) from error
-
-    def _handle_control(self, request: Request, context: GenerationContext | None) -> None:
-        control = _CONTROLS.get(request.kind)
-        if control is None:
-            raise JobFailed(f"executor {self.number} does not know request kind {request.kind}")
-        head = decode_json(request.meta)
-        if context is None or head["generation"] != context.number:
-            request.reply(ReplyStatus.STALE)
-            return
-        control(context, head, request)
-
-
-def _load_rows(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    context.data.put(head["block"], head["occasion"], decode_rows(head["arrays"], request.payload))
-    request.reply(ReplyStatus.OK)
-
-
-def _read_state(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    del head
-    rows = context.data.share.rows
-    columns = context.assignment.app.state_columns if len(rows) else ()
-    described, arrays = encode_rows(rows.select(columns))
-    request.reply(ReplyStatus.OK, encode_json(described), arrays)
-
-
-def _meet(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    context.meet({number: Endpoint.decode(text) for number, text in head["endpoints"]})
-    request.reply(ReplyStatus.OK)
-
-
-def _move_blocks(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    ownership = Ownership.decode(request.payload)
-    move = BlockMove(context.number, head["blocks"], head["destination"], ownership)
-    context.move(move, request)
-
-
-def _take_block(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    del head
-    block = BlockTransfer.decode(request.meta, request.payload)
-    context.shard.take_in(block.number, block.state, block.version, block.worker_clocks)
-    request.reply(ReplyStatus.OK)
-
-
-def _settle(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    del head
-    context.shard.settle()
-    request.reply(ReplyStatus.OK, encode_json(None))
-
-
-def _hold(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    request.reply(ReplyStatus.OK, encode_json(context.turnstile.hold(head["number"])))
-
-
-def _prepare_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    context.prepare(head["number"], Ownership.decode(request.payload), request)
-
-
-def _change_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    data = Ownership.decode(request.payload)
-    change = WorkChange(head["number"], head["clock"], tuple(head["workers"]), data)
-    context.change(change, request)
-
-
-def _set_workers(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    context.shard.set_workers(head["workers"], head["clock"])
-    request.reply(ReplyStatus.OK)
-
-
-def _ask_work(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    answer_question(context.handout, head, request)
-
-
-def _return_state(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    state = decode_rows(head["arrays"], request.payload)
-    context.handout.take_back(head["clock"], head["low"], state)
-    request.reply(ReplyStatus.OK)
-
-
-def _dismiss(context: GenerationContext, head: dict[str, Any], request: Request) -> None:
-    del head
-    request.reply(ReplyStatus.OK)
-    context.turnstile.end()
-
-
-_CONTROLS: dict[int, Control] = {
-    RequestKind.LOAD_ROWS: _load_rows,
-    RequestKind.READ_STATE: _read_state,
-    RequestKind.MEET: _meet,
-    RequestKind.MOVE_BLOCKS: _move_blocks,
-    RequestKind.TAKE_BLOCK: _take_block,
-    RequestKind.SETTLE: _settle,
-    RequestKind.HOLD: _hold,
-    RequestKind.PREPARE_WORK: _prepare_work,
-    RequestKind.CHANGE_WORK: _change_work,
-    RequestKind.SET_WORKERS: _set_workers,
-    RequestKind.DISMISS: _dismiss,
-    RequestKind.ASK_WORK: _ask_work,
-    RequestKind.RETURN_STATE: _return_state,
-}

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Mapping
 
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.executor.deduplication import Deduplicator
-from motet.runtime.server.block_migration import BlockMove, move_blocks
+from motet.runtime.server.block_migration import move_blocks
 from motet.runtime.server.shard import Shard
 from motet.runtime.stealing.victim import Handout
 from motet.runtime.wire.assignment import Assignment
+from motet.runtime.wire.control_messages import (
+    BlocksMoved,
+    MoveBlocks,
+    PrepareWork,
+    WorkChanged,
+    WorkPrepared,
+)
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.work_change import WorkChange
@@ -62,22 +69,22 @@ class GenerationContext:
         self._changes = Deduplicator()
 
     def learn(self, ownership: Ownership) -> None:
-        """Take a newer table of the model's owners."""
+        """Use a newer table of the model's owners."""
         self.shard.learn(ownership)
         self.client.learn(ownership)
 
-    def meet(self, endpoints: dict[int, Endpoint]) -> None:
+    def meet(self, endpoints: Mapping[int, Endpoint]) -> None:
         """Executors that have joined the job."""
         self.peers.meet(endpoints)
         self.carriers.meet(endpoints)
 
-    def move(self, move: BlockMove, request: Request) -> None:
-        """Hand model blocks over, on a thread; the request is answered at the end."""
-        self._moves.run(move.ownership.version, request, lambda: self._move(move))
+    def move(self, message: MoveBlocks, request: Request) -> None:
+        """Hand model blocks over, on a thread; answered at the end."""
+        self._moves.run(message.ownership.version, request, lambda: self._move(message))
 
-    def prepare(self, number: int, data: Ownership, request: Request) -> None:
-        """Get ready for a change of the data, on a thread; answered when all is here."""
-        self._preparations.run(number, request, lambda: {"bytes": self.data.prepare(number, data)})
+    def prepare(self, message: PrepareWork, request: Request) -> None:
+        """Get ready for a change of the data, on a thread; answered when all blocks are here."""
+        self._preparations.run(message.number, request, lambda: self._prepare(message))
 
     def change(self, change: WorkChange, request: Request) -> None:
         """Compute something else from a mini-batch on; answered once that has begun."""
@@ -86,11 +93,11 @@ class GenerationContext:
         if self.is_worker or self.executor in change.workers:
             self.turnstile.decide(change)
         else:
-            self.changed(change.number, {})
+            self.changed(change.number, WorkChanged())
 
-    def changed(self, number: int, report: dict[str, Any]) -> None:
+    def changed(self, number: int, changed: WorkChanged) -> None:
         """The worker has carried a change out."""
-        self._changes.finish(number, report)
+        self._changes.finish(number, changed)
 
     def end(self) -> None:
         """Wake everything that waits; safe to call again."""
@@ -101,7 +108,10 @@ class GenerationContext:
         self.peers.close()
         self.carriers.close()
 
-    def _move(self, move: BlockMove) -> dict[str, int]:
-        report = move_blocks(move, self.shard, self.carriers)
-        self.client.learn(move.ownership)
-        return report
+    def _move(self, message: MoveBlocks) -> BlocksMoved:
+        moved = move_blocks(message, self.shard, self.carriers)
+        self.client.learn(message.ownership)
+        return moved
+
+    def _prepare(self, message: PrepareWork) -> WorkPrepared:
+        return WorkPrepared(self.data.prepare(message.number, message.data))

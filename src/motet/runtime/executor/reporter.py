@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from motet.domain.arrays import Array
@@ -13,18 +11,16 @@ from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import RequestKind, decode_json, encode_json
-from motet.transport import Call
+from motet.runtime.wire.exchange import answer_of, submit
+from motet.runtime.wire.worker_reports import BatchDone, Directive, EpochAnswer, EpochDone
 
 _PROGRESS_EVERY_US = 200_000
-
-
-# Many workers report more rarely, so that the controller hears some 80 reports a second at most.
+# More workers report more rarely, so that the controller gets some 80 reports a second at most.
 _USUAL_WORKERS = 16
 
 
 class Reporter:
-    """Tells the controller what a worker did; its answer to an epoch is the epoch barrier."""
+    """Reports a worker's mini-batches and epochs; the answer to an epoch is the epoch barrier."""
 
     def __init__(self, context: GenerationContext, model: RemoteModel) -> None:
         self._controller = context.peers.connection(CONTROLLER)
@@ -39,33 +35,30 @@ class Reporter:
             raise StaleGeneration("the generation was ended")
         self._costs.add(log)
         now_us, place = monotonic_us(), self._model.place
-        if now_us - self._last_us > _PROGRESS_EVERY_US * max(
-            1.0, place.worker_count / _USUAL_WORKERS
-        ):
+        crowd = max(1.0, place.worker_count / _USUAL_WORKERS)
+        if now_us - self._last_us > _PROGRESS_EVERY_US * crowd:
             self._last_us = now_us
-            fields = {"batch": batch, "leads": place.position == 0}
-            self._send(RequestKind.BATCH_DONE, epoch, fields, self._costs.take())
+            leads, costs = place.position == 0, self._costs.take()
+            context = self._context
+            submit(
+                self._controller,
+                BatchDone(context.number, context.executor, epoch, batch, leads, costs),
+            )
 
-    def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> str:
-        """Report an epoch; returns the controller's directive, "continue" or "stop"."""
-        report = {
-            "first": log.first,
-            "comp_us": log.busy_us[SubtaskKind.COMP],
-            "comm_us": log.busy_us[SubtaskKind.PULL] + log.busy_us[SubtaskKind.PUSH],
-            "wait_us": log.wait_us,
-            "pulled": log.payload_bytes[SubtaskKind.PULL],
-            "pushed": log.payload_bytes[SubtaskKind.PUSH],
-            "sums": len(sums),
-        }
-        payload = np.concatenate([np.asarray(sums, np.float64), np.array(log.batch_us, np.float64)])
-        call = self._send(RequestKind.EPOCH_DONE, epoch, report, payload)
-        return str(decode_json(call.wait().meta))
-
-    def _send(self, kind: RequestKind, epoch: int, fields: dict[str, Any], payload: Array) -> Call:
-        head = {
-            "generation": self._context.number,
-            "rank": self._context.executor,
-            "epoch": epoch,
-            **fields,
-        }
-        return self._controller.submit(kind, encode_json(head), [payload])
+    def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> Directive:
+        """Report an epoch; returns the controller's directive."""
+        busy_us, moved = log.busy_us, log.payload_bytes
+        report = EpochDone(
+            generation=self._context.number,
+            rank=self._context.executor,
+            epoch=epoch,
+            first=log.first,
+            comp_us=busy_us[SubtaskKind.COMP],
+            comm_us=busy_us[SubtaskKind.PULL] + busy_us[SubtaskKind.PUSH],
+            wait_us=log.wait_us,
+            pulled_bytes=moved[SubtaskKind.PULL],
+            pushed_bytes=moved[SubtaskKind.PUSH],
+            sums=np.asarray(sums, np.float64),
+            batch_us=np.array(log.batch_us, np.float64),
+        )
+        return answer_of(submit(self._controller, report), EpochAnswer).directive

@@ -9,6 +9,7 @@ from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.executor.reporter import Reporter
 from motet.runtime.stealing.batch_runner import Teamwork
 from motet.runtime.stealing.thief import Helper
+from motet.runtime.wire.control_messages import WorkChanged
 from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.worker.share import Share
 from motet.runtime.worker.worker import Worker
@@ -82,7 +83,7 @@ class TrainLoop:
         self._workers = change.workers
         if context.is_worker:
             self._model.place = _place(context.executor, change.workers)
-        context.changed(change.number, {"stall_us": monotonic_us() - began_us})
+        context.changed(change.number, WorkChanged(monotonic_us() - began_us))
         if not context.is_worker:
             raise Relieved
 

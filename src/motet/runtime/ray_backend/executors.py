@@ -1,4 +1,4 @@
-"""One executor as a Ray actor: the actor, the handle to it, and its place in a reservation."""
+"""One executor as a Ray actor: the actor, and the handle to it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import motet.runtime.ray_backend.environment  # noqa: F401
 # isort: split
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayTaskError
-from ray.util.placement_group import PlacementGroup, remove_placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
+from motet.runtime.ray_backend.reservations import Reservation
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
-CALL_TIMEOUT_S = 60.0
+_CALL_TIMEOUT_S = 60.0
 
 
 class ExecutorActor:
@@ -57,48 +56,12 @@ class ExecutorActor:
         return os.getpid()
 
 
-class Reservation:
-    """The executors of one reservation; the last one to go gives it back."""
-
-    def __init__(self, group: PlacementGroup, machines: Sequence[int]) -> None:
-        """All `machines` are present from now on."""
-        self._group = group
-        self._bundles = {number: bundle for bundle, number in enumerate(machines)}
-        self._present = set(machines)
-
-    def place_of(self, machine: int) -> PlacementGroupSchedulingStrategy:
-        """Where the executor of a machine must run."""
-        return PlacementGroupSchedulingStrategy(
-            placement_group=self._group, placement_group_bundle_index=self._bundles[machine]
-        )
-
-    @property
-    def is_held(self) -> bool:
-        """Whether anybody is there."""
-        return bool(self._present)
-
-    def enter(self, machine: int) -> bool:
-        """Come back to a place that was left; False when this reservation has none for it."""
-        if not self._present or machine not in self._bundles:
-            return False
-        self._present.add(machine)
-        return True
-
-    def leave(self, machine: int) -> None:
-        """This executor has ended."""
-        self._present.discard(machine)
-        if not self._present:
-            remove_placement_group(self._group)
-
-
 class RayExecutor:
     """`ExecutorHandle` over an actor."""
 
-    def __init__(
-        self, number: int, actor: Any, endpoint: Endpoint, reservation: Reservation
-    ) -> None:
+    def __init__(self, number: int, actor: Any, endpoint: Endpoint, place: Reservation) -> None:
         self.number = number
-        self._reservation = reservation
+        self._place = place
         self._actor = actor
         self._endpoint = endpoint
 
@@ -131,11 +94,11 @@ class RayExecutor:
         """End the process."""
         end_actor(self._actor)
         with contextlib.suppress(Exception):
-            self._reservation.leave(self.number)
+            self._place.leave(self.number)
 
     def _call(self, reference: Any) -> Any:
         try:
-            return ray.get(reference, timeout=CALL_TIMEOUT_S)
+            return ray.get(reference, timeout=_CALL_TIMEOUT_S)
         except RayTaskError as error:
             raise JobFailed(f"executor {self.number}: {brief(error)}") from error
         except (RayActorError, TimeoutError) as error:

@@ -12,17 +12,16 @@ Ownership goes first, so a key is out of reach only while its own block travels.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from motet.domain.errors import JobFailed
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.server.shard import Shard
+from motet.runtime.wire.control_messages import BlocksMoved, LearnOwners, MoveBlocks
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import ReplyStatus, RequestKind, encode_owners
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.exchange import submit
+from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.transport import Call
 
@@ -31,25 +30,14 @@ MOVE_TIMEOUT_S = 4 * 3600.0
 _BLOCKS_AT_ONCE = 4
 
 
-@dataclass(frozen=True, eq=False)
-class BlockMove:
-    """What a source is told: hand `blocks` to `destination`; `ownership` says so already."""
-
-    generation: int
-    blocks: Sequence[int]
-    destination: int
-    ownership: Ownership
-
-
-def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str, int]:
+def move_blocks(move: MoveBlocks, shard: Shard, peers: ExecutorPeers) -> BlocksMoved:
     """Hand blocks over and wait until they are at the destination; the bytes and the time.
 
     Blocks that are on their way to this executor are waited for and passed on.
     """
     began_us, payload_bytes = monotonic_us(), 0
     destination = peers.connection(move.destination)
-    owners = encode_owners(move.generation, move.ownership)
-    _finish(destination.submit(RequestKind.LEARN_OWNERS, owners))
+    _finish(submit(destination, LearnOwners(move.generation, move.ownership)))
     if not shard.await_blocks(move.blocks, MOVE_TIMEOUT_S):
         raise JobFailed(
             f"of the blocks {list(move.blocks[:5])}... that executor {move.destination} is to get "
@@ -67,14 +55,14 @@ def move_blocks(move: BlockMove, shard: Shard, peers: ExecutorPeers) -> dict[str
             state,
             shard.worker_clocks,
         )
-        meta, arrays = transfer.encode()
-        payload_bytes += sum(array.nbytes for array in arrays)
-        under_way.append(destination.submit(RequestKind.TAKE_BLOCK, meta, arrays))
+        call = submit(destination, transfer)
+        payload_bytes += call.payload_bytes
+        under_way.append(call)
     for call in under_way:
         _finish(call)
     moved_us = monotonic_us() - began_us
     shard.settle()
-    return {"bytes": payload_bytes, "us": moved_us}
+    return BlocksMoved(payload_bytes, moved_us)
 
 
 def _finish(call: Call) -> None:

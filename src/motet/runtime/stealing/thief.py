@@ -7,10 +7,9 @@ goes into its own contribution: only the instances' state has to travel back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from motet.domain.arrays import Array, Indices
@@ -20,18 +19,17 @@ from motet.runtime.core.application import Application, Batch, Step
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.stealing.late_detector import Suspicion
-from motet.runtime.stealing.victim import Answer, Handout, Question
-from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import (
-    ReplyStatus,
-    RequestKind,
-    decode_json,
-    decode_rows,
-    encode_json,
-    encode_rows,
-)
+from motet.runtime.stealing.victim import Answer, Handout
+from motet.runtime.wire.exchange import answer, answer_of, require_ok, submit
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.transport import Call, Reply, Request
+from motet.runtime.wire.stealing_messages import (
+    AskWork,
+    OfferedRows,
+    OfferedWork,
+    Question,
+    ReturnState,
+)
+from motet.transport import Call, Request
 
 _MEMORY = 0.5
 _FADING = 0.9
@@ -48,7 +46,7 @@ class Haul:
     def finish(self) -> None:
         """Wait until all state is back where it belongs."""
         for call in self.returns:
-            _checked(call)
+            require_ok(call.wait())
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,7 @@ class Helper:
         """Until it has nothing to give; whether it was late. The next lot comes meanwhile."""
         began_us = monotonic_us()
         call = self._calls.pop(owner, None) or self._submit(owner, step, own_us, 0.0)
-        answer, lot = _answer_of(call, owner)
+        told, lot = _answer_of(call, owner)
         if lot is None and owner in self._all_in_us:
             # Perhaps it was refused for what this took once: try again some day.
             self._all_in_us[owner] *= _FADING
@@ -140,7 +138,7 @@ class Helper:
             self._note(owner, (monotonic_us() - began_us) / len(lot.rows))
             began_us = monotonic_us()
             lot = None if more is None else _answer_of(more, owner)[1]
-        return answer.is_late
+        return told.is_late
 
     def _submit(self, owner: int, step: Step, own_us: float, ready_us: float) -> Call:
         self._asked += 1
@@ -154,8 +152,7 @@ class Helper:
             all_in_us,
             ready_us,
         )
-        head = {"generation": self._generation, **asdict(question)}
-        return self._peers.connection(owner).submit(RequestKind.ASK_WORK, encode_json(head))
+        return submit(self._peers.connection(owner), AskWork(self._generation, question))
 
     def _compute(self, lot: _Lot, pulled: Pulled, step: Step, haul: Haul, log: SubtaskLog) -> None:
         batch = self._app.make_batch(lot.rows)
@@ -178,15 +175,9 @@ class Helper:
         return values
 
     def _give_back(self, lot: _Lot, step: Step) -> Call:
-        described, arrays = encode_rows(lot.rows.select(self._app.state_columns))
-        head = {
-            "generation": self._generation,
-            "clock": step.clock,
-            "low": lot.low,
-            "arrays": described,
-        }
-        connection = self._peers.connection(lot.owner)
-        return connection.submit(RequestKind.RETURN_STATE, encode_json(head), arrays)
+        state = lot.rows.select(self._app.state_columns)
+        message = ReturnState(self._generation, step.clock, lot.low, state)
+        return submit(self._peers.connection(lot.owner), message)
 
     def _note(self, owner: int, all_in_us: float) -> None:
         """What an instance of this one's took, asking and the way included."""
@@ -194,34 +185,22 @@ class Helper:
         self._all_in_us[owner] = _MEMORY * before + (1 - _MEMORY) * all_in_us
 
 
-def answer_question(handout: Handout, head: Mapping[str, Any], request: Request) -> None:
+def answer_question(handout: Handout, question: Question, request: Request) -> None:
     """Reply to ASK_WORK. Instances are sent without a copy: nobody changes them meanwhile."""
-    question = Question(**{key: value for key, value in head.items() if key != "generation"})
     handout.ask(question, partial(_reply, request))
 
 
-def _reply(request: Request, answer: Answer) -> None:
-    told: dict[str, Any] = {"is_late": answer.is_late}
-    if answer.grant is None:
-        request.reply(ReplyStatus.OK, encode_json(told))
-        return
-    described, arrays = encode_rows(answer.grant.rows)
-    told |= {"low": answer.grant.low, "more": answer.grant.has_more, "arrays": described}
-    request.reply(ReplyStatus.OK, encode_json(told), arrays)
+def _reply(request: Request, found: Answer) -> None:
+    grant = found.grant
+    offer = None if grant is None else OfferedRows(grant.low, grant.rows, grant.has_more)
+    answer(request, OfferedWork(found.is_late, offer))
 
 
 def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
-    reply = _checked(call)
-    told = decode_json(reply.meta)
-    answer = Answer(told["is_late"])
-    if "low" not in told:
-        return answer, None
-    rows = decode_rows(told["arrays"], reply.payload)
-    return answer, _Lot(owner, told["low"], rows, told["more"])
+    told = answer_of(call, OfferedWork)
+    lot = None if told.offer is None else _lot(owner, told.offer)
+    return Answer(told.is_late), lot
 
 
-def _checked(call: Call) -> Reply:
-    reply = call.wait()
-    if reply.status != ReplyStatus.OK:
-        raise StaleGeneration("the job was reset while a worker helped another")
-    return reply
+def _lot(owner: int, offer: OfferedRows) -> _Lot:
+    return _Lot(owner, offer.low, offer.rows, offer.has_more)

@@ -20,6 +20,7 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.stealing.batch_split import Division, Leave
 from motet.runtime.wire.errors import StaleGeneration
+from motet.runtime.wire.stealing_messages import Question
 
 _LATE_SHARE = 0.3
 _OVERDUE = 1.5
@@ -39,24 +40,6 @@ class Part:
     rows: Rows
     sizes: Sequence[int] = ()
     accepts: bool = True
-
-
-@dataclass(frozen=True)
-class Question:
-    """Of an idle worker that asks for instances of mini-batch `clock`.
-
-    `session`: a new one whenever it becomes a worker; `number`: of its questions in it, ascending;
-    `own_us`: what one of its own instances takes it; `all_in_us`: what one of this worker's took it
-    lately, waiting for it included; `ready_us`: how long it still has something else to do.
-    """
-
-    helper: int
-    session: str
-    number: int
-    clock: int
-    own_us: float
-    all_in_us: float | None = None
-    ready_us: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,3 +7,7 @@ from motet.domain.errors import JobFailed
 
 class StaleGeneration(JobFailed):
     """The job was reset (an executor was lost) while this request was under way."""
+
+
+class BadMessage(JobFailed):
+    """A message between the processes of a job cannot be understood."""

@@ -7,16 +7,7 @@ table.
 
 from __future__ import annotations
 
-import json
-import struct
 from enum import IntEnum
-from typing import Any
-
-import numpy as np
-
-from motet.domain.arrays import Array
-from motet.runtime.core.rows import Rows
-from motet.runtime.wire.ownership import Ownership
 
 
 class RequestKind(IntEnum):
@@ -44,58 +35,12 @@ class RequestKind(IntEnum):
     RETURN_STATE = 42
 
 
+TABLE_KINDS = (RequestKind.PULL, RequestKind.PUSH, RequestKind.UPDATE, RequestKind.PUT)
+
+
 class ReplyStatus(IntEnum):
     """Reply statuses below the transport's own error statuses."""
 
     OK = 0
     MOVED = 1
     STALE = 2
-
-
-def encode_json(value: Any) -> bytes:
-    """A small control message."""
-    return json.dumps(value, separators=(",", ":")).encode()
-
-
-def decode_json(data: bytes | memoryview) -> Any:
-    """The inverse of `encode_json`."""
-    return json.loads(bytes(data))
-
-
-_GENERATION = struct.Struct("<I")
-
-
-def encode_owners(generation: int, ownership: Ownership) -> bytes:
-    """A LEARN_OWNERS' meta."""
-    return _GENERATION.pack(generation) + ownership.encode()
-
-
-def decode_owners(data: bytes | memoryview) -> tuple[int, Ownership]:
-    """The inverse of `encode_owners`."""
-    (generation,) = _GENERATION.unpack_from(data)
-    return generation, Ownership.decode(bytes(data)[_GENERATION.size :])
-
-
-def encode_rows(rows: Rows) -> tuple[list[dict[str, Any]], list[Array]]:
-    """Descriptions and contiguous arrays of instances, ids first."""
-    arrays = [("", rows.ids), *rows.arrays()]
-    described = [
-        {"name": name, "dtype": array.dtype.str, "shape": array.shape} for name, array in arrays
-    ]
-    return described, [np.ascontiguousarray(array) for _, array in arrays]
-
-
-def decode_rows(described: list[dict[str, Any]], payload: memoryview) -> Rows:
-    """The inverse of `encode_rows`; copies out of `payload`."""
-    arrays: dict[str, Array] = {}
-    offset = 0
-    for entry in described:
-        dtype = np.dtype(entry["dtype"])
-        count = int(np.prod(entry["shape"], dtype=np.int64))
-        array = np.frombuffer(payload, dtype, count, offset).reshape(entry["shape"]).copy()
-        arrays[entry["name"]] = array
-        offset += array.nbytes
-    return Rows.from_arrays(arrays.pop(""), arrays)
-
-
-FROM_THE_START = -1

@@ -16,14 +16,10 @@ from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule
+from motet.runtime.wire.control_messages import FROM_THE_START, LoadRows
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.messages import (
-    FROM_THE_START,
-    ReplyStatus,
-    RequestKind,
-    encode_json,
-    encode_rows,
-)
+from motet.runtime.wire.exchange import submit
+from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.work_change import WorkChange
@@ -44,16 +40,8 @@ class Sender:
 
     def send(self, number: int, occasion: int, rows: Rows, owner: int) -> Call:
         """`occasion`: what the receiver knows it by."""
-        described, arrays = encode_rows(rows)
-        head = {
-            "generation": self.generation,
-            "block": number,
-            "occasion": occasion,
-            "arrays": described,
-        }
-        return self.carriers.connection(owner).submit(
-            RequestKind.LOAD_ROWS, encode_json(head), arrays
-        )
+        message = LoadRows(self.generation, number, occasion, rows)
+        return submit(self.carriers.connection(owner), message)
 
 
 class DataBlocks:

@@ -25,7 +25,7 @@ from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_cha
 from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.fingerprint import fingerprint
-from motet.runtime.controller.job import plan_job
+from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
 from motet.runtime.core.reports import TrainResult
 from motet.runtime.core.rows import Rows

@@ -9,7 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
-from motet.runtime.controller.operations import CannotLaunch, Cost, Operations
+from motet.runtime.controller.reconfiguration.cost import Cost
+from motet.runtime.controller.reconfiguration.operations import CannotLaunch, Operations
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan_effects import layout_after_plan

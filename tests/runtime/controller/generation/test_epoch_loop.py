@@ -7,12 +7,15 @@ from typing import Any, cast
 import numpy as np
 
 from motet.runtime.controller.checkpoint import Checkpoint
-from motet.runtime.controller.epoch_loop import EpochLoop, Progress
 from motet.runtime.controller.event_inbox import Event, WorkerReport
+from motet.runtime.controller.generation.epoch_loop import EpochLoop
+from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
+from motet.runtime.wire.codec import decode
+from motet.runtime.wire.worker_reports import EpochAnswer, EpochDone
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})
 
@@ -21,11 +24,11 @@ class Answers:
     """A request that remembers its replies."""
 
     def __init__(self) -> None:
-        self.replies: list[bytes] = []
+        self.directives: list[str] = []
 
-    def reply(self, status: int, meta: bytes) -> None:
-        del status
-        self.replies.append(meta)
+    def reply(self, status: int, meta: bytes, buffers: object) -> None:
+        del status, buffers
+        self.directives.append(decode(EpochAnswer, meta).directive)
 
 
 class FakeGeneration:
@@ -41,32 +44,25 @@ class FakeGeneration:
         del epoch_count
         return NO_ROWS
 
-    def workers_at(self, clock: int) -> tuple[int, ...]:
-        del clock
+    def workers_of(self, epoch: int) -> tuple[int, ...]:
+        del epoch
         return (0, 1)
+
+    def is_expected(self, number: int, life: int) -> bool:
+        del number, life
+        return False
 
     def summarise(self, model: Any, sums: Any) -> Evaluation:
         del model
         return Evaluation(float(sums[0]))
 
 
-class Events:
-    """A controller with nothing but a list of events."""
-
-    def __init__(self, events: list[Event]) -> None:
-        self.events = self
-        self._list = events
-
-    def get(self) -> Event:
-        return self._list.pop(0)
-
-
 def report(rank: int, epoch: int, value: float) -> tuple[WorkerReport, Answers]:
     answers = Answers()
-    made = WorkerReport(
-        0, rank, epoch, 1, 1, 0, 0, 0, np.array([value]), np.array([1.0]), cast(Any, answers)
+    done = EpochDone(
+        0, rank, epoch, 0, 1, 1, 0, 0, 0, sums=np.array([value]), batch_us=np.array([1.0])
     )
-    return made, answers
+    return WorkerReport(done, cast(Any, answers)), answers
 
 
 def test_a_report_that_is_sent_again_counts_once() -> None:
@@ -78,11 +74,9 @@ def test_a_report_that_is_sent_again_counts_once() -> None:
     last_other, _ = report(1, 1, 20.0)
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
     options = TrainOptions(machines=2, workers=2, servers=1, epochs=2)
-    events = [first, again, other, late, last, last_other]
-    EpochLoop(
-        cast(Any, FakeGeneration()), cast(Any, Events(list(events))), options, progress, None,
-        TrainObserver(),
-    ).run()  # fmt: skip
+    events: list[Event] = [first, again, other, late, last, last_other]
+    next_event = iter(events).__next__
+    EpochLoop(FakeGeneration(), next_event, options, progress, None, TrainObserver()).run()
     assert [each.loss for each in progress.reports] == [11.0, 22.0]
-    assert (lost.replies, again_answers.replies) == ([], [b'"continue"'])
-    assert (other_answers.replies, late_answers.replies) == ([b'"continue"'], [b'"continue"'])
+    assert (lost.directives, again_answers.directives) == ([], ["continue"])
+    assert (other_answers.directives, late_answers.directives) == (["continue"], ["continue"])

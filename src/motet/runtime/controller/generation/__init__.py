@@ -1,0 +1,1 @@
+"""One generation of a job: its executors, the messages to them, its epochs."""

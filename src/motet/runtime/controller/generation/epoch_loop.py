@@ -1,0 +1,187 @@
+"""The controller's loop over a generation's epochs: collect, evaluate, checkpoint, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from motet.domain.arrays import Array
+from motet.domain.errors import Interrupted, JobFailed
+from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.event_inbox import (
+    BatchProgress,
+    Cancelled,
+    Event,
+    ExecutorEnded,
+    ObserverFailed,
+    WorkerReport,
+)
+from motet.runtime.controller.generation.epoch_barrier import AnswerWorker, EndEpoch, EpochBarrier
+from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
+from motet.runtime.controller.progress import Progress
+from motet.runtime.core.application import Evaluation
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.rows import Rows
+from motet.runtime.wire.assignment import CONTROLLER
+
+
+def _ignore(count: int) -> None:
+    del count
+
+
+class GenerationLost(Exception):
+    """An executor died or was cut off: this generation cannot go on."""
+
+
+class EpochState(Protocol):
+    """What the loop reads of a generation; see `Generation`."""
+
+    @property
+    def number(self) -> int:
+        """Of the generation."""
+        ...
+
+    @property
+    def batch_count(self) -> int:
+        """Mini-batches of an epoch."""
+        ...
+
+    @property
+    def instance_count(self) -> int:
+        """Instances of the data set."""
+        ...
+
+    def workers_of(self, epoch: int) -> tuple[int, ...]:
+        """The workers that finish an epoch."""
+        ...
+
+    def is_expected(self, number: int, life: int) -> bool:
+        """Whether an executor may end."""
+        ...
+
+    def summarise(self, model: Array, sums: Array) -> Evaluation:
+        """Loss and metrics."""
+        ...
+
+    def read_model(self, epoch_count: int) -> Array:
+        """The whole model."""
+        ...
+
+    def read_state(self, epoch_count: int) -> Rows:
+        """All instances' state columns."""
+        ...
+
+
+class EpochLoop:
+    """Answers every worker at the end of every epoch, until the last one."""
+
+    def __init__(
+        self,
+        generation: EpochState,
+        next_event: Callable[[], Event],
+        options: TrainOptions,
+        progress: Progress,
+        folder: CheckpointFolder | None,
+        observer: TrainObserver,
+        on_epochs_done: Callable[[int], None] = _ignore,
+    ) -> None:
+        """`next_event` waits for an event.
+
+        `folder`: where checkpoints are written; None: they are kept in memory only.
+        `on_epochs_done(count)` is called before the workers are answered.
+        """
+        self._on_epochs_done = on_epochs_done
+        self._generation = generation
+        self._next_event = next_event
+        self._options = options
+        self._progress = progress
+        self._folder = folder
+        self._observer = observer
+        first_epoch = progress.checkpoint.epoch_count
+        self._barrier = EpochBarrier(options, first_epoch, generation.workers_of)
+
+    def run(self) -> Checkpoint:
+        """The final state.
+
+        Raises GenerationLost, JobFailed, Interrupted or what an observer raised.
+        """
+        while True:
+            event = self._next_event()
+            if isinstance(event, Cancelled):
+                raise Interrupted("the job was cancelled")
+            if isinstance(event, ObserverFailed):
+                raise event.error
+            if event.generation != self._generation.number:
+                continue
+            final = self._handle(event)
+            if final is not None:
+                return final
+
+    def _handle(self, event: WorkerReport | BatchProgress | ExecutorEnded) -> Checkpoint | None:
+        if isinstance(event, WorkerReport):
+            return self._worker_done(event)
+        if isinstance(event, BatchProgress):
+            self._batch_done(event)
+        elif not self._generation.is_expected(event.number, event.life):
+            _raise_end(event)
+        return None
+
+    def _batch_done(self, event: BatchProgress) -> None:
+        self._observer.measured(event.rank, event.costs)
+        if event.leads:
+            self._observer.batch_done(event.epoch, event.batch, self._generation.batch_count)
+
+    def _worker_done(self, report: WorkerReport) -> Checkpoint | None:
+        for instruction in self._barrier.report(report):
+            if isinstance(instruction, AnswerWorker):
+                instruction.report.answer(instruction.directive)
+                continue
+            final = self._end_epoch(instruction)
+            if final is not None:
+                return final
+        return None
+
+    def _end_epoch(self, ended: EndEpoch) -> Checkpoint | None:
+        """Evaluate an epoch and answer its workers; the final state when training is over."""
+        final = self._evaluate(ended)
+        if final is None:
+            self._on_epochs_done(ended.epoch + 1)
+        for answer in self._barrier.evaluated(ended, is_last=final is not None):
+            answer.report.answer(answer.directive)
+        return final
+
+    def _evaluate(self, ended: EndEpoch) -> Checkpoint | None:
+        """Report an epoch and write its checkpoint; the final state when training is over."""
+        epoch, workers = ended.epoch, [report.done for report in ended.reports]
+        model = self._generation.read_model(epoch + 1)
+        evaluation = self._generation.summarise(model, total_sums(workers))
+        report = epoch_summary(workers, evaluation, self._generation.instance_count)
+        self._progress.reports.append(report)
+        self._observer.epoch_done(report)
+        is_last = self._progress.is_last(epoch, self._options)
+        if is_last or self._barrier.is_checkpoint(epoch):
+            self._write_checkpoint(epoch + 1, model)
+        return self._progress.checkpoint if is_last else None
+
+    def _write_checkpoint(self, epoch_count: int, model: Array) -> None:
+        state = self._generation.read_state(epoch_count)
+        checkpoint = Checkpoint(epoch_count, model, state, tuple(self._progress.reports))
+        if self._folder is not None:
+            self._folder.write(checkpoint)
+        self._progress.checkpoint = checkpoint
+
+
+def _raise_end(event: ExecutorEnded) -> None:
+    """Raises what the unexpected end of an executor means for its generation."""
+    outcome = event.outcome
+    if outcome is None:
+        raise GenerationLost(f"executor {event.number} died")
+    if outcome.kind == "failed":
+        failure = JobFailed(f"executor {event.number}: {outcome.detail}")
+        failure.add_note(outcome.trace)
+        raise failure
+    if outcome.kind == "aborted" and event.number == CONTROLLER:
+        raise GenerationLost(outcome.detail)
+    if outcome.kind == "aborted":
+        raise GenerationLost(f"executor {event.number} was cut off: {outcome.detail}")

@@ -1,0 +1,50 @@
+"""An epoch's report from what its workers measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from motet.domain.arrays import Floats
+from motet.domain.errors import JobFailed
+from motet.runtime.core.application import Evaluation
+from motet.runtime.core.reports import EpochReport
+from motet.runtime.wire.worker_reports import EpochDone
+
+
+def total_sums(workers: Iterable[EpochDone]) -> Floats:
+    """The evaluation sums over all instances."""
+    sums: Floats = np.sum([done.sums for done in workers if len(done.sums)], axis=0)
+    return sums
+
+
+def epoch_summary(
+    workers: Sequence[EpochDone], evaluation: Evaluation, instance_count: int
+) -> EpochReport:
+    """The report of one epoch. Raises JobFailed: the loss is not finite."""
+    epoch = workers[0].epoch
+    if not np.isfinite(evaluation.loss):
+        raise JobFailed(
+            f"the loss became {evaluation.loss} in epoch {epoch + 1}: training "
+            "diverged; lower the learning rate (--set learning_rate=...)"
+        )
+    # A worker that joined in mid-epoch has no times of the epoch's first mini-batches.
+    batch_us = np.max([np.pad(done.batch_us, (done.first, 0)) for done in workers], axis=0)
+    return EpochReport(
+        epoch=epoch,
+        loss=evaluation.loss,
+        metrics=dict(evaluation.metrics),
+        wall_s=max(float(done.batch_us.sum()) for done in workers) / 1e6,
+        comp_s=_mean_s([done.comp_us for done in workers]),
+        comm_s=_mean_s([done.comm_us for done in workers]),
+        wait_s=_mean_s([done.wait_us for done in workers]),
+        bytes_pulled=sum(done.pulled_bytes for done in workers),
+        bytes_pushed=sum(done.pushed_bytes for done in workers),
+        instances=instance_count,
+        batch_s=tuple((batch_us / 1e6).tolist()),
+    )
+
+
+def _mean_s(times_us: list[int]) -> float:
+    return float(np.mean(times_us)) / 1e6

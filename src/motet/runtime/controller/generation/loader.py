@@ -1,0 +1,60 @@
+"""A job's data and model on executors: distributed at the start, read back at the end of epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from motet.domain.arrays import Array
+from motet.runtime.client.table_client import TableClient
+from motet.runtime.controller.checkpoint import Checkpoint, merged_state
+from motet.runtime.controller.generation.messenger import Messenger
+from motet.runtime.controller.job_plan import JobPlan
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import deal_blocks
+from motet.runtime.wire.control_messages import FROM_THE_START, InstanceState, LoadRows, ReadState
+from motet.runtime.wire.exchange import answer_of
+from motet.runtime.wire.ownership import Ownership
+
+
+class Loader:
+    """Distributes and reads one generation's tables."""
+
+    def __init__(
+        self, generation: int, plan: JobPlan, messenger: Messenger, client: TableClient
+    ) -> None:
+        self._generation = generation
+        self._plan = plan
+        self._messenger = messenger
+        self._client = client
+
+    def distribute(self, rows: Rows, start: Checkpoint, data: Ownership) -> None:
+        """Send data blocks, with the checkpoint's state, and the model to their owners."""
+        by_id = start.state.take(np.argsort(start.state.ids)).columns
+        current = rows.take(np.argsort(rows.ids)).with_columns(by_id)
+        calls = [
+            self._messenger.ask(
+                int(data.owners[block]), LoadRows(self._generation, block, FROM_THE_START, part)
+            )
+            for block, part in deal_blocks(current, self._plan.schedule).items()
+        ]
+        for call in calls:
+            call.wait()
+        self._client.multi_put(None, start.model)
+
+    def read_model(self, epoch_count: int) -> Array:
+        """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
+        if self._plan.sync.consistency != "bsp":
+            return np.array(self._client.multi_get())
+        clock = epoch_count * self._plan.schedule.batch_count
+        return np.array(self._client.read(self._client.batch_plan(None), clock, None)[0])
+
+    def read_state(self, workers: Iterable[int]) -> Rows:
+        """The state columns of all workers' instances, ordered by id."""
+        request = ReadState(self._generation)
+        parts = [
+            answer_of(self._messenger.ask(number, request), InstanceState).rows
+            for number in workers
+        ]
+        return merged_state([part for part in parts if len(part)])

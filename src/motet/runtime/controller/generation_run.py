@@ -1,0 +1,117 @@
+"""One generation of a job from its set-up to its end: epochs, and plans beside them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from motet.runtime.controller.checkpoint import CheckpointFolder
+from motet.runtime.controller.event_inbox import EventInbox, ExecutorEnded
+from motet.runtime.controller.executor_pool import ExecutorPool
+from motet.runtime.controller.generation.epoch_loop import EpochLoop
+from motet.runtime.controller.generation.generation import Generation
+from motet.runtime.controller.job_plan import JobPlan
+from motet.runtime.controller.ports import ExecutorCluster, ExecutorHandle
+from motet.runtime.controller.progress import Progress
+from motet.runtime.controller.reconfiguration.operations import Operations
+from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.rows import Rows
+from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.plan_queue import PlanQueue
+from motet.runtime.elastic.replacement import usable
+from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
+
+
+@dataclass(frozen=True)
+class JobParts:
+    """What all generations of a job share. `folder` None: checkpoints are kept in memory only."""
+
+    plan: JobPlan
+    rows: Rows
+    options: TrainOptions
+    cluster: ExecutorCluster
+    pool: ExecutorPool
+    inbox: EventInbox
+    secret: bytes
+    queue: PlanQueue
+    observer: TrainObserver
+    folder: CheckpointFolder | None
+
+
+class GenerationRun:
+    """Trains one generation on executors that have been started."""
+
+    def __init__(self, number: int, layout: Layout, progress: Progress, job: JobParts) -> None:
+        self._number = number
+        self._progress = progress
+        self._job = job
+        self._is_over = threading.Event()
+        self._generation = Generation(
+            number, job.plan, layout, job.pool.handles, job.inbox.endpoint, job.secret
+        )
+        self._operations = Operations(self._generation, layout, self._launch, job.pool.retire)
+        self._plans = PlanRunner(
+            self._operations,
+            job.queue,
+            lambda: usable(job.cluster.machines()),
+            lambda: len(progress.reports),
+            self._reconfigured,
+            self._lost,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """The present layout."""
+        return self._operations.layout
+
+    def train(self) -> None:
+        """Train until training is over.
+
+        Raises GenerationLost, ExecutorLost, Unreachable, or what ends the job: see `EpochLoop.run`.
+        """
+        try:
+            self._start()
+            self._epochs().run()
+        finally:
+            self._plans.stop_taking()
+            self._is_over.set()
+            self._generation.close()
+            self._plans.close()
+
+    def _start(self) -> None:
+        job = self._job
+        job.observer.preparing("distributing data and model")
+        self._generation.set_up(job.rows, self._progress.checkpoint)
+        job.observer.started(len(job.rows), job.plan.table.model.nbytes)
+        self._generation.start(self._ended)
+        job.queue.epochs_done(self._progress.checkpoint.epoch_count)
+        job.queue.start_clock()
+        self._plans.start()
+
+    def _epochs(self) -> EpochLoop:
+        job = self._job
+        return EpochLoop(
+            self._generation,
+            job.inbox.events.get,
+            job.options,
+            self._progress,
+            job.folder,
+            job.observer,
+            job.queue.epochs_done,
+        )
+
+    def _launch(self, executor: int) -> ExecutorHandle:
+        return self._job.pool.launch_one(executor, self._is_over.is_set)
+
+    def _ended(self, number: int, life: int, outcome: RunOutcome | None) -> None:
+        self._job.inbox.events.put(ExecutorEnded(self._number, number, life, outcome))
+
+    def _lost(self, cause: str) -> None:
+        self._ended(CONTROLLER, 0, RunOutcome("aborted", cause))
+
+    def _reconfigured(self, report: ReconfigurationReport) -> None:
+        self._progress.reconfigurations.append(report)
+        self._job.observer.reconfigured(report)

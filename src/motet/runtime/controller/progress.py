@@ -1,0 +1,53 @@
+"""Where a job's training stands, and when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+
+
+@dataclass
+class Progress:
+    """What a restart needs, and what the job reports at its end."""
+
+    checkpoint: Checkpoint
+    reports: list[EpochReport] = field(default_factory=list)
+    recoveries: list[Recovery] = field(default_factory=list)
+    resumed_from_epoch: int | None = None
+    reconfigurations: list[ReconfigurationReport] = field(default_factory=list)
+
+    @property
+    def losses(self) -> list[float]:
+        """After each epoch."""
+        return [report.loss for report in self.reports]
+
+    def is_over(self, options: TrainOptions) -> bool:
+        """Whether the checkpoint is the final state."""
+        is_converged = options.until is not None and options.until.met(self.losses)
+        return is_converged or self.checkpoint.epoch_count >= options.epochs
+
+    def is_last(self, epoch: int, options: TrainOptions) -> bool:
+        """Whether training ends with this epoch, the last one that was reported."""
+        if epoch + 1 >= options.epochs:
+            return True
+        return options.until is not None and options.until.met(self.losses)
+
+    def go_back(self, cause: str, max_recoveries: int) -> Recovery:
+        """Return to the checkpoint after a loss.
+
+        Raises JobFailed after `max_recoveries` returns to the same checkpoint.
+        """
+        here = self.checkpoint.epoch_count
+        if sum(each.resumed_from_epoch == here for each in self.recoveries) == max_recoveries:
+            raise JobFailed(
+                f"gave up after {max_recoveries} recoveries without progress; "
+                f"the last cause: {cause}"
+            )
+        lost_at = self.reports[-1].epoch + 1 if self.reports else 0
+        self.reports[:] = self.checkpoint.reports
+        self.recoveries.append(Recovery(lost_at, here, cause))
+        return self.recoveries[-1]

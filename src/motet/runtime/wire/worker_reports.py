@@ -1,0 +1,56 @@
+"""What workers report to the controller, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from motet.domain.arrays import Floats
+from motet.runtime.wire.control_messages import ControlRequest
+from motet.runtime.wire.messages import RequestKind
+
+Directive: TypeAlias = Literal["continue", "stop"]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchDone(ControlRequest):
+    """Executor `rank` finished a mini-batch.
+
+    `leads`: it is the first of the workers; `costs`: of its mini-batches since its last report,
+    as `BatchCost.decoded` reads them.
+    """
+
+    kind = RequestKind.BATCH_DONE
+    rank: int
+    epoch: int
+    batch: int
+    leads: bool
+    costs: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class EpochDone(ControlRequest):
+    """Executor `rank` finished an epoch; answered by EpochAnswer, which is the epoch barrier.
+
+    `first`: its first mini-batch of the epoch; `batch_us: (mini-batches,)`; `sums`: its evaluation
+    sums, none for no instances.
+    """
+
+    kind = RequestKind.EPOCH_DONE
+    rank: int
+    epoch: int
+    first: int
+    comp_us: int
+    comm_us: int
+    wait_us: int
+    pulled_bytes: int
+    pushed_bytes: int
+    sums: Floats
+    batch_us: Floats
+
+
+@dataclass(frozen=True)
+class EpochAnswer:
+    """Whether the worker goes on with the next epoch."""
+
+    directive: Directive
