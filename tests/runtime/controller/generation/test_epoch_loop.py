@@ -1,68 +1,103 @@
-"""The controller's loop, its generation replaced: what it does with reports that come twice."""
+"""Events in, answers and checkpoints out: the loop over epochs, on a generation of fixed values."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
-from motet.runtime.controller.checkpoint import Checkpoint
-from motet.runtime.controller.event_inbox import Event, WorkerReport
-from motet.runtime.controller.generation.epoch_loop import EpochLoop
+from motet.domain.arrays import Array
+from motet.domain.errors import Interrupted, JobFailed
+from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.event_inbox import (
+    BatchProgress,
+    Cancelled,
+    Event,
+    ExecutorEnded,
+    ObserverFailed,
+    WorkerReport,
+)
+from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation
+from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reports import EpochReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.wire.codec import decode
-from motet.runtime.wire.worker_reports import EpochAnswer, EpochDone
+from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
+from worker_reports import report
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})
 
 
-class Answers:
-    """A request that remembers its replies."""
+class FixedValues:
+    """Two workers; the model after n epochs is n, the loss the workers' sum."""
 
-    def __init__(self) -> None:
-        self.directives: list[str] = []
-
-    def reply(self, status: int, meta: bytes, buffers: object) -> None:
-        del status, buffers
-        self.directives.append(decode(EpochAnswer, meta).directive)
-
-
-class FakeGeneration:
     number = 0
-    batch_count = 1
+    batch_count = 3
     instance_count = 4
-
-    def read_model(self, epoch_count: int) -> Any:
-        del epoch_count
-        return np.zeros(1)
-
-    def read_state(self, epoch_count: int) -> Rows:
-        del epoch_count
-        return NO_ROWS
 
     def workers_of(self, epoch: int) -> tuple[int, ...]:
         del epoch
         return (0, 1)
 
     def is_expected(self, number: int, life: int) -> bool:
-        del number, life
-        return False
+        return (number, life) == (1, 0)
 
-    def summarise(self, model: Any, sums: Any) -> Evaluation:
+    def summarise(self, model: Array, sums: Array) -> Evaluation:
         del model
         return Evaluation(float(sums[0]))
 
+    def read_model(self, epoch_count: int) -> Array:
+        return np.array([float(epoch_count)])
 
-def report(rank: int, epoch: int, value: float) -> tuple[WorkerReport, Answers]:
-    answers = Answers()
-    done = EpochDone(
-        0, rank, epoch, 0, 1, 1, 0, 0, 0, sums=np.array([value]), batch_us=np.array([1.0])
-    )
-    return WorkerReport(done, cast(Any, answers)), answers
+    def read_state(self, epoch_count: int) -> Rows:
+        return Rows(np.arange(epoch_count), {})
+
+
+class Memory(TrainObserver):
+    """Remembers what it was told, in order."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        self.heard.append(("batch", epoch, batch, batch_count))
+
+    def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
+        self.heard.append(("measured", executor, len(costs)))
+
+    def epoch_done(self, report: EpochReport) -> None:
+        self.heard.append(("epoch", report.epoch, report.loss))
+
+
+def run(
+    events: Sequence[Event],
+    progress: Progress | None = None,
+    folder: CheckpointFolder | None = None,
+    observer: TrainObserver | None = None,
+    epochs_done: list[int] | None = None,
+    **options: Any,
+) -> Checkpoint:
+    fields = {"machines": 2, "workers": 2, "servers": 1, "epochs": 2, **options}
+    return EpochLoop(
+        FixedValues(),
+        iter(events).__next__,
+        TrainOptions(**fields),
+        progress or Progress(Checkpoint(0, np.zeros(1), NO_ROWS)),
+        folder,
+        observer or TrainObserver(),
+        (epochs_done if epochs_done is not None else []).append,
+    ).run()
+
+
+def epoch(number: int) -> list[WorkerReport]:
+    return [report(0, number, 1.0)[0], report(1, number, 10.0)[0]]
 
 
 def test_a_report_that_is_sent_again_counts_once() -> None:
@@ -70,13 +105,100 @@ def test_a_report_that_is_sent_again_counts_once() -> None:
     again, again_answers = report(0, 0, 1.0)
     other, other_answers = report(1, 0, 10.0)
     late, late_answers = report(1, 0, 10.0)
-    last, _ = report(0, 1, 2.0)
+    last, last_answers = report(0, 1, 2.0)
     last_other, _ = report(1, 1, 20.0)
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
-    options = TrainOptions(machines=2, workers=2, servers=1, epochs=2)
-    events: list[Event] = [first, again, other, late, last, last_other]
-    next_event = iter(events).__next__
-    EpochLoop(FakeGeneration(), next_event, options, progress, None, TrainObserver()).run()
-    assert [each.loss for each in progress.reports] == [11.0, 22.0]
+    run([first, again, other, late, last, last_other], progress)
+    assert progress.losses == [11.0, 22.0]
     assert (lost.directives, again_answers.directives) == ([], ["continue"])
     assert (other_answers.directives, late_answers.directives) == (["continue"], ["continue"])
+    assert last_answers.directives == ["stop"]
+
+
+def test_the_final_state_is_the_model_and_the_state_after_the_last_epoch() -> None:
+    final = run([*epoch(0), *epoch(1)])
+    assert (final.epoch_count, final.model.tolist()) == (2, [2.0])
+    assert final.state.ids.tolist() == [0, 1]
+    assert [each.loss for each in final.reports] == [11.0, 11.0]
+
+
+def test_a_checkpoint_is_written_before_the_workers_are_answered(tmp_path: Path) -> None:
+    folder = CheckpointFolder(tmp_path, {"instances": 2, "data": "digest"})
+    found: list[int | None] = []
+
+    class Look:
+        def reply(self, *arguments: object) -> None:
+            written = folder.latest()
+            found.append(None if written is None else written.epoch_count)
+
+    events = [replace(each, request=Look()) for n in range(4) for each in epoch(n)]  # type: ignore[arg-type]
+    run(events, folder=folder, epochs=4, checkpoint_every=2)
+    assert found == [None, None, 2, 2, 2, 2, 4, 4]
+
+
+def test_plans_of_an_epoch_are_released_before_its_workers_are_answered() -> None:
+    released: list[int] = []
+    released_when_answered: list[list[int]] = []
+
+    class Look:
+        def reply(self, *arguments: object) -> None:
+            released_when_answered.append(released[:])
+
+    events = [replace(each, request=Look()) for n in range(2) for each in epoch(n)]  # type: ignore[arg-type]
+    run(events, epochs_done=released)
+    assert released_when_answered == [[1], [1], [1], [1]]
+
+
+def test_the_observer_hears_of_mini_batches_from_the_leading_worker() -> None:
+    cost = BatchCost(1.0, 1.0, 1.0, 1, 1, 1)
+    events = [
+        BatchProgress(0, 0, 0, 1, True, (cost,)),
+        BatchProgress(0, 1, 0, 1, False, (cost, cost)),
+        *epoch(0),
+    ]
+    memory = Memory()
+    run(events, observer=memory, epochs=1)
+    assert memory.heard == [
+        ("measured", 0, 1), ("batch", 0, 1, 3), ("measured", 1, 2), ("epoch", 0, 11.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "error", "message"),
+    [
+        (ExecutorEnded(0, 3, 0, None), GenerationLost, "executor 3 died"),
+        (
+            ExecutorEnded(0, 3, 0, RunOutcome("aborted", "its peer is gone")),
+            GenerationLost,
+            "executor 3 was cut off: its peer is gone",
+        ),
+        (
+            ExecutorEnded(0, CONTROLLER, 0, RunOutcome("aborted", "a reconfiguration was cut off")),
+            GenerationLost,
+            "^a reconfiguration was cut off",
+        ),
+        (ExecutorEnded(0, 3, 0, RunOutcome("failed", "a bug")), JobFailed, "executor 3: a bug"),
+        (ExecutorEnded(0, 1, 1, None), GenerationLost, "executor 1 died"),
+        (Cancelled(), Interrupted, "the job was cancelled"),
+        (ObserverFailed(KeyError("the observer's")), KeyError, "the observer's"),
+    ],
+)
+def test_what_ends_a_generation_early(event: Event, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        run([event])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ExecutorEnded(0, 1, 0, None),
+        ExecutorEnded(0, 3, 0, RunOutcome("finished")),
+        ExecutorEnded(1, 3, 0, None),
+        BatchProgress(1, 0, 0, 1, True, ()),
+    ],
+    ids=["dismissed", "finished", "of another generation", "progress of another generation"],
+)
+def test_what_does_not_end_it(event: Event) -> None:
+    memory = Memory()
+    run([event, *epoch(0)], observer=memory, epochs=1)
+    assert memory.heard == [("epoch", 0, 11.0)]

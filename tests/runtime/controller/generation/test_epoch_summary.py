@@ -1,0 +1,52 @@
+"""An epoch's report is made of what its workers measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
+from motet.runtime.core.application import Evaluation
+from motet.runtime.core.reports import EpochReport
+from worker_reports import done
+
+
+def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> None:
+    workers = [
+        done(0, 2, comp_us=1_000_000, comm_us=10, wait_us=0, pulled_bytes=5, pushed_bytes=1,
+             batch_us=np.array([1e6, 4e6])),
+        done(1, 2, comp_us=3_000_000, comm_us=30, wait_us=4, pulled_bytes=7, pushed_bytes=2,
+             batch_us=np.array([2e6, 2e6])),
+    ]  # fmt: skip
+    assert epoch_summary(workers, Evaluation(0.5, {"mse": 0.25}), 100) == EpochReport(
+        epoch=2,
+        loss=0.5,
+        metrics={"mse": 0.25},
+        wall_s=5.0,
+        comp_s=2.0,
+        comm_s=2e-5,
+        wait_s=2e-6,
+        bytes_pulled=12,
+        bytes_pushed=3,
+        instances=100,
+        batch_s=(2.0, 4.0),
+    )
+
+
+def test_a_worker_that_joined_in_mid_epoch_has_no_part_in_its_first_mini_batches() -> None:
+    whole = done(0, 0, batch_us=np.array([1e6, 1e6, 1e6]))
+    joined = done(1, 0, first=2, batch_us=np.array([9e6]))
+    summary = epoch_summary([whole, joined], Evaluation(1.0), 10)
+    assert summary.batch_s == (1.0, 1.0, 9.0)
+
+
+def test_workers_without_instances_add_nothing_to_the_sums() -> None:
+    sums = [done(n, 0, sums=np.array(values)) for n, values in enumerate([[1.0, 2.0], [], [3, 4]])]
+    assert total_sums(sums).tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_fails_the_job_and_names_the_remedy(loss: float) -> None:
+    with pytest.raises(JobFailed, match=r"in epoch 4: training diverged; lower the learning rate"):
+        epoch_summary([done(0, 3)], Evaluation(loss), 10)

@@ -1,0 +1,67 @@
+"""When training is over, and what a loss costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.controller.progress import Progress
+from motet.runtime.core.options import StopRule, TrainOptions
+from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.core.rows import Rows
+
+
+def reports(*losses: float) -> list[EpochReport]:
+    return [EpochReport(n, loss, {}, 1, 1, 1, 1, 1, 1, 1) for n, loss in enumerate(losses)]
+
+
+def progress(epoch_count: int, *losses: float) -> Progress:
+    """`losses` so far; the checkpoint is after `epoch_count` of them."""
+    listed = reports(*losses)
+    rows = Rows(np.empty(0, np.int64), {})
+    return Progress(Checkpoint(epoch_count, np.zeros(1), rows, tuple(listed[:epoch_count])), listed)
+
+
+def options(**changes: Any) -> TrainOptions:
+    return TrainOptions(**{"machines": 1, "workers": 1, "servers": 1, "epochs": 3, **changes})
+
+
+def test_training_is_over_when_the_checkpoint_has_all_epochs() -> None:
+    assert not progress(2, 3.0, 2.0, 1.0).is_over(options())
+    assert progress(3, 3.0, 2.0, 1.0).is_over(options())
+
+
+def test_training_is_over_when_the_loss_is_reached() -> None:
+    rule = options(until=StopRule("loss", 2.0))
+    assert progress(2, 3.0, 2.0).is_over(rule)
+    assert not progress(2, 3.0, 2.1).is_over(rule)
+
+
+def test_the_last_epoch_is_the_last_one_asked_for_or_the_one_that_converged() -> None:
+    rule = options(until=StopRule("improvement", 0.1))
+    assert [progress(0, 3.0, 2.0).is_last(epoch, options()) for epoch in (1, 2)] == [False, True]
+    assert progress(0, 3.0, 2.9).is_last(1, rule)
+    assert not progress(0, 3.0, 2.0).is_last(1, rule)
+
+
+def test_a_loss_takes_the_reports_back_to_the_checkpoint() -> None:
+    now = progress(1, 3.0, 2.0, 1.0)
+    assert now.go_back("executor 2 died", 5) == Recovery(3, 1, "executor 2 died")
+    assert now.losses == [3.0]
+    assert now.recoveries == [Recovery(3, 1, "executor 2 died")]
+
+
+def test_a_loss_before_the_first_epoch_is_at_epoch_0() -> None:
+    assert progress(0).go_back("it died", 1) == Recovery(0, 0, "it died")
+
+
+def test_only_recoveries_to_the_same_checkpoint_are_counted() -> None:
+    now = progress(1, 3.0, 2.0)
+    now.recoveries = [Recovery(1, 0, "first"), Recovery(2, 1, "second")]
+    now.go_back("third", 2)
+    with pytest.raises(JobFailed, match="without progress; the last cause: fourth"):
+        now.go_back("fourth", 2)

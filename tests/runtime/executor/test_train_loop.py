@@ -1,0 +1,153 @@
+"""Answers and changes in, reports and outcomes out: one worker, trained by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from lone_executor import GENERATION, TIMEOUT_S, LoneExecutor, lone_executor
+from motet.runtime.controller.event_inbox import BatchProgress
+from motet.runtime.wire.assignment import RunOutcome
+from motet.runtime.wire.control_messages import (
+    ChangeWork,
+    Dismiss,
+    Held,
+    Hold,
+    InstanceState,
+    ReadState,
+    SetWorkers,
+    WorkChanged,
+)
+from motet.runtime.wire.exchange import answer_of, require_ok
+from motet.runtime.wire.work_change import WorkChange
+from toy_app import ToyRegression
+
+BATCHES = 11
+
+
+@pytest.fixture
+def lone() -> Iterator[LoneExecutor]:
+    with lone_executor() as made:
+        made.configure()
+        made.load()
+        yield made
+
+
+def visits(lone: LoneExecutor) -> set[float]:
+    """How often every instance was computed."""
+    rows = lone.answer(ReadState(GENERATION), InstanceState).rows
+    assert len(rows) == len(lone.rows)
+    return set(rows["visits"].tolist())
+
+
+def test_a_worker_reports_every_epoch_and_waits_for_its_answer(lone: LoneExecutor) -> None:
+    lone.start()
+    first = lone.next_report()
+    assert (first.done.rank, first.done.epoch, first.done.first) == (0, 0, 0)
+    assert len(first.done.batch_us) == BATCHES
+    assert first.done.pulled_bytes == first.done.pushed_bytes == BATCHES * 40 * 8
+    assert visits(lone) == {1.0}
+    first.answer("continue")
+    second = lone.next_report()
+    assert second.done.epoch == 1
+    assert second.done.sums[0] < first.done.sums[0]
+    assert visits(lone) == {2.0}
+    second.answer("stop")
+    assert lone.ended() == RunOutcome("finished")
+
+
+def test_a_generation_begins_with_the_epoch_of_its_assignment() -> None:
+    with lone_executor() as lone:
+        lone.configure(first_epoch=6)
+        lone.load()
+        lone.start()
+        report = lone.next_report()
+        assert (report.done.epoch, report.done.first) == (6, 0)
+        report.answer("stop")
+
+
+def test_the_leading_worker_reports_progress(lone: LoneExecutor) -> None:
+    lone.start()
+    event = lone.inbox.events.get(timeout=TIMEOUT_S)
+    assert isinstance(event, BatchProgress)
+    assert (event.generation, event.rank, event.epoch, event.batch) == (GENERATION, 0, 0, 0)
+    assert event.leads
+    assert [cost.instances for cost in event.costs] == [19]
+    lone.next_report().answer("stop")
+
+
+def change(lone: LoneExecutor, number: int, clock: int, workers: tuple[int, ...]) -> WorkChanged:
+    work = WorkChange(number, clock, workers, lone.layout.data)
+    return lone.answer(ChangeWork(GENERATION, work), WorkChanged)
+
+
+def test_a_held_worker_goes_on_to_the_mini_batch_of_the_change(lone: LoneExecutor) -> None:
+    held = lone.answer(Hold(GENERATION, 1), Held).clock
+    assert held == 1
+    work = ChangeWork(GENERATION, WorkChange(1, 4, (0,), lone.layout.data))
+    call = lone.ask(work)
+    lone.start()
+    assert answer_of(call, WorkChanged, TIMEOUT_S).stall_us >= 0
+    lone.next_report().answer("stop")
+    assert lone.ended() == RunOutcome("finished")
+
+
+def test_a_change_that_is_sent_again_is_answered_again_and_done_once(lone: LoneExecutor) -> None:
+    lone.answer(Hold(GENERATION, 1), Held)
+    work = ChangeWork(GENERATION, WorkChange(1, 4, (0,), lone.layout.data))
+    calls = [lone.ask(work), lone.ask(work)]
+    lone.start()
+    first, second = (answer_of(call, WorkChanged, TIMEOUT_S) for call in calls)
+    third = answer_of(lone.ask(work), WorkChanged, TIMEOUT_S)
+    assert first.stall_us == second.stall_us == third.stall_us
+    report = lone.next_report()
+    assert visits(lone) == {1.0}
+    report.answer("stop")
+
+
+def test_a_worker_that_is_relieved_waits_until_it_is_dismissed(lone: LoneExecutor) -> None:
+    lone.answer(Hold(GENERATION, 1), Held)
+    work = WorkChange(1, 1, (5,), lone.layout.data)
+    call = lone.ask(ChangeWork(GENERATION, work))
+    lone.start()
+    answer_of(call, WorkChanged, TIMEOUT_S)
+    assert lone.outcomes == []
+    require_ok(lone.ask(Dismiss(GENERATION)).wait(TIMEOUT_S))
+    assert lone.ended() == RunOutcome("finished")
+
+
+def test_an_idle_executor_that_becomes_a_worker_joins_in_mid_epoch() -> None:
+    with lone_executor(workers=(5,)) as lone:
+        lone.configure()
+        lone.load()
+        require_ok(lone.ask(SetWorkers(GENERATION, (0,), 0)).wait(TIMEOUT_S))
+        lone.start()
+        work = WorkChange(1, 0, (0,), lone.layout.data)
+        lone.answer(ChangeWork(GENERATION, work), WorkChanged)
+        report = lone.next_report()
+        assert (report.done.epoch, report.done.first, report.done.rank) == (0, 0, 0)
+        assert visits(lone) == {1.0}
+        report.answer("stop")
+        assert lone.ended() == RunOutcome("finished")
+
+
+def test_a_change_that_an_executor_has_no_part_in_is_answered_at_once() -> None:
+    with lone_executor(workers=(5,)) as lone:
+        lone.configure()
+        assert change(lone, 1, 7, (5, 6)).stall_us == 0
+
+
+def test_the_model_that_one_worker_trains_is_the_same_on_every_run() -> None:
+    sums = []
+    for _ in range(2):
+        with lone_executor(ToyRegression()) as lone:
+            lone.configure()
+            lone.load()
+            lone.start()
+            report = lone.next_report()
+            sums.append(report.done.sums)
+            report.answer("stop")
+            lone.ended()
+    np.testing.assert_array_equal(sums[0], sums[1])
