@@ -6,10 +6,10 @@ from typing import Literal
 
 import pytest
 
+from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.controller.evacuation import Evacuation, must_evacuate
 from motet.runtime.core.machine import Machine
 from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan import Add, Delete, Plan
 from motet.runtime.elastic.plan_queue import PlanMaker
 from motet.runtime.elastic.roles import Roles
 

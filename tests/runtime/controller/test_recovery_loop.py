@@ -11,7 +11,7 @@ import pytest
 from in_process_cluster import InProcessCluster
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.runtime.controller.checkpoint import Checkpoint
-from motet.runtime.controller.event_inbox import Cancelled, Event, ObserverFailed
+from motet.runtime.controller.event_inbox import CancelRequested, Event, ObserverFailed
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.job_plan import plan_job
@@ -191,7 +191,7 @@ def test_other_errors_end_the_job_at_once() -> None:
 def test_a_cancelled_job_posts_it_and_gives_launches_up() -> None:
     job = ScriptedJob([fail(LaunchGivenUp())])
     job.loop.cancel()
-    assert job.posted == [Cancelled()]
+    assert job.posted == [CancelRequested()]
     with pytest.raises(Interrupted, match="cancelled"):
         job.run()
 

@@ -1,4 +1,4 @@
-"""Checkpoints: atomic, checksummed, versioned, independent of how many executors there were.
+"""Checkpoints: atomic, checksummed, versioned, independent of the number of executors.
 
 A checkpoint is what training needs besides the data set: the model, the state columns of all
 instances and the number of finished epochs. It is written at an epoch's end, when no mini-batch is
@@ -30,6 +30,7 @@ from motet.runtime.core.rows import Rows
 
 FORMAT_VERSION = 1
 _KEPT = 2
+_MANIFEST, _ARRAYS, _STATE = "manifest.json", "arrays.npz", "state/"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,37 +70,36 @@ class CheckpointFolder:
         final = self._path / f"epoch-{checkpoint.epoch_count:06d}"
         temporary = self._path / f".writing-{uuid.uuid4().hex}"
         temporary.mkdir(parents=True)
-        arrays = {"model": checkpoint.model, "ids": checkpoint.state.ids}
-        arrays |= {f"state/{name}": array for name, array in checkpoint.state.arrays()}
-        with (temporary / "arrays.npz").open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-            _flush(file.fileno())
+        _write_arrays(temporary / _ARRAYS, checkpoint)
+        self._write_manifest(temporary, checkpoint)
+        _publish(temporary, final)
+        self._drop_old()
+        return final
+
+    def _write_manifest(self, folder: Path, checkpoint: Checkpoint) -> None:
         manifest = {
             "format_version": FORMAT_VERSION,
             "fingerprint": self._fingerprint,
             "epoch_count": checkpoint.epoch_count,
             "spent_s": time.perf_counter() - self._began_s,
-            "sha256": _sha256(temporary / "arrays.npz"),
+            "sha256": _sha256(folder / _ARRAYS),
             "reports": [asdict(report) for report in checkpoint.reports],
         }
-        with (temporary / "manifest.json").open("w") as text:
-            json.dump(manifest, text)
-            text.flush()
-            _flush(text.fileno())
-        _publish(temporary, final)
-        self._drop_old()
-        return final
+        with (folder / _MANIFEST).open("w") as file:
+            json.dump(manifest, file)
+            file.flush()
+            _flush(file.fileno())
 
     def clear(self) -> None:
-        """Forget what an earlier run left here."""
+        """Remove the checkpoints of an earlier run."""
         for folder in self._path.glob("epoch-*"):
             shutil.rmtree(folder)
 
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, or None.
 
-        A damaged one is passed over for the one before it. Raises BadInput when checkpoints exist
-        but none is whole, or when they belong to another job.
+        A damaged one is skipped, and the one before it is read. Raises BadInput when checkpoints
+        exist but none is whole, or when they belong to another job.
         """
         found = sorted(self._path.glob("epoch-*"), reverse=True)
         problems: list[str] = []
@@ -128,20 +128,13 @@ class CheckpointFolder:
         return found
 
     def _read(self, folder: Path) -> Checkpoint:
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest = json.loads((folder / _MANIFEST).read_text())
         if manifest["format_version"] != FORMAT_VERSION:
             raise ValueError(f"format version {manifest['format_version']}, not {FORMAT_VERSION}")
         self._check_fingerprint(folder, manifest["fingerprint"])
-        if _sha256(folder / "arrays.npz") != manifest["sha256"]:
+        if _sha256(folder / _ARRAYS) != manifest["sha256"]:
             raise ValueError("checksum of arrays.npz does not match")
-        with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-            state = {
-                name.removeprefix("state/"): arrays[name]
-                for name in arrays.files
-                if name.startswith("state/")
-            }
-            rows = Rows.from_arrays(arrays["ids"], state)
-            model = arrays["model"]
+        model, rows = _read_arrays(folder / _ARRAYS)
         reports = tuple(_report(fields) for fields in manifest["reports"])
         spent_s = float(manifest.get("spent_s", 0.0))
         return Checkpoint(int(manifest["epoch_count"]), model, rows, reports, spent_s)
@@ -163,7 +156,7 @@ class CheckpointFolder:
 
 
 def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """What differs between two fingerprints, in words; the cause rather than what follows of it."""
+    """What differs between two fingerprints, in words; the cause, not its consequences."""
     for own in (("app",), ("parameters",), ("seed",)):
         changes = _changes(_flat(found, own), _flat(wanted, own))
         if changes:
@@ -174,7 +167,7 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 def _flat(fingerprint: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """Some entries; of nested ones what is in them."""
+    """Some entries; nested ones are replaced by their own entries."""
     flat: dict[str, Any] = {}
     for key in keys:
         value = fingerprint.get(key)
@@ -200,6 +193,22 @@ def merged_state(parts: Sequence[Rows]) -> Rows:
     """All workers' state columns as one, ordered by instance id."""
     rows = Rows.concatenate(parts)
     return rows.take(np.argsort(rows.ids))
+
+
+def _write_arrays(path: Path, checkpoint: Checkpoint) -> None:
+    arrays = {"model": checkpoint.model, "ids": checkpoint.state.ids}
+    arrays |= {_STATE + name: array for name, array in checkpoint.state.arrays()}
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+        _flush(file.fileno())
+
+
+def _read_arrays(path: Path) -> tuple[Array, Rows]:
+    """The model and the state columns."""
+    with np.load(path, allow_pickle=False) as arrays:
+        names = [name for name in arrays.files if name.startswith(_STATE)]
+        state = {name.removeprefix(_STATE): arrays[name] for name in names}
+        return arrays["model"], Rows.from_arrays(arrays["ids"], state)
 
 
 def _report(fields: dict[str, Any]) -> EpochReport:

@@ -64,8 +64,8 @@ class ExecutorEnded:
 
 
 @dataclass(frozen=True)
-class Cancelled:
-    """The job was cancelled."""
+class CancelRequested:
+    """`Job.cancel` was called."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class ObserverFailed:
     error: Exception
 
 
-Event: TypeAlias = WorkerReport | BatchProgress | ExecutorEnded | Cancelled | ObserverFailed
+Event: TypeAlias = WorkerReport | BatchProgress | ExecutorEnded | CancelRequested | ObserverFailed
 
 
 class EventInbox:

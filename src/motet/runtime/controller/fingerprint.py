@@ -1,4 +1,4 @@
-"""What tells one job from another, and one result from another."""
+"""Digests: what distinguishes one job from another, and one result from another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from motet.runtime.controller.checkpoint import Checkpoint
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.rows import Rows
 
-# More epochs are what a job is resumed for; the seed of a job is in its options.
+# A job may be resumed for more epochs; the seed of a job is in its options.
 _NOT_COMPARED = ("epochs", "random_state")
 
 
 def fingerprint(plan: JobPlan, rows: Rows, seed: int) -> Mapping[str, Any]:
-    """What must be equal to resume: a command can compare it before it starts a cluster."""
+    """What must be equal to resume; needs no cluster, so a command can compare it at once."""
     model = plan.table.model
     parameters = plan.app.get_params()
     return {
@@ -34,7 +34,7 @@ def fingerprint(plan: JobPlan, rows: Rows, seed: int) -> Mapping[str, Any]:
 
 
 def state_digest(final: Checkpoint) -> str:
-    """Of the model and the instances' state; equal for equal runs."""
+    """SHA-256 of the model and the instances' state; equal for equal runs."""
     return _sha256_of([("model", final.model), *final.state.arrays()])
 
 

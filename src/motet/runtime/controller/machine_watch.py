@@ -1,4 +1,4 @@
-"""Tells a job when machines appear, are about to be taken away, or have gone."""
+"""Reports machines that appear, will be taken away, or have gone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from motet.runtime.core.machine import Condition, Machine
 
 _EVERY_S = 1.0
-# A cluster that does not answer any more must not keep a job from ending.
+# A cluster that does not answer must not keep a job from ending.
 _CLOSE_TIMEOUT_S = 5.0
 
 
 class MachineWatch:
-    """Looks once a second, on a thread of its own."""
+    """Reads the cluster's machines once a second, on a thread of its own."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class MachineWatch:
     ) -> None:
         """`on_change(changed, machines)` is called on the watch's thread.
 
-        Machines that are not up when the watch starts have changed, too.
+        A machine that is not up at the first look counts as changed.
         """
         self._look = look
         self._on_change = on_change
@@ -33,11 +33,11 @@ class MachineWatch:
         self._thread = threading.Thread(target=self._run, name="motet-machines", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to read."""
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop reading."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join(_CLOSE_TIMEOUT_S)
@@ -45,15 +45,14 @@ class MachineWatch:
     def _run(self) -> None:
         known: dict[int, Condition] | None = None
         while True:
-            # A cluster that cannot be asked now is asked again; the job notices itself what it has
-            # lost.
+            # After an error the cluster is read again; the job notices lost executors itself.
             with contextlib.suppress(Exception):
                 known = self._compare(known)
             if self._is_over.wait(self._every_s):
                 return
 
     def _compare(self, known: Mapping[int, Condition] | None) -> dict[int, Condition]:
-        """Tell what has changed; the machines' conditions now."""
+        """Report what has changed; returns the present conditions."""
         machines = self._look()
         before = {it.number: "up" for it in machines} if known is None else known
         changed = [it for it in machines if before.get(it.number) != it.condition]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from motet.domain.errors import Interrupted, Unreachable
-from motet.runtime.controller.event_inbox import Cancelled, Event, ObserverFailed
+from motet.runtime.controller.event_inbox import CancelRequested, Event, ObserverFailed
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
@@ -66,7 +66,7 @@ class RecoveryLoop:
     def cancel(self) -> None:
         """End soon; `run` raises Interrupted."""
         self._is_cancelled.set()
-        self._post(Cancelled())
+        self._post(CancelRequested())
 
     def fail(self, error: Exception) -> None:
         """End soon; `run` raises this error."""

@@ -1,4 +1,4 @@
-"""A machine of a cluster: its number, what it is, whether it is there."""
+"""A machine of a cluster: its number, its kind, and whether it is there."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Condition: TypeAlias = Literal["up", "leaving", "gone"]
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine of a cluster; its number is its own for the cluster's life.
+    """One machine of a cluster; its number is not used for another machine.
 
-    `name`, `kind`: for people, and to tell unlike machines apart. `condition`: "leaving" is one
-    that will be taken away, after `notice_s` seconds (None: nobody said when); "gone" is for good.
+    `name`: for messages; `kind`: equal for machines of equal speed. `condition`: a "leaving"
+    machine will be taken away after `notice_s` seconds (None: unknown), a "gone" one stays gone.
     """
 
     number: int

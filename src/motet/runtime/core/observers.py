@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on, and how several observers listen to one run."""
+"""Callbacks that report a run while it goes on, and how several observers share one run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recov
 
 
 class TrainObserver:
-    """Hears of a run's progress; every method may be left as it is.
+    """Receives a run's progress; by default every method does nothing.
 
-    Called from one thread; `reconfigured` and `machine_changed` from others. What a method raises
-    ends the run, which raises it.
+    Called from the job's thread; `reconfigured` and `machine_changed` from others. An exception of
+    a method ends the run, which raises it.
     """
 
     def preparing(self, what: str) -> None:
-        """A start-up step has begun (for people: "starting 5 executors")."""
+        """A start-up step has begun; `what` describes it ("starting 5 executors")."""
 
     def started(self, instance_count: int, model_bytes: int) -> None:
         """Training is about to begin."""
@@ -27,7 +27,7 @@ class TrainObserver:
         """A mini-batch ended (called a few times per second at most)."""
 
     def measured(self, executor: int, costs: Sequence[BatchCost]) -> None:
-        """A worker's mini-batches since it last told, the oldest first (a few times per second)."""
+        """A worker's mini-batches since its last report, oldest first (a few times per second)."""
 
     def epoch_done(self, report: EpochReport) -> None:
         """An epoch ended and was evaluated."""
@@ -43,17 +43,17 @@ class TrainObserver:
 
 
 class Observers(TrainObserver):
-    """Tells each of them, in the order in which they came."""
+    """Calls several observers, in the order in which they were added."""
 
     def __init__(
         self, observers: Iterable[TrainObserver], on_failure: Callable[[Exception], None]
     ) -> None:
-        """`on_failure` is told what they raise where they are called beside the job's thread."""
+        """`on_failure(error)` is called with what they raise on other threads than the job's."""
         self._all = tuple(observers)
         self._on_failure = on_failure
 
     def add(self, observer: TrainObserver) -> None:
-        """One more, told last; from any thread."""
+        """Add an observer, called last; from any thread."""
         self._all = (*self._all, observer)
 
     def preparing(self, what: str) -> None:
@@ -100,7 +100,7 @@ class Observers(TrainObserver):
 
     @contextlib.contextmanager
     def _beside(self) -> Iterator[None]:
-        """The thread that tells has other things to do: nothing that is raised may end it."""
+        """An observer's exception must not end the calling thread, which has other duties."""
         try:
             yield
         except Exception as error:

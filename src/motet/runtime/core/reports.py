@@ -50,8 +50,8 @@ class ReconfigurationReport:
 
     `at_epoch`: epochs done when it began; `plan_s`: seconds from its first operation to its last;
     `stall_s`: how long a worker or a key waited for one of them at most; `error`: why it ended
-    early (empty: it did not); `predicted_gain`: the part of an epoch's time it was to save, if a
-    planner asked for it.
+    early (empty: it did not); `predicted_gain`: the part of an epoch's time that a planner expected
+    it to save.
     """
 
     at_epoch: int

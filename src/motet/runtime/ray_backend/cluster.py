@@ -71,7 +71,7 @@ class RayCluster:
         `at_least`: how many there must be now, others may come later; None: all. Raises
         Unreachable, or BadInput when there are too few. A node's label `motet-kind` is its kind.
 
-        A token of Ray's (RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token) is shown to it.
+        Ray sends it the token of RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token.
         """
         drop_error_messages()
         try:
@@ -113,7 +113,7 @@ class RayCluster:
         """All machines that a job may use or ever could, by number."""
         if self._register is None:
             return tuple(Machine(number, f"m{number}") for number in range(self._machine_count))
-        # An old answer that is taken in after a newer one would lose machines that came between.
+        # A report that is used after a newer one would lose machines that came between them.
         with self._looking:
             return self._register.update(present_nodes())
 

@@ -1,6 +1,6 @@
-"""What Ray must find in the environment when it is first imported; import this before Ray.
+"""Environment variables that Ray reads when it is first imported; import this module before Ray.
 
-Ray's clusters ask for a token by default, but its clients show theirs only when told to. And an
+Ray's clusters require a token by default, but clients send theirs only with RAY_AUTH_MODE=token. An
 embedded Ray starts idle workers ahead of need, which executors cannot use.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_WANTED = {
+_DEFAULTS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_enable_worker_prestart": "0",
@@ -18,8 +18,8 @@ _WANTED = {
 
 
 def set_ray_environment() -> None:
-    """Set what the user has not set."""
-    for name, value in _WANTED.items():
+    """Set the variables that the user has not set."""
+    for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     if _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")

@@ -52,7 +52,7 @@ class ExecutorActor:
         self._executor.abort()
 
     def process_id(self) -> int:
-        """The operating system's number of this process (tests kill it)."""
+        """The operating system's number of this process."""
         return os.getpid()
 
 
@@ -106,13 +106,13 @@ class RayExecutor:
 
 
 def end_actor(actor: Any) -> None:
-    """End an executor's process, whatever it does."""
+    """End an executor's process, also while it computes; never raises."""
     with contextlib.suppress(Exception):
         ray.kill(actor)
 
 
 def brief(error: BaseException) -> str:
-    """One line; of an exception in an executor its own message, not Ray's story around it."""
+    """One line; of an exception in an executor its own message, without Ray's text around it."""
     if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
         error = error.cause
     lines = str(error).strip().splitlines()

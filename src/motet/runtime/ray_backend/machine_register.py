@@ -1,4 +1,4 @@
-"""Which of a cluster's nodes are a job's machines, and by what numbers. Pure."""
+"""Which of a cluster's nodes are a job's machines, and their numbers. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from motet.runtime.core.machine import Condition, Machine
 
 @dataclass(frozen=True)
 class Node:
-    """What a cluster says of one of its nodes; one that it does not name any more is gone.
+    """A cluster's report of one of its nodes; a node without a report is gone.
 
-    `is_busy`: others use it so much that a node that is idle is to be preferred. `notice_s`: how
-    long one that is leaving is still there.
+    `is_busy`: other jobs use it so much that an idle node is preferred. `notice_s`: how long a
+    leaving node is still there.
     """
 
     identity: str
@@ -27,11 +27,10 @@ class Node:
 
 
 class MachineRegister:
-    """Numbers nodes: never more than `bound` that are up at a time, never a number twice.
+    """Numbers nodes: at most `bound` machines are up at a time, and no number is used twice.
 
-    Of several new nodes idle ones are taken first, then by name, `m2` before `m10`. A node that
-    has gone makes room for another one, which gets a number of its own. May be used from any
-    thread.
+    Of several new nodes idle ones come first, then the order of names, `m2` before `m10`. A node
+    that has gone makes room for another one, which gets a new number. May be used from any thread.
     """
 
     def __init__(self, bound: int) -> None:
@@ -41,7 +40,7 @@ class MachineRegister:
         self._machines: list[Machine] = []
 
     def update(self, nodes: Sequence[Node]) -> tuple[Machine, ...]:
-        """Take in what the cluster says now; all machines that there are or were, by number."""
+        """Use the cluster's present report; returns all machines, also those gone, by number."""
         present = {node.identity: node for node in nodes}
         with self._lock:
             for number, identity in enumerate(self._identities):
@@ -70,6 +69,6 @@ def _as_it_is(machine: Machine, node: Node | None) -> Machine:
 
 
 def _natural(node: Node) -> tuple[list[tuple[int, str]], str]:
-    """Numbers inside names in the order of numbers."""
+    """A sort key that orders numbers inside names by value."""
     parts = re.findall(r"\d+|\D+", node.name)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts], node.identity

@@ -15,7 +15,7 @@ from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.event_inbox import (
     BatchProgress,
-    Cancelled,
+    CancelRequested,
     Event,
     ExecutorEnded,
     ObserverFailed,
@@ -179,7 +179,7 @@ def test_the_observer_hears_of_mini_batches_from_the_leading_worker() -> None:
         ),
         (ExecutorEnded(0, 3, 0, RunOutcome("failed", "a bug")), JobFailed, "executor 3: a bug"),
         (ExecutorEnded(0, 1, 1, None), GenerationLost, "executor 1 died"),
-        (Cancelled(), Interrupted, "the job was cancelled"),
+        (CancelRequested(), Interrupted, "the job was cancelled"),
         (ObserverFailed(KeyError("the observer's")), KeyError, "the observer's"),
     ],
 )

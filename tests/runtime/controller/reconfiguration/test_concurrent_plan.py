@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
-from motet.runtime.controller.reconfiguration.plan_runner import run_plan
 
 from motet.domain.reconfiguration import Add, Move, Plan, Switch
+from motet.runtime.controller.reconfiguration.concurrent_plan import run_plan
 from motet.runtime.elastic.plan_queue import Reconfiguration
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from controlled_generation import ControlledGeneration, controlled_generation
 from motet.domain.errors import BadInput, JobFailed
+from motet.domain.reconfiguration import Add, Delete, Move, Operation, Switch
 from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost
 from motet.runtime.controller.reconfiguration.cost import Cost
 from motet.runtime.controller.reconfiguration.operations import CannotLaunch, Operations
-from motet.runtime.elastic.plan import Add, Delete, Move, Operation, Switch
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
     ChangeWork,

@@ -10,7 +10,7 @@ from motet.domain.errors import Interrupted, JobFailed
 from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
 from motet.runtime.controller.event_inbox import (
     BatchProgress,
-    Cancelled,
+    CancelRequested,
     Event,
     ExecutorEnded,
     ObserverFailed,
@@ -108,7 +108,7 @@ class EpochLoop:
         """
         while True:
             event = self._next_event()
-            if isinstance(event, Cancelled):
+            if isinstance(event, CancelRequested):
                 raise Interrupted("the job was cancelled")
             if isinstance(event, ObserverFailed):
                 raise event.error

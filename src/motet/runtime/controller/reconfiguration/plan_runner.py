@@ -5,23 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
-from motet.runtime.controller.reconfiguration.cost import Cost
+from motet.runtime.controller.reconfiguration.concurrent_plan import run_plan
+from motet.runtime.controller.reconfiguration.cost import Cost, total_cost
 from motet.runtime.controller.reconfiguration.operations import CannotLaunch, Operations
 from motet.runtime.core.reports import ReconfigurationReport
-from motet.runtime.elastic.layout import Layout
 from motet.runtime.elastic.plan_effects import layout_after_plan
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration
 
-_AT_ONCE = 8
 _CLOSE_TIMEOUT_S = 200.0
 
 
 class PlanRunner:
-    """One generation's; a plan that it cannot finish goes back to the queue for the next one."""
+    """Runs the plans of one generation; an unfinished plan goes back to the queue for the next."""
 
     def __init__(
         self,
@@ -34,8 +32,8 @@ class PlanRunner:
     ) -> None:
         """`machines`: those that may be given a role now. `epoch_count`: how many are done.
 
-        `on_report` is called on this one's thread. `on_lost` is told why the generation cannot go
-        on.
+        `on_report` is called on the runner's thread. `on_lost(cause)` is called when the generation
+        cannot go on.
         """
         self._on_lost = on_lost
         self._operations = operations
@@ -51,7 +49,7 @@ class PlanRunner:
         self._thread.start()
 
     def close(self) -> None:
-        """Take no more; the generation's connections must be closed by now."""
+        """Wait for the thread to end; the generation's connections must be closed before."""
         self._is_closing = True
         self._queue.wake()
         if self._thread.is_alive():
@@ -71,15 +69,12 @@ class PlanRunner:
         began_s = time.perf_counter()
         wanted.enter("running")
         costs: list[Cost] = []
-        error = self._plan(wanted, layout)
         try:
-            if wanted.plan is not None:
-                run_plan(wanted, wanted.plan, self._operate(costs), lambda: self._is_closing)
-        except (BadInput, CannotLaunch) as failure:
-            error = str(failure)
+            error = self._attempt(wanted, costs)
         except Exception as lost:
             self._cut_off(wanted, lost)
             return
+        total = total_cost(costs)
         report = ReconfigurationReport(
             at_epoch=at_epoch,
             before=layout.counts,
@@ -87,17 +82,36 @@ class PlanRunner:
             operations=len(wanted.finished),
             predicted_gain=wanted.predicted_gain,
             plan_s=time.perf_counter() - began_s,
-            moved_bytes=sum(cost.moved_bytes for cost in costs),
-            stall_s=max((cost.stall_s for cost in costs), default=0.0),
+            moved_bytes=total.moved_bytes,
+            stall_s=total.stall_s,
             error=error,
         )
         if self._end(wanted, report):
             self._on_report(report)
 
-    def _plan(self, wanted: Reconfiguration, layout: Layout) -> str:
-        """Have the plan made, unless it was; what is wrong with it, if anything."""
+    def _attempt(self, wanted: Reconfiguration, costs: list[Cost]) -> str:
+        """Make and run a plan; returns the error that ended it early, if any.
+
+        Raises what loses the generation.
+        """
+        error = self._plan(wanted)
+        if wanted.plan is None:
+            return error
+
+        def operate(plan: Plan, number: int) -> None:
+            costs.append(self._operations.carry_out(plan.operations[number]))
+
+        try:
+            run_plan(wanted, wanted.plan, operate, lambda: self._is_closing)
+        except (BadInput, CannotLaunch) as failure:
+            return str(failure)
+        return ""
+
+    def _plan(self, wanted: Reconfiguration) -> str:
+        """Make the plan, unless it was made; returns the error that prevents it, if any."""
         if wanted.plan is not None:
             return ""
+        layout = self._operations.layout
         try:
             plan = wanted.make_plan(layout)
             layout_after_plan(layout, plan, self._machines())
@@ -109,7 +123,7 @@ class PlanRunner:
         return ""
 
     def _cut_off(self, wanted: Reconfiguration, cause: Exception) -> None:
-        """What ended halfway is only made good by going back to the checkpoint."""
+        """An operation that ended halfway is undone only by going back to the checkpoint."""
         wanted.enter("waiting")
         self._queue.put_first(wanted)
         if not self._is_closing:
@@ -117,7 +131,7 @@ class PlanRunner:
             self._on_lost(f"a reconfiguration was cut off: {type(cause).__name__}: {cause}")
 
     def _end(self, wanted: Reconfiguration, report: ReconfigurationReport) -> bool:
-        """Whether it is over; otherwise the next generation goes on with it."""
+        """Whether the plan is over; otherwise the next generation continues it."""
         done, total = wanted.progress
         if not (report.error or done == total or wanted.is_cancelled):
             wanted.enter("waiting")
@@ -126,41 +140,3 @@ class PlanRunner:
         wanted.report = report
         wanted.enter("failed" if report.error else "done" if done == total else "cancelled")
         return True
-
-    def _operate(self, costs: list[Cost]) -> Callable[[Plan, int], None]:
-        def operate(plan: Plan, number: int) -> None:
-            costs.append(self._operations.carry_out(plan.operations[number]))
-
-        return operate
-
-
-def run_plan(
-    wanted: Reconfiguration,
-    plan: Plan,
-    operate: Callable[[Plan, int], None],
-    is_closing: Callable[[], bool],
-) -> None:
-    """Run operations as soon as those that they wait for are done; the worst error is raised.
-
-    After an error or a cancellation nothing new begins, and what runs comes to its end.
-    """
-    waiting = [i for i in range(len(plan.operations)) if i not in wanted.finished]
-    running: dict[Future[None], int] = {}
-    failures: list[BaseException] = []
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="motet-operation") as pool:
-        while True:
-            if not (failures or wanted.is_cancelled or is_closing()):
-                ready = [i for i in waiting if wanted.finished.issuperset(plan.after[i])]
-                waiting = [i for i in waiting if i not in ready]
-                running |= {pool.submit(operate, plan, i): i for i in ready}
-            if not running:
-                break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                number = running.pop(future)
-                error = future.exception()
-                if error is None:
-                    wanted.finished.add(number)
-                else:
-                    failures.append(error)
-    for failure in sorted(failures, key=lambda error: isinstance(error, BadInput | CannotLaunch)):
-        raise failure
