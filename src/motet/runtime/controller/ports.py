@@ -21,7 +21,7 @@ class LaunchGivenUp(Exception):
 
 
 class MachineGone(ExecutorLost):
-    """No executor can be started on a machine because it has gone or is about to."""
+    """No executor can be started on a machine that has gone or will be taken away."""
 
 
 class ExecutorHandle(Protocol):
@@ -38,7 +38,7 @@ class ExecutorHandle(Protocol):
         ...
 
     def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
-        """Start `Executor.run`; `on_end(number, outcome)` is called from some thread at its end.
+        """Start `Executor.run`; `on_end(number, outcome)` is called at its end, on any thread.
 
         An outcome of None means that the process died.
         """
@@ -82,7 +82,7 @@ class ExecutorCluster(Protocol):
         ...
 
     def machines(self) -> Sequence[Machine]:
-        """All machines that a job may use or ever could, by number, as they are now. Cheap."""
+        """All machines that a job may use or could once, by number, as they are now. Cheap."""
         ...
 
     @property

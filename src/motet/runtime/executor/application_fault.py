@@ -1,4 +1,4 @@
-"""Where in an application an error arose."""
+"""The place in an application where an error arose."""
 
 from __future__ import annotations
 

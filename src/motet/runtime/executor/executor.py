@@ -1,6 +1,6 @@
 """The executor: one process of one job on one machine, hosting a worker, a server or both.
 
-It answers the data plane from the first moment; `configure` gives it its part of the job, `run`
+It serves requests from its construction on; `configure` gives it its part of the job, `run`
 trains. Nothing here depends on Ray: `ray_backend` puts an `Executor` into an actor.
 """
 
@@ -49,7 +49,7 @@ class Executor:
     # -- life-cycle ------------------------------------------------------------------------------
 
     def configure(self, assignment: Assignment) -> None:
-        """Take part in a generation of the job; ends the one before."""
+        """Take part in a generation of the job; ends the generation before."""
         self.abort()
         self._context = GenerationContext(self.number, assignment, self._secret, self._arena)
 
@@ -85,7 +85,7 @@ class Executor:
         self._arena.close()
 
     def _train(self, context: GenerationContext) -> None:
-        """Compute for as long as this executor is a worker, and whenever it becomes one."""
+        """Train as long as this executor is a worker, and again when it becomes one."""
         clock: int | None = context.assignment.first_clock
         context.data.begin()
         if not context.is_worker:

@@ -1,4 +1,4 @@
-"""What an executor has as long as one assignment lasts."""
+"""The state of an executor during one generation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from motet.transport import Arena, Endpoint, Request
 class GenerationContext:
     """One executor's part of one generation: its model blocks, its data, its connections.
 
-    `carriers`: connections for blocks that move, so that a mini-batch's requests do not stand
-    behind them.
+    `carriers`: separate connections for blocks that move, so that the requests of a mini-batch do
+    not queue behind them.
     """
 
     def __init__(self, executor: int, assignment: Assignment, secret: bytes, arena: Arena) -> None:
@@ -74,20 +74,20 @@ class GenerationContext:
         self.client.learn(ownership)
 
     def meet(self, endpoints: Mapping[int, Endpoint]) -> None:
-        """Executors that have joined the job."""
+        """Add executors that have joined the job."""
         self.peers.meet(endpoints)
         self.carriers.meet(endpoints)
 
     def move(self, message: MoveBlocks, request: Request) -> None:
-        """Hand model blocks over, on a thread; answered at the end."""
+        """Hand model blocks over, on a thread of its own; answered at the end."""
         self._moves.run(message.ownership.version, request, lambda: self._move(message))
 
     def prepare(self, message: PrepareWork, request: Request) -> None:
-        """Get ready for a change of the data, on a thread; answered when all blocks are here."""
+        """Prepare a change of the data, on a thread; answered when all its blocks are here."""
         self._preparations.run(message.number, request, lambda: self._prepare(message))
 
     def change(self, change: WorkChange, request: Request) -> None:
-        """Compute something else from a mini-batch on; answered once that has begun."""
+        """Change the work from a mini-batch on; answered once that mini-batch has begun."""
         if not self._changes.begin(change.number, request):
             return
         if self.is_worker or self.executor in change.workers:
@@ -96,7 +96,7 @@ class GenerationContext:
             self.changed(change.number, WorkChanged())
 
     def changed(self, number: int, changed: WorkChanged) -> None:
-        """The worker has carried a change out."""
+        """Answer the requests of a change that the worker has carried out."""
         self._changes.finish(number, changed)
 
     def end(self) -> None:

@@ -15,15 +15,15 @@ from motet.runtime.worker.share import Share
 from motet.runtime.worker.worker import Worker
 
 
-class Relieved(Exception):
-    """This executor is no worker any more."""
+class WorkerRemoved(Exception):
+    """A change has taken the worker's role from this executor."""
 
 
 class TrainLoop:
-    """Trains until the controller says "stop", or until other workers take over."""
+    """Trains until the controller answers "stop", or until the executor is no worker any more."""
 
     def __init__(self, context: GenerationContext, first_clock: int) -> None:
-        """A worker that joins later learns its place with the change that makes it one."""
+        """A worker that joins later gets its place with the change that makes it one."""
         assignment = context.assignment
         self._context = context
         self._first_clock = first_clock
@@ -45,7 +45,7 @@ class TrainLoop:
         )
 
     def run(self) -> bool:
-        """Whether training is over (False: only here)."""
+        """Whether training is over; False: only this executor's work is."""
         epoch, first = divmod(self._first_clock, self._batch_count)
         try:
             while True:
@@ -55,7 +55,7 @@ class TrainLoop:
                 if self._reporter.epoch_done(epoch, log, sums) == "stop":
                     return True
                 epoch, first = epoch + 1, 0
-        except Relieved:
+        except WorkerRemoved:
             return False
 
     def _teamwork(self) -> Teamwork:
@@ -74,7 +74,7 @@ class TrainLoop:
         return self._context.data.share
 
     def _carry_out(self, change: WorkChange) -> None:
-        """Take over the prepared data and the new place among the workers."""
+        """Use the prepared data and the new place among the workers."""
         began_us = monotonic_us()
         context = self._context
         if context.data.change(change):
@@ -85,7 +85,7 @@ class TrainLoop:
             self._model.place = _place(context.executor, change.workers)
         context.changed(change.number, WorkChanged(monotonic_us() - began_us))
         if not context.is_worker:
-            raise Relieved
+            raise WorkerRemoved
 
 
 def _place(executor: int, workers: tuple[int, ...]) -> Place:

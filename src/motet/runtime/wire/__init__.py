@@ -1,1 +1,1 @@
-"""What the processes of one job say to each other: message heads, assignments, ownership."""
+"""Messages between the processes of one job: their types, their encoding, owners of blocks."""

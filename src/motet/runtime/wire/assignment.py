@@ -1,4 +1,4 @@
-"""What the controller tells an executor to be."""
+"""An executor's part of one generation of a job, and how its run ended."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CONTROLLER = -1
 class Assignment:
     """An executor's part of one generation of a job.
 
-    A generation ends when an executor is lost; its messages are refused in the next one.
-    An executor that `sync.workers` names begins as a worker. `helps`: idle workers help late ones.
+    A generation ends when an executor is lost; its messages are refused in the next generation.
+    The executors in `sync.workers` begin as workers. `helps`: idle workers help late ones.
     """
 
     generation: int

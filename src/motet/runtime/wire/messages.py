@@ -1,9 +1,4 @@
-"""What executors and the controller say to each other on the data plane.
-
-A table request names the job's generation, the table, the blocks and the version of the ownership
-table that the sender used; an executor that no longer owns a block answers MOVED with a newer
-table.
-"""
+"""Kinds of requests and statuses of replies between the processes of a job."""
 
 from __future__ import annotations
 
