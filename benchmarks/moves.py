@@ -20,7 +20,7 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.figures import Figure, parser, report
 
@@ -93,7 +93,7 @@ class Mover(TrainObserver):
     def reconfigured(self, report: ReconfigurationReport) -> None:
         self.moves.append(report)
 
-    def _plan(self, layout: Layout) -> Plan:
+    def _plan(self, layout: JobLayout) -> Plan:
         owned = layout.owners(self._table)
         first, second = layout.workers if self._table == "data" else layout.servers
         counts = {e: len(owned.blocks_of(e)) for e in (first, second)}

@@ -23,7 +23,7 @@ from motet.runtime.core.application import Application, Batch, Evaluation, Model
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
@@ -130,7 +130,7 @@ class BackAndForth(Recorder):
         """With the table that is moved."""
         super().write(kind, table=self._table, **fields)
 
-    def _plan(self, layout: Layout) -> Plan:
+    def _plan(self, layout: JobLayout) -> Plan:
         """Half of what the one with more has goes to the other."""
         owned = layout.owners(self._table)
         holders = layout.workers if self._table == "data" else layout.servers

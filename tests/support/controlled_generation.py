@@ -11,7 +11,7 @@ from motet.runtime.controller.generation.generation import Generation
 from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.transport import Endpoint
 from scripted_executors import SECRET, Answers, ScriptedExecutor
 from toy_app import ToyRegression
@@ -30,7 +30,7 @@ class ControlledGeneration:
         fields = {"machines": 4, "workers": 2, "servers": 2, "epochs": 5, **options}
         self.options = TrainOptions(**fields)
         self.plan: JobPlan = plan_job(app, self.rows, self.options)
-        self.layout: Layout = self.plan.first_layout
+        self.layout: JobLayout = self.plan.first_layout
         self.executors = {n: ScriptedExecutor(n, answers) for n in self.layout.executors}
         self.start = Checkpoint(
             3, app.initial_model(self.rows, 0), self.rows.select(app.state_columns)

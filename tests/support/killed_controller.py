@@ -12,7 +12,7 @@ from motet.domain.reconfiguration import Add, Delete, Move, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
 
@@ -40,7 +40,7 @@ def train(cluster: InProcessCluster, folder: Path | None, *, resume: bool = Fals
         checkpoint_dir=folder,
         resume=resume,
     )
-    timetable = () if folder is None else (Timed(lambda layout: PLAN, at_epoch=PLAN_EPOCH),)
+    timetable = () if folder is None else (TimedPlan(lambda layout: PLAN, at_epoch=PLAN_EPOCH),)
     return Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
 
 

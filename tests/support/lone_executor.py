@@ -16,8 +16,8 @@ from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import deal_blocks
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.role_placement import RolePlacement
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import CONTROLLER, Assignment, RunOutcome
 from motet.runtime.wire.control_messages import FROM_THE_START, ControlRequest, LoadRows
@@ -42,8 +42,8 @@ class LoneExecutor:
             self.app, self.rows, TrainOptions(machines=1, workers=1, servers=1, epochs=9)
         )
         self.plan = replace(plan, sync=replace(plan.sync, workers=tuple(workers)))
-        self.layout = Layout.even(
-            Roles((0,), (0,)), plan.table.block_count, plan.schedule.block_count
+        self.layout = JobLayout.even(
+            RolePlacement((0,), (0,)), plan.table.block_count, plan.schedule.block_count
         )
         self.inbox = EventInbox(SECRET, "127.0.0.1", 0)
         self.executor = Executor(0, SECRET)

@@ -6,7 +6,7 @@ import random
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_operation
 
 
@@ -18,7 +18,7 @@ class RandomPlans:
         self._machine_count = machine_count
         self._operations = operations
 
-    def __call__(self, layout: Layout) -> Plan:
+    def __call__(self, layout: JobLayout) -> Plan:
         chosen: list[Operation] = []
         while len(chosen) < self._operations:
             operation = self._operation(layout)
@@ -29,7 +29,7 @@ class RandomPlans:
             chosen.append(operation)
         return Plan.of(chosen)
 
-    def _operation(self, layout: Layout) -> Operation:
+    def _operation(self, layout: JobLayout) -> Operation:
         draw = self._random
         executor = draw.randrange(self._machine_count)
         role = draw.choice(["worker", "server"])
@@ -42,7 +42,7 @@ class RandomPlans:
             return Switch(executor, role)
         return self._move(layout)
 
-    def _move(self, layout: Layout) -> Move:
+    def _move(self, layout: JobLayout) -> Move:
         table = self._random.choice(["model", "data"])
         owned = layout.owners(table)
         source = int(self._random.choice(owned.owners.tolist()))

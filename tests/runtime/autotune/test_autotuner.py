@@ -12,6 +12,7 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.search.solver import compile_search
 from motet.cruise.trigger import TuningReason
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Plan
@@ -22,7 +23,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining
@@ -30,6 +31,12 @@ from slow_app import SlowRegression
 from toy_app import ToyRegression
 
 MACHINES = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_search() -> None:
+    """Jobs of these tests are too short to wait for a compilation."""
+    compile_search()
 
 
 def job(epochs: int, cluster: InProcessCluster | None = None, **changes: Any) -> Job:
@@ -227,7 +234,7 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
     options = TrainOptions(machines=MACHINES, workers=3, servers=1, epochs=20)
     training = WatchedJob(app, app.prepare(None, seed=1), options, cluster)
     training.listen(Script(lambda: cluster.give_notice(0)))
-    layouts: list[Layout] = []
+    layouts: list[JobLayout] = []
     training.listen(LastLayout(training, layouts))
     result, history = driven(training, more)
     records = [
@@ -242,7 +249,7 @@ def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
 class LastLayout(TrainObserver):
     """Notes who does what at the end of every epoch."""
 
-    def __init__(self, training: Job, layouts: list[Layout]) -> None:
+    def __init__(self, training: Job, layouts: list[JobLayout]) -> None:
         self._training = training
         self._layouts = layouts
 

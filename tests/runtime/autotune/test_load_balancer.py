@@ -13,13 +13,13 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import Recovery
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.elastic.rebalancing import FEWEST_ROUNDS, ROUND_BATCHES
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 from toy_app import ToyRegression
 
-LAYOUT = Layout.even(Roles((0, 1), (2,)), model_blocks=4, data_blocks=12)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (2,)), model_blocks=4, data_blocks=12)
 
 
 class RecordingJob(Job):

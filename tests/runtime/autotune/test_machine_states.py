@@ -13,20 +13,20 @@ from motet.domain.reconfiguration import Plan
 from motet.estimate.epoch_cost import Configuration, Fleet
 from motet.runtime.autotune.machine_states import candidate_machines, machine_states
 from motet.runtime.core.machine import Machine
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
 MACHINES = 5
 FLEET = Fleet.uniform(MACHINES, 1e-3, 1e8)
 DATA, MODEL = 12, 10
 
 
-def layout_of(workers: tuple[int, ...], servers: tuple[int, ...]) -> Layout:
-    return Layout.even(Roles(workers, servers), MODEL, DATA)
+def layout_of(workers: tuple[int, ...], servers: tuple[int, ...]) -> JobLayout:
+    return JobLayout.even(RolePlacement(workers, servers), MODEL, DATA)
 
 
-def planned(layout: Layout, data: tuple[int, ...], model: tuple[int, ...]) -> Plan:
+def planned(layout: JobLayout, data: tuple[int, ...], model: tuple[int, ...]) -> Plan:
     held = {state.machine: state for state in machine_states(layout)}
     states = [
         MachineState(m, 0, held[m].data_blocks, held[m].model_blocks, held[m].empty_roles)

@@ -17,12 +17,12 @@ from motet.runtime.controller.ports import (
     MachineGone,
 )
 from motet.runtime.core.machine import Machine
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.role_placement import RolePlacement
 from scripted_executors import ScriptedExecutor
 from toy_app import ToyRegression
 
-LAYOUT = Layout.even(Roles((0, 1), (2,)), 8, 8)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (2,)), 8, 8)
 APP = ToyRegression()
 
 

@@ -12,8 +12,8 @@ from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
 
@@ -54,10 +54,10 @@ def train(fault: Fault | None, *operations: Operation) -> TrainResult:
     options = TrainOptions(machines=5, workers=2, servers=2, epochs=EPOCHS, checkpoint_every=10)
     cluster = InProcessCluster(5) if fault is None else fault.cluster
 
-    def make_plan(layout: Layout) -> Plan:
+    def make_plan(layout: JobLayout) -> Plan:
         return Plan.of(operations)
 
-    timetable = (Timed(make_plan, at_epoch=4),) if operations else ()
+    timetable = (TimedPlan(make_plan, at_epoch=4),) if operations else ()
     result = Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
     if fault is not None:
         assert len(fault.crashes) == 1

@@ -9,7 +9,7 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 from toy_app import ToyRegression
 
 
@@ -32,7 +32,7 @@ def plan(app: ToyRegression | None = None, **options: Any) -> JobPlan:
 
 def test_workers_come_first_and_servers_last() -> None:
     made = plan()
-    assert made.roles == Roles((0, 1, 2), (2, 3))
+    assert made.roles == RolePlacement((0, 1, 2), (2, 3))
     assert made.sync.workers == (0, 1, 2)
     layout = made.first_layout
     assert layout.executors == [0, 1, 2, 3]

@@ -18,8 +18,8 @@ from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp, Launch
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan_queue import Reconfiguration, Timed
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.plan_queue import Reconfiguration, TimedPlan
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.worker.local_training import LocalTraining
 from random_plans import RandomPlans
@@ -31,7 +31,7 @@ ADD = Add(2, "worker")
 
 
 def train(
-    timetable: tuple[Timed, ...] = (),
+    timetable: tuple[TimedPlan, ...] = (),
     app: ToyRegression | None = None,
     cluster: InProcessCluster | None = None,
     observer: TrainObserver | None = None,
@@ -45,8 +45,8 @@ def train(
     ).run()
 
 
-def at(epoch: int, *operations: Operation) -> Timed:
-    return Timed(lambda layout: Plan.of(operations), at_epoch=epoch)
+def at(epoch: int, *operations: Operation) -> TimedPlan:
+    return TimedPlan(lambda layout: Plan.of(operations), at_epoch=epoch)
 
 
 def locally(epochs: int, **parameters: Any) -> ToyRegression:
@@ -284,7 +284,7 @@ class SlowServer(InProcessCluster):
 
 def test_a_server_that_joins_while_a_worker_leaves_does_not_wait_for_that_worker() -> None:
     cluster = SlowServer(MACHINES)
-    both = Timed(lambda now: Plan((Add(2, "server"), Delete(0)), ((), ())), at_epoch=1)
+    both = TimedPlan(lambda now: Plan((Add(2, "server"), Delete(0)), ((), ())), at_epoch=1)
     known: list[set[int]] = []
     observer = After(1, lambda: known.append(cluster.executors[2].known_workers))
     result = train((both,), SlowRegression(1e-4), cluster, observer, epochs=40)
@@ -348,10 +348,10 @@ def test_an_executor_that_does_not_start_is_reported_and_training_goes_on() -> N
 
 
 def test_a_planner_that_fails_is_reported_and_training_goes_on() -> None:
-    def broken(layout: Layout) -> Plan:
+    def broken(layout: JobLayout) -> Plan:
         raise KeyError("bandwidth")
 
-    result = train((Timed(broken, at_epoch=1),))
+    result = train((TimedPlan(broken, at_epoch=1),))
     (report,) = result.reconfigurations
     assert report.error == "the planner failed: KeyError: 'bandwidth'"
     assert (report.operations, result.recoveries) == (0, ())

@@ -22,7 +22,7 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import Recovery
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from toy_app import ToyRegression
 
 OPTIONS = TrainOptions(machines=3, workers=2, servers=1, epochs=10, max_recoveries=2)
@@ -42,7 +42,7 @@ class Memory(TrainObserver):
 class Scripted:
     """A generation: `step` is what happens in it."""
 
-    layout: Layout
+    layout: JobLayout
     progress: Progress
     job: ScriptedJob
     step: Step
@@ -75,7 +75,7 @@ class ScriptedJob:
     def run(self) -> None:
         steps = iter(self.script)
 
-        def begin(number: int, layout: Layout, progress: Progress) -> Scripted:
+        def begin(number: int, layout: JobLayout, progress: Progress) -> Scripted:
             self.begun.append((number, layout.executors, progress.checkpoint.epoch_count))
             return Scripted(layout, progress, self, next(steps))
 
@@ -162,7 +162,7 @@ def test_the_next_generation_begins_with_the_layout_that_the_last_one_had() -> N
 
 
 def test_the_present_layout_is_that_of_the_running_generation() -> None:
-    seen: list[Layout] = []
+    seen: list[JobLayout] = []
 
     def look(generation: Scripted) -> None:
         generation.layout = generation.layout.with_role(3, "worker")

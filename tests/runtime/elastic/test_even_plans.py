@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.reconfiguration import Move
 from motet.runtime.elastic.even_plans import plan_for_counts, plan_for_executors, share_moves
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
-LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 
 
 @settings(max_examples=examples(200))
@@ -26,7 +26,7 @@ LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 def test_a_plan_for_counts_leads_there_with_even_shares(
     start: tuple[int, int], workers: int, servers: int
 ) -> None:
-    layout = Layout.even(Roles.spread(6, *start), model_blocks=16, data_blocks=12)
+    layout = JobLayout.even(RolePlacement.spread(6, *start), model_blocks=16, data_blocks=12)
     plan = plan_for_counts(layout, workers, servers, range(6))
     after = layout_after_plan(layout, plan, range(6))
     assert (len(after.workers), len(after.servers)) == (workers, servers)

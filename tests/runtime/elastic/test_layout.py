@@ -1,4 +1,4 @@
-"""Roles and owners: who takes over what when roles begin and end."""
+"""RolePlacement and owners: who takes over what when roles begin and end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.reconfiguration import RoleCounts
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.role_placement import RolePlacement
 from motet.runtime.wire.ownership import Ownership
 
-LAYOUT = Layout.even(Roles((0, 1), (1, 4)), model_blocks=8, data_blocks=6)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (1, 4)), model_blocks=8, data_blocks=6)
 
 
 def blocks(owned: Ownership) -> Counter[int]:
@@ -58,7 +58,7 @@ def test_spread_blocks_go_to_the_executors_with_fewest() -> None:
 
 
 def test_a_successor_takes_all_roles_and_blocks() -> None:
-    after = LAYOUT.handed_over(1, 9)
+    after = LAYOUT.replaced(1, 9)
     assert (after.workers, after.servers) == ((0, 9), (4, 9))
     assert after.data.blocks_of(9) == LAYOUT.data.blocks_of(1)
     assert after.model.blocks_of(9) == LAYOUT.model.blocks_of(1)
@@ -93,7 +93,7 @@ def test_nothing_is_repaired_where_every_owner_holds_the_role() -> None:
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12), st.sets(st.integers(0, 5)))
 def test_a_repair_moves_only_the_blocks_of_strangers(owners: list[int], others: set[int]) -> None:
     servers = tuple(sorted({*others, 2}))
-    layout = Layout.even(Roles((0,), servers), model_blocks=12, data_blocks=1)
+    layout = JobLayout.even(RolePlacement((0,), servers), model_blocks=12, data_blocks=1)
     for block, owner in enumerate(owners):
         layout = layout.moved("model", [block], owner)
     after = layout.repaired().model.owners.tolist()

@@ -8,14 +8,14 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Switch
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan, require_another
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
-LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 
 
-def after(*operations: Operation) -> Layout:
+def after(*operations: Operation) -> JobLayout:
     return layout_after_plan(LAYOUT, Plan.of(operations), range(5))
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from motet.domain.reconfiguration import Add, Delete, Plan
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration, Timed
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration, TimedPlan
 
 
-def never(layout: Layout) -> Any:
+def never(layout: JobLayout) -> Any:
     raise AssertionError("no plan is made here")
 
 
-def empty_plan(layout: Layout) -> Plan:
+def empty_plan(layout: JobLayout) -> Plan:
     return Plan((), ())
 
 
 def test_plans_come_out_in_their_order_once_their_epoch_is_done() -> None:
-    queue = PlanQueue((Timed(never, at_epoch=2), Timed(never, at_epoch=3, predicted_gain=0.5)))
+    queue = PlanQueue(
+        (TimedPlan(never, at_epoch=2), TimedPlan(never, at_epoch=3, predicted_gain=0.5))
+    )
     queue.epochs_done(1)
     assert queue.take(lambda: True) is None
     queue.epochs_done(3)
@@ -32,7 +34,7 @@ def test_plans_come_out_in_their_order_once_their_epoch_is_done() -> None:
 
 
 def test_a_timed_plan_waits_for_the_clock_of_training() -> None:
-    queue = PlanQueue((Timed(empty_plan, at_s=0.0),))
+    queue = PlanQueue((TimedPlan(empty_plan, at_s=0.0),))
     is_over = iter([False, True, True])
     assert queue.take(lambda: next(is_over)) is None
     queue.start_clock()
@@ -65,7 +67,7 @@ def test_what_comes_after_the_end_of_training_is_cancelled_too() -> None:
 
 
 def test_plans_of_the_timetable_that_never_began_are_counted() -> None:
-    queue = PlanQueue((Timed(never, at_epoch=1), Timed(never, at_epoch=9)))
+    queue = PlanQueue((TimedPlan(never, at_epoch=1), TimedPlan(never, at_epoch=9)))
     queue.put(Reconfiguration(never))
     queue.epochs_done(1)
     queue.cancel_all()

@@ -18,8 +18,8 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.ray_backend.cluster import RayCluster
 from random_plans import RandomPlans
 from toy_app import ToyRegression
@@ -46,7 +46,11 @@ class Census(TrainObserver):
 
 
 def job(
-    cluster: RayCluster, observer: TrainObserver, *timetable: Timed, epochs: int, batch_size: int
+    cluster: RayCluster,
+    observer: TrainObserver,
+    *timetable: TimedPlan,
+    epochs: int,
+    batch_size: int,
 ) -> Job:
     app = ToyRegression(batch_size=batch_size)
     options = TrainOptions(
@@ -68,9 +72,9 @@ def assert_right(result: TrainResult, expected: TrainResult, epochs: int) -> Non
 def test_executors_come_and_go_while_the_job_trains(cluster: RayCluster) -> None:
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [
-        Timed(lambda layout: grow, at_epoch=1),
-        Timed(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=20),
-        Timed(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
+        TimedPlan(lambda layout: grow, at_epoch=1),
+        TimedPlan(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=20),
+        TimedPlan(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
     ]
     census = Census()
     expected = job(cluster, TrainObserver(), epochs=200, batch_size=10).run()
@@ -100,7 +104,7 @@ class Chaos(TrainObserver):
         self.recoveries.append(recovery)
         self._kills_left -= 1
 
-    def _plan(self, layout: Layout) -> Plan:
+    def _plan(self, layout: JobLayout) -> Plan:
         """Asked for when operations are about to begin: kill in their midst."""
         if self._kills_left > 0 and self._random.random() < 0.4:
             delay_s = self._random.uniform(0, 0.03)

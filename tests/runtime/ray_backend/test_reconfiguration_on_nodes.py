@@ -22,7 +22,7 @@ from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.ray_backend.cluster import RayCluster, ray
 from toy_app import ToyRegression
 
@@ -60,7 +60,7 @@ class Nodes(TrainObserver):
         self.most = max(self.most, len(nodes))
 
 
-def train(cluster: RayCluster, observer: TrainObserver, *timetable: Timed) -> TrainResult:
+def train(cluster: RayCluster, observer: TrainObserver, *timetable: TimedPlan) -> TrainResult:
     app = ToyRegression(batch_size=5)
     options = TrainOptions(machines=3, workers=1, servers=1, epochs=600)
     rows = app.prepare(None, seed=1)
@@ -93,7 +93,7 @@ def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
     with RayCluster.join(address, machines=3) as cluster:
         expected = train(cluster, TrainObserver())
-        timetable = [Timed(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
+        timetable = [TimedPlan(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
         result = train(cluster, nodes, *timetable)
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert nodes.most == 3

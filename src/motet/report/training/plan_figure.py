@@ -53,7 +53,7 @@ def plan_figure(planned: PlannedJob) -> Figure:
 
 
 def _mark_run(axes: Axes, planned: PlannedJob, top_s: float) -> None:
-    """What was measured, where it belongs: on as many machines."""
+    """The measured epoch of the profiled run, if it had as many machines as the plan."""
     run = planned.run
     if run is None or run.machines != planned.fleet.size:
         return

@@ -1,4 +1,4 @@
-"""A job's best configuration for people: who does what, and the epoch over numbers of workers."""
+"""The best configuration of a job as text: roles by type, and the epoch over numbers of workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from motet.report.training.planned_job import AsItRan, PlannedJob
 
 CURVE_WIDTH, CURVE_HEIGHT = 60, 8
 SHOWN_ABOVE_BEST = 5.0
-"""The curve is cut where it is so many times the best: its ends would flatten all the rest."""
+"""The curve is cut at so many times the best epoch: its ends would flatten all the rest."""
 
 
 def plan_summary(planned: PlannedJob, out: Path | None) -> RenderableType:

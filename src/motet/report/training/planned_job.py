@@ -1,4 +1,4 @@
-"""A job's best configuration: what its document, page and picture are made from."""
+"""The best configuration of a job: the data of its document, summary and figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AsItRan:
 
 
 class TypePart(NamedTuple):
-    """What the machines of one type do. Blocks: fewest and most of one machine in that role."""
+    """Roles and blocks of one type's machines. Blocks: fewest and most on one of them."""
 
     name: str
     machines: int
@@ -35,7 +35,7 @@ class TypePart(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """`roles`: separate or both."""
+    """A planned job; `roles`: separate or both."""
 
     profile: Profile
     fleet: Fleet
@@ -55,7 +55,7 @@ class PlannedJob:
         return self.best.configuration.server_count
 
     def parts(self) -> list[TypePart]:
-        """Of every type."""
+        """Roles and blocks of every type."""
         data = np.array(self.best.configuration.data_blocks)
         model = np.array(self.best.configuration.model_blocks)
         made = []

@@ -15,7 +15,7 @@ from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.reports import ReconfigurationReport, Recovery
 from motet.runtime.elastic.even_plans import share_moves
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import Reconfiguration
 from motet.runtime.elastic.rebalancing import Rebalancer
 
@@ -65,7 +65,7 @@ class LoadBalancer(TrainObserver):
                 self._change = None
 
 
-def plan_for_shares(wanted: Mapping[int, int], layout: Layout) -> Plan:
+def plan_for_shares(wanted: Mapping[int, int], layout: JobLayout) -> Plan:
     """All moves at once, so that every worker builds its new share once.
 
     `wanted`: data blocks of every worker. The plan is empty if the workers have changed.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from motet.runtime.core.machine import Machine
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import PlanMaker
-from motet.runtime.elastic.replacement import usable, vacating
+from motet.runtime.elastic.replacement import evacuation_plan, usable_machines
 
 
-def must_evacuate(layout: Layout, machines: Sequence[Machine]) -> bool:
+def must_evacuate(layout: JobLayout, machines: Sequence[Machine]) -> bool:
     """Whether an executor's machine is leaving and another machine is up."""
     is_leaving = any(machines[executor].condition == "leaving" for executor in layout.executors)
-    return is_leaving and bool(usable(machines))
+    return is_leaving and bool(usable_machines(machines))
 
 
 class Evacuation:
@@ -21,7 +21,7 @@ class Evacuation:
 
     def __init__(
         self,
-        layout: Callable[[], Layout],
+        layout: Callable[[], JobLayout],
         machines: Callable[[], Sequence[Machine]],
         request: Callable[[PlanMaker], object],
     ) -> None:
@@ -33,4 +33,4 @@ class Evacuation:
     def machines_changed(self, machines: Sequence[Machine]) -> None:
         """The plan is made when it begins, for the machines of that moment."""
         if must_evacuate(self._layout(), machines):
-            self._request(lambda layout: vacating(layout, self._machines()))
+            self._request(lambda layout: evacuation_plan(layout, self._machines()))

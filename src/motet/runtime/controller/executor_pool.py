@@ -17,8 +17,8 @@ from motet.runtime.controller.ports import (
 )
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.replacement import leavers, resettled
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.replacement import layout_on_up_machines, leaving_executors
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +29,19 @@ class PoolChange:
     to end; `missing`: executors to start.
     """
 
-    layout: Layout
+    layout: JobLayout
     left: tuple[int, ...]
     surplus: tuple[int, ...]
     missing: tuple[int, ...]
 
 
 def pool_change(
-    layout: Layout, running: Collection[int], machines: Sequence[Machine]
+    layout: JobLayout, running: Collection[int], machines: Sequence[Machine]
 ) -> PoolChange:
     """What to end and to start. Raises JobFailed: no machine is left."""
-    left = tuple(leavers(layout, machines))
+    left = tuple(leaving_executors(layout, machines))
     if left:
-        layout = resettled(layout, machines)
+        layout = layout_on_up_machines(layout, machines)
     surplus = sorted(set(running) - set(layout.executors))
     missing = [number for number in layout.executors if number not in running]
     return PoolChange(layout, left, tuple(surplus), tuple(missing))
@@ -66,7 +66,7 @@ class ExecutorPool:
         self._app = app
         self._say = say
 
-    def reconcile(self, layout: Layout, is_given_up: Callable[[], bool] = never) -> Layout:
+    def reconcile(self, layout: JobLayout, is_given_up: Callable[[], bool] = never) -> JobLayout:
         """Have the executors of a layout, and no others.
 
         For machines that are not up others take over: returns the layout with them. Raises

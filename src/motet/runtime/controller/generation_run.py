@@ -19,9 +19,9 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import PlanQueue
-from motet.runtime.elastic.replacement import usable
+from motet.runtime.elastic.replacement import usable_machines
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 
 
@@ -44,7 +44,7 @@ class JobParts:
 class GenerationRun:
     """Trains one generation on executors that have been started."""
 
-    def __init__(self, number: int, layout: Layout, progress: Progress, job: JobParts) -> None:
+    def __init__(self, number: int, layout: JobLayout, progress: Progress, job: JobParts) -> None:
         self._number = number
         self._progress = progress
         self._job = job
@@ -56,14 +56,14 @@ class GenerationRun:
         self._plans = PlanRunner(
             self._operations,
             job.queue,
-            lambda: usable(job.cluster.machines()),
+            lambda: usable_machines(job.cluster.machines()),
             lambda: len(progress.reports),
             self._reconfigured,
             self._lost,
         )
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> JobLayout:
         """The present layout."""
         return self._operations.layout
 

@@ -28,8 +28,8 @@ from motet.runtime.core.observers import Observers, TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, Timed
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, TimedPlan
 
 
 class Job:
@@ -42,7 +42,7 @@ class Job:
         options: TrainOptions,
         cluster: ExecutorCluster,
         observer: TrainObserver | None = None,
-        timetable: tuple[Timed, ...] = (),
+        timetable: tuple[TimedPlan, ...] = (),
     ) -> None:
         """`rows`: as made by `app.prepare`; `timetable`: reconfigurations for later.
 
@@ -142,7 +142,7 @@ class Job:
         return self._rows
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> JobLayout:
         """The present roles of executors and owners of blocks."""
         return self._recovery.layout
 

@@ -11,8 +11,8 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.role_placement import RolePlacement
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,16 @@ class JobPlan:
     """What stays the same through all generations of a job."""
 
     app: Application
-    roles: Roles
+    roles: RolePlacement
     schedule: Schedule
     table: TableSpec
     sync: Synchronisation
     helps: bool = False
 
     @property
-    def first_layout(self) -> Layout:
+    def first_layout(self) -> JobLayout:
         """The layout that a job begins with."""
-        return Layout.even(self.roles, self.table.block_count, self.schedule.block_count)
+        return JobLayout.even(self.roles, self.table.block_count, self.schedule.block_count)
 
 
 def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
@@ -48,7 +48,7 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
             f"{batch_size or len(rows)} make {schedule.block_count} data blocks, one worker each; "
             "lower --workers or raise batch_size"
         )
-    roles = Roles.spread(options.machines, options.workers, options.servers)
+    roles = RolePlacement.spread(options.machines, options.workers, options.servers)
     return JobPlan(
         app=app,
         roles=roles,

@@ -17,14 +17,14 @@ from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 
 
 class TrainableGeneration(Protocol):
     """One generation; see `GenerationRun`."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> JobLayout:
         """The present layout."""
         ...
 
@@ -42,7 +42,7 @@ class RecoveryLoop:
     def __init__(
         self,
         pool: ExecutorPool,
-        first_layout: Layout,
+        first_layout: JobLayout,
         options: TrainOptions,
         observer: TrainObserver,
         post: Callable[[Event], None],
@@ -58,7 +58,7 @@ class RecoveryLoop:
         self._generation: TrainableGeneration | None = None
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> JobLayout:
         """The present layout."""
         generation = self._generation
         return self._layout if generation is None else generation.layout
@@ -74,7 +74,7 @@ class RecoveryLoop:
         self._post(ObserverFailed(error))
 
     def run(
-        self, progress: Progress, begin: Callable[[int, Layout, Progress], TrainableGeneration]
+        self, progress: Progress, begin: Callable[[int, JobLayout, Progress], TrainableGeneration]
     ) -> None:
         """Train until `progress` is over; `begin(number, layout, progress)` makes a generation.
 

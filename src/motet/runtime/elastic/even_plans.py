@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, Role, TableName
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 
 
 def plan_for_counts(
-    layout: Layout, workers: int | None, servers: int | None, machines: Collection[int]
+    layout: JobLayout, workers: int | None, servers: int | None, machines: Collection[int]
 ) -> Plan:
     """A plan that leads to these numbers of workers and servers (None: as many as now).
 
@@ -23,7 +23,7 @@ def plan_for_counts(
     return plan_for_executors(layout, wanted_workers, wanted_servers)
 
 
-def plan_for_executors(layout: Layout, workers: Sequence[int], servers: Sequence[int]) -> Plan:
+def plan_for_executors(layout: JobLayout, workers: Sequence[int], servers: Sequence[int]) -> Plan:
     """A plan that leads to these executors, each with its even share of the blocks.
 
     An executor that keeps a role loses only the blocks above its even share.
@@ -44,7 +44,7 @@ def plan_for_executors(layout: Layout, workers: Sequence[int], servers: Sequence
     return Plan.of(operations)
 
 
-def share_moves(layout: Layout, table: TableName, shares: Mapping[int, int]) -> list[Move]:
+def share_moves(layout: JobLayout, table: TableName, shares: Mapping[int, int]) -> list[Move]:
     """Moves from executors with more blocks than their share to executors with fewer.
 
     `shares`: blocks of every executor that shall hold some.
@@ -86,7 +86,7 @@ def _filled(
     return tuple(sorted([*kept, *ordered[: max(missing, 0)]]))
 
 
-def _evening_moves(layout: Layout, table: TableName, holders: Sequence[int]) -> list[Move]:
+def _evening_moves(layout: JobLayout, table: TableName, holders: Sequence[int]) -> list[Move]:
     """Moves to even shares; the executors that hold most now have one more where it is needed."""
     owned = layout.owners(table)
     share, more = divmod(len(owned.owners), len(holders))

@@ -1,4 +1,4 @@
-"""Who does what in a job: workers, servers, and the owners of model and data blocks. Pure."""
+"""The layout of a job: workers, servers, and the owners of model and data blocks. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from motet.domain.reconfiguration import Role, RoleCounts, TableName
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 from motet.runtime.wire.ownership import Ownership
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
-    """Executors have the numbers of their machines; one may be a worker, a server or both.
+class JobLayout:
+    """RolePlacement of executors and owners of blocks.
 
-    Only servers own model blocks, only workers own data blocks.
+    An executor has the number of its machine and is a worker, a server or both. Only servers own
+    model blocks, only workers own data blocks.
     """
 
     workers: tuple[int, ...]
@@ -24,9 +25,10 @@ class Layout:
     data: Ownership
 
     @classmethod
-    def even(cls, roles: Roles, model_blocks: int, data_blocks: int) -> Self:
-        """The same number of blocks for everybody, give or take one."""
-        # A small mini-batch is a stretch of neighbouring data blocks: dealt, it uses every worker.
+    def even(cls, roles: RolePlacement, model_blocks: int, data_blocks: int) -> Self:
+        """The same number of blocks for every holder of a role, give or take one."""
+        # A small mini-batch is a stretch of neighbouring data blocks: interleaved, it reaches every
+        # worker.
         return cls(
             roles.workers,
             roles.servers,
@@ -36,12 +38,12 @@ class Layout:
 
     @property
     def executors(self) -> list[int]:
-        """Those with a role."""
+        """Executors with a role."""
         return sorted({*self.workers, *self.servers})
 
     @property
     def counts(self) -> RoleCounts:
-        """How many do what."""
+        """Numbers of workers and servers."""
         return RoleCounts(len(self.workers), len(self.servers))
 
     def with_role(self, executor: int, role: Role) -> Self:
@@ -51,45 +53,45 @@ class Layout:
         return replace(self, servers=tuple(sorted({*self.servers, executor})))
 
     def without_role(self, executor: int, role: Role) -> Self:
-        """One worker or server less; what it owned is spread over the others, see `spread`."""
+        """One worker or server less; its blocks go to the other holders with fewest blocks."""
         others = tuple(one for one in self.holders(role) if one != executor)
         if role == "worker":
             return replace(self, workers=others, data=_spread(self.data, executor, others))
         return replace(self, servers=others, model=_spread(self.model, executor, others))
 
-    def handed_over(self, executor: int, successor: int) -> Self:
-        """`successor`, who has no role yet, is what `executor` was and owns what it owned."""
+    def replaced(self, executor: int, replacement: int) -> Self:
+        """`replacement`, which has no role yet, gets all roles and blocks of `executor`."""
 
         def numbers(before: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(sorted(successor if one == executor else one for one in before))
+            return tuple(sorted(replacement if one == executor else one for one in before))
 
         return replace(
             self,
             workers=numbers(self.workers),
             servers=numbers(self.servers),
-            model=self.model.moved(self.model.blocks_of(executor), successor),
-            data=self.data.moved(self.data.blocks_of(executor), successor),
+            model=self.model.moved(self.model.blocks_of(executor), replacement),
+            data=self.data.moved(self.data.blocks_of(executor), replacement),
         )
 
     def retired(self, server: int) -> Self:
-        """No server any more, though it still has blocks, which it is about to move away."""
+        """A server gives up its role before its blocks have moved away."""
         return replace(self, servers=tuple(one for one in self.servers if one != server))
 
-    def abandoned_by(self, leavers: Sequence[int]) -> Self:
-        """They have no role any more; see `repaired` for what they owned."""
+    def abandoned_by(self, leaving: Sequence[int]) -> Self:
+        """These executors give up all roles and keep their blocks; see `repaired`."""
 
         def others(present: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(one for one in present if one not in leavers)
+            return tuple(one for one in present if one not in leaving)
 
         return replace(self, workers=others(self.workers), servers=others(self.servers))
 
     def repaired(self) -> Self:
-        """Blocks whose owners are gone (a move was cut off) belong to the others."""
+        """Blocks of owners without the role (a move was cut off) go to the holders of the role."""
         model, data = self.model, self.data
-        for stranger in sorted({*model.owners.tolist()} - {*self.servers}):
-            model = _spread(model, stranger, self.servers)
-        for stranger in sorted({*data.owners.tolist()} - {*self.workers}):
-            data = _spread(data, stranger, self.workers)
+        for former in sorted({*model.owners.tolist()} - {*self.servers}):
+            model = _spread(model, former, self.servers)
+        for former in sorted({*data.owners.tolist()} - {*self.workers}):
+            data = _spread(data, former, self.workers)
         return replace(self, model=model, data=data)
 
     def moved(self, table: TableName, blocks: Sequence[int], destination: int) -> Self:
@@ -103,11 +105,11 @@ class Layout:
         return self.workers if role == "worker" else self.servers
 
     def owners(self, table: TableName) -> Ownership:
-        """Who owns the blocks of a table."""
+        """The owners of a table's blocks."""
         return self.data if table == "data" else self.model
 
     def roles_of(self, executor: int) -> tuple[Role, ...]:
-        """What an executor is."""
+        """The roles of an executor."""
         roles: list[Role] = []
         if executor in self.workers:
             roles.append("worker")
@@ -116,14 +118,14 @@ class Layout:
         return tuple(roles)
 
 
-def _spread(owned: Ownership, leaver: int, others: Sequence[int]) -> Ownership:
-    """A leaver's blocks to the others, each to who has fewest then."""
-    leaving = owned.blocks_of(leaver)
-    if not leaving:
+def _spread(owned: Ownership, former: int, others: Sequence[int]) -> Ownership:
+    """The blocks of a former owner go to the others, each to the one with fewest blocks then."""
+    moving = owned.blocks_of(former)
+    if not moving:
         return owned
     counts = {one: len(owned.blocks_of(one)) for one in others}
     owners = owned.owners.copy()
-    for block in leaving:
+    for block in moving:
         least = min(others, key=lambda one: (counts[one], one))
         counts[least] += 1
         owners[block] = least

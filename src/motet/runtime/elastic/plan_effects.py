@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Move, Operation, Plan, Role, Switch, holder_role
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 
 
-def layout_after_plan(layout: Layout, plan: Plan, machines: Collection[int]) -> Layout:
+def layout_after_plan(layout: JobLayout, plan: Plan, machines: Collection[int]) -> JobLayout:
     """The layout after a plan. Raises BadInput for the first operation that is impossible.
 
     `machines`: those that may be given a role.
@@ -23,8 +23,8 @@ def layout_after_plan(layout: Layout, plan: Plan, machines: Collection[int]) -> 
 
 
 def layout_after_operation(
-    layout: Layout, operation: Operation, machines: Collection[int]
-) -> Layout:
+    layout: JobLayout, operation: Operation, machines: Collection[int]
+) -> JobLayout:
     """The layout after one operation. Raises BadInput."""
     if isinstance(operation, Move):
         return _after_move(layout, operation)
@@ -50,13 +50,13 @@ def layout_after_operation(
     return layout
 
 
-def require_another(layout: Layout, executor: int, role: Role) -> None:
+def require_another(layout: JobLayout, executor: int, role: Role) -> None:
     """Raises BadInput if this executor is the only one in its role."""
     if layout.holders(role) == (executor,):
         raise BadInput(f"executor {executor} is the only {role}; add another one first")
 
 
-def _after_move(layout: Layout, move: Move) -> Layout:
+def _after_move(layout: JobLayout, move: Move) -> JobLayout:
     owned, role = layout.owners(move.table), holder_role(move.table)
     if move.destination not in layout.holders(role):
         raise BadInput(f"executor {move.destination} is no {role}; add it first")
@@ -74,7 +74,7 @@ def _after_move(layout: Layout, move: Move) -> Layout:
     return layout.moved(move.table, move.blocks, move.destination)
 
 
-def _without_role(layout: Layout, executor: int, role: Role) -> Layout:
+def _without_role(layout: JobLayout, executor: int, role: Role) -> JobLayout:
     if executor not in layout.holders(role):
         raise BadInput(f"executor {executor} is no {role}")
     require_another(layout, executor, role)

@@ -1,4 +1,4 @@
-"""Plans that wait for their moment, and what became of them."""
+"""Plans that wait for their time or for the plans before them, and their states."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Literal, TypeAlias
 
 from motet.domain.reconfiguration import Plan
 from motet.runtime.core.reports import ReconfigurationReport
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 
-PlanMaker: TypeAlias = Callable[[Layout], Plan]
-State: TypeAlias = Literal["waiting", "running", "done", "cancelled", "failed"]
+PlanMaker: TypeAlias = Callable[[JobLayout], Plan]
+PlanState: TypeAlias = Literal["waiting", "running", "done", "cancelled", "failed"]
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedPlan:
     """A plan for later: once `at_epoch` epochs are done, or `at_s` seconds into training.
 
-    `make_plan` is asked then, and told the layout of that moment.
+    `make_plan` is called then, with the layout of that time.
     """
 
     make_plan: PlanMaker
@@ -31,9 +31,10 @@ class Timed:
 
 
 class Reconfiguration:
-    """A plan under way; all of it may be used from any thread.
+    """A plan that waits, runs or has ended; may be used from any thread.
 
-    `report`: what an observer is told at its end. `is_planned`: it is of the job's timetable.
+    `finished`: numbers of completed operations; `report`: the one that observers get at its end;
+    `is_planned`: it comes from the job's timetable.
     """
 
     def __init__(
@@ -50,17 +51,17 @@ class Reconfiguration:
         self.finished: set[int] = set()
         self.report: ReconfigurationReport | None = None
         self._is_cancelled = False
-        self._state: State = "waiting"
-        self._over = threading.Event()
+        self._state: PlanState = "waiting"
+        self._has_ended = threading.Event()
 
     @property
-    def state(self) -> State:
-        """How far it is."""
+    def state(self) -> PlanState:
+        """Whether it waits, runs or has ended, and how it ended."""
         return self._state
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Operations done, and all of them (0 before it begins)."""
+        """Completed operations, and all of them (0 before it begins)."""
         return len(self.finished), 0 if self.plan is None else len(self.plan.operations)
 
     @property
@@ -74,24 +75,24 @@ class Reconfiguration:
         return self._state in ("cancelled", "failed")
 
     def cancel(self) -> None:
-        """Begin no further operation; those that run are brought to their end."""
+        """Begin no further operation; running ones are completed."""
         self._is_cancelled = True
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Until nothing of it runs any more, whatever became of it; False after the timeout."""
-        return self._over.wait(timeout_s)
+        """Block until it has ended, in whatever state; False after the timeout."""
+        return self._has_ended.wait(timeout_s)
 
-    def enter(self, state: State) -> None:
-        """For who carries it out."""
+    def enter(self, state: PlanState) -> None:
+        """Set the state; called by the plan runner."""
         self._state = state
         if state in ("done", "cancelled", "failed"):
-            self._over.set()
+            self._has_ended.set()
 
 
 class PlanQueue:
     """A job's reconfigurations, one after another."""
 
-    def __init__(self, timetable: tuple[Timed, ...] = ()) -> None:
+    def __init__(self, timetable: tuple[TimedPlan, ...] = ()) -> None:
         self._changed = threading.Condition()
         self._began_s = math.inf
         self._timetable = list(timetable)
@@ -101,28 +102,28 @@ class PlanQueue:
 
     @property
     def missed(self) -> int:
-        """How many plans of the timetable had not begun when training ended."""
+        """Plans of the timetable that had not begun when training ended."""
         return self._missed
 
     def put(self, wanted: Reconfiguration) -> None:
-        """Carry this out when those before it are over."""
+        """Add a plan behind all that wait."""
         self._insert(len(self._waiting), wanted)
 
     def put_first(self, wanted: Reconfiguration) -> None:
-        """Before all others that wait: it is urgent, or it was cut off."""
+        """Add a plan before all that wait: it is urgent, or it was cut off."""
         self._insert(0, wanted)
 
     def start_clock(self) -> None:
-        """Training begins now; a second call changes nothing."""
+        """Training begins now; further calls have no effect."""
         self._began_s = min(self._began_s, time.monotonic())
         self.wake()
 
     def epochs_done(self, count: int) -> None:
-        """Time for the plans of this epoch."""
+        """So many epochs are done: release the plans for this time."""
         self._release(lambda timed: timed.at_epoch is not None and timed.at_epoch <= count)
 
     def take(self, is_over: Callable[[], bool]) -> Reconfiguration | None:
-        """The next one, waited for; None once `is_over` (tell by `wake`)."""
+        """Block until there is a plan, or until `is_over` (then None; call `wake` to check it)."""
         while not is_over():
             self._release(self._has_come)
             with self._changed:
@@ -132,12 +133,12 @@ class PlanQueue:
         return None
 
     def wake(self) -> None:
-        """Something that `take` asks for has changed."""
+        """The result of `is_over` may have changed."""
         with self._changed:
             self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Training is over, also for those that come later."""
+        """Training is over: cancel waiting plans and those that are added later."""
         with self._changed:
             self._is_closed = True
             self._missed = len(self._timetable) + sum(it.is_planned for it in self._waiting)
@@ -153,10 +154,10 @@ class PlanQueue:
             self._waiting.insert(place, wanted)
             self._changed.notify_all()
 
-    def _has_come(self, timed: Timed) -> bool:
+    def _has_come(self, timed: TimedPlan) -> bool:
         return timed.at_s is not None and timed.at_s <= time.monotonic() - self._began_s
 
-    def _release(self, is_due: Callable[[Timed], bool]) -> None:
+    def _release(self, is_due: Callable[[TimedPlan], bool]) -> None:
         with self._changed:
             due = [timed for timed in self._timetable if is_due(timed)]
             self._timetable = [timed for timed in self._timetable if timed not in due]

@@ -14,7 +14,7 @@ from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress, LiveTrain
 from motet.report.rendering.palette import job_colour
 from motet.runtime.core.reports import EpochReport, Recovery
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
 EPOCHS = 20
 
@@ -52,7 +52,9 @@ def drawn(what: RenderableType, width: int) -> list[str]:
 
 def demo_screen(progresses: list[JobProgress]) -> DemoScreen:
     views = [
-        JobView(job, job_colour(at), progress, Roles.spread(MACHINES, job.workers, job.servers))
+        JobView(
+            job, job_colour(at), progress, RolePlacement.spread(MACHINES, job.workers, job.servers)
+        )
         for at, (job, progress) in enumerate(zip(DEMO_JOBS, progresses, strict=True))
     ]
     return DemoScreen(views, MACHINES, Clock())

@@ -9,11 +9,11 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Switch
 from motet.interfaces.cli.train.reconfigure_file import check_changes, read_plan_file
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
-LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -22,7 +22,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def layouts(path: Path, epochs: int = 10) -> list[Layout]:
+def layouts(path: Path, epochs: int = 10) -> list[JobLayout]:
     return check_changes(read_plan_file(path, 5, epochs), LAYOUT, 5)
 
 
@@ -61,7 +61,7 @@ def test_operations_are_taken_as_they_stand(tmp_path: Path) -> None:
 def test_counts_are_reached_on_the_machines_that_are_there_then(tmp_path: Path) -> None:
     (change,) = read_plan_file(written(tmp_path, "- {at_epoch: 3, workers: 4}"), 5, 10)
     timed = change.timed(lambda: [0, 3, 4, 7, 9])  # 1 and 2 are lost
-    now = LAYOUT.handed_over(1, 7)
+    now = LAYOUT.replaced(1, 7)
     then = layout_after_plan(now, timed.make_plan(now), [0, 7, 9])
     assert (then.workers, then.servers) == ((0, 3, 7, 9), (3, 4))
 

@@ -10,10 +10,10 @@ from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Switch
 from motet.interfaces.cli.train.reconfigure_entry import ReconfigureEntry
 from motet.interfaces.cli.train.reconfigure_operations import planner_of_operations
-from motet.runtime.elastic.layout import Layout
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.layout import JobLayout
+from motet.runtime.elastic.role_placement import RolePlacement
 
-LAYOUT = Layout.even(Roles((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
+LAYOUT = JobLayout.even(RolePlacement((0, 1), (3, 4)), model_blocks=16, data_blocks=12)
 
 
 def operations(*items: dict[str, Any]) -> tuple[Operation, ...]:

@@ -14,7 +14,7 @@ from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.controller.reconfiguration.operations import Operations
 from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
 from motet.runtime.core.reports import ReconfigurationReport
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration
 from scripted_executors import ScriptedExecutor
 
@@ -43,7 +43,7 @@ class Running:
             self.lost.put,
         )
 
-    def request(self, make_plan: Callable[[Layout], Plan]) -> Reconfiguration:
+    def request(self, make_plan: Callable[[JobLayout], Plan]) -> Reconfiguration:
         wanted = Reconfiguration(make_plan, predicted_gain=0.25)
         self.queue.put(wanted)
         return wanted
@@ -73,8 +73,8 @@ def test_a_plan_is_carried_out_and_reported(running: Running) -> None:
 def test_plans_are_carried_out_one_after_another(running: Running) -> None:
     seen: list[tuple[int, ...]] = []
 
-    def add_and_look(executor: int) -> Callable[[Layout], Plan]:
-        def make_plan(layout: Layout) -> Plan:
+    def add_and_look(executor: int) -> Callable[[JobLayout], Plan]:
+        def make_plan(layout: JobLayout) -> Plan:
             seen.append(layout.workers)
             return Plan.of([Add(executor, "worker")])
 
@@ -87,11 +87,11 @@ def test_plans_are_carried_out_one_after_another(running: Running) -> None:
     assert seen == [(0, 1), (0, 1, 4)]
 
 
-def bad_plan(layout: Layout) -> Plan:
+def bad_plan(layout: JobLayout) -> Plan:
     raise BadInput("no machine is fast enough")
 
 
-def broken_planner(layout: Layout) -> Plan:
+def broken_planner(layout: JobLayout) -> Plan:
     raise KeyError("bandwidth")
 
 
@@ -108,7 +108,7 @@ def broken_planner(layout: Layout) -> Plan:
     ],
 )
 def test_a_plan_that_cannot_be_made_is_reported_and_the_next_one_begins(
-    running: Running, make_plan: Callable[[Layout], Plan], error: str
+    running: Running, make_plan: Callable[[JobLayout], Plan], error: str
 ) -> None:
     wanted = running.request(make_plan)
     report = running.reports.get(timeout=TIMEOUT_S)

@@ -14,7 +14,7 @@ from motet.domain.errors import BadInput, Unreachable
 from motet.runtime.controller.reconfiguration.cost import Cost
 from motet.runtime.controller.reconfiguration.shared_layout import SharedLayout
 from motet.runtime.controller.reconfiguration.work_changes import WorkChanges
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.control_messages import (
     ChangeWork,
     Held,
@@ -38,7 +38,7 @@ def changes(made: ControlledGeneration) -> tuple[WorkChanges, SharedLayout]:
     return WorkChanges(made.generation, layout), layout
 
 
-def move_a_block(now: Layout) -> Layout:
+def move_a_block(now: JobLayout) -> JobLayout:
     return now.moved("data", [0], 1)
 
 
@@ -134,7 +134,7 @@ def test_changes_requested_at_the_same_time_happen_together() -> None:
         assert numbers == [1, 2]
 
 
-def refuse(now: Layout) -> Layout:
+def refuse(now: JobLayout) -> JobLayout:
     raise BadInput("not now")
 
 

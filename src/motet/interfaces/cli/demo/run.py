@@ -35,7 +35,7 @@ from motet.report.training.loss_plot import LossCurve, save_loss_plot
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
 WIDTH = 100
 PROGRESS_LINES = 4
@@ -72,7 +72,7 @@ def _views(is_silent: bool) -> list[JobView]:
             job=job,
             colour=job_colour(position),
             progress=LineProgress(RunLog(None, _echo(job.app, is_silent)), PROGRESS_LINES),
-            roles=Roles.spread(MACHINES, job.workers, job.servers),
+            roles=RolePlacement.spread(MACHINES, job.workers, job.servers),
         )
         for position, job in enumerate(DEMO_JOBS)
     ]

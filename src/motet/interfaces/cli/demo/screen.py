@@ -17,7 +17,7 @@ from motet.interfaces.cli.screens import drawing
 from motet.interfaces.cli.screens.job_progress import JobProgress
 from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import duration_text, number_text, rate_text
-from motet.runtime.elastic.roles import Roles
+from motet.runtime.elastic.role_placement import RolePlacement
 
 CURVE_LINES = 4
 LOSS_WIDTH = 8
@@ -32,7 +32,7 @@ class JobView:
     job: DemoJob
     colour: str
     progress: JobProgress
-    roles: Roles
+    roles: RolePlacement
 
 
 class DemoScreen:

@@ -12,9 +12,9 @@ from motet.domain.reconfiguration import Plan
 from motet.interfaces.cli.train.reconfigure_entry import ReconfigureEntry, read_entries
 from motet.interfaces.cli.train.reconfigure_operations import Planner, planner_of_operations
 from motet.runtime.elastic.even_plans import plan_for_counts
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan
-from motet.runtime.elastic.plan_queue import Timed
+from motet.runtime.elastic.plan_queue import TimedPlan
 
 _TIMES = ("at_epoch", "at_s")
 
@@ -29,7 +29,7 @@ class PlannedChange:
     at_s: float | None = None
     predicted_gain: float | None = None
 
-    def check(self, layout: Layout, machine_count: int) -> Layout:
+    def check(self, layout: JobLayout, machine_count: int) -> JobLayout:
         """The layout that the change leads to. Raises BadInput."""
         machines = range(machine_count)
         plan = self.make_plan(layout, machines)
@@ -38,9 +38,9 @@ class PlannedChange:
         except BadInput as error:
             raise BadInput(f"{self.place}: {error}") from None
 
-    def timed(self, machines: Callable[[], Collection[int]]) -> Timed:
+    def timed(self, machines: Callable[[], Collection[int]]) -> TimedPlan:
         """The change for a job; `machines`: those that may be given a role when it begins."""
-        return Timed(
+        return TimedPlan(
             lambda layout: self.make_plan(layout, machines()),
             self.at_epoch,
             self.at_s,
@@ -57,8 +57,8 @@ def read_plan_file(path: Path, machine_count: int, epochs: int) -> tuple[Planned
 
 
 def check_changes(
-    changes: Sequence[PlannedChange], layout: Layout, machine_count: int
-) -> list[Layout]:
+    changes: Sequence[PlannedChange], layout: JobLayout, machine_count: int
+) -> list[JobLayout]:
     """The first layout and the one after each entry. Raises BadInput for impossible changes."""
     layouts = [layout]
     for change in changes:
@@ -101,7 +101,7 @@ def _planner_of_counts(entry: ReconfigureEntry, machine_count: int) -> Planner:
                     f"{available}{remedy}"
                 )
 
-    def make_plan(layout: Layout, machines: Collection[int]) -> Plan:
+    def make_plan(layout: JobLayout, machines: Collection[int]) -> Plan:
         require(len(machines))
         return plan_for_counts(layout, workers, servers, machines)
 

@@ -17,15 +17,15 @@ from motet.domain.reconfiguration import (
     TableName,
 )
 from motet.interfaces.cli.train.reconfigure_entry import ReconfigureEntry
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_operation
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 _TABLES: tuple[TableName, ...] = get_args(TableName)
 
-Planner: TypeAlias = Callable[[Layout, Collection[int]], Plan]
+Planner: TypeAlias = Callable[[JobLayout, Collection[int]], Plan]
 """From a layout and the machines that may be given a role; raises BadInput."""
-_OperationMaker: TypeAlias = Callable[[Layout], Operation]
+_OperationMaker: TypeAlias = Callable[[JobLayout], Operation]
 
 
 def planner_of_operations(entry: ReconfigureEntry) -> Planner:
@@ -36,7 +36,7 @@ def planner_of_operations(entry: ReconfigureEntry) -> Planner:
     items = entry.entries("operations")
     makers = [_operation_maker(item) for item in items]
 
-    def make_plan(layout: Layout, machines: Collection[int]) -> Plan:
+    def make_plan(layout: JobLayout, machines: Collection[int]) -> Plan:
         operations = []
         for item, make in zip(items, makers, strict=True):
             try:
@@ -86,7 +86,7 @@ def _move_maker(entry: ReconfigureEntry) -> _OperationMaker:
 
 
 def _move_of_last(
-    layout: Layout, table: TableName, count: int, source: int, destination: int
+    layout: JobLayout, table: TableName, count: int, source: int, destination: int
 ) -> Move:
     owned = layout.owners(table).blocks_of(source)
     if count > len(owned):

@@ -33,7 +33,7 @@ from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.reports import ReconfigurationReport, TrainResult
-from motet.runtime.elastic.replacement import usable
+from motet.runtime.elastic.replacement import usable_machines
 
 COLOUR = job_colour(0)
 
@@ -118,7 +118,7 @@ def _train(
             options = start.on(cluster, options, training.most_workers)
         options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
         timetable = tuple(
-            change.timed(lambda: usable(cluster.machines())) for change in training.changes
+            change.timed(lambda: usable_machines(cluster.machines())) for change in training.changes
         )
         job = Job(training.app, training.rows, options, cluster, progress, timetable)
         if flags.balances:

@@ -20,7 +20,7 @@ from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.ports import ExecutorHandle
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.rows import Rows
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.assignment import CONTROLLER, Assignment, RunOutcome
 from motet.runtime.wire.control_messages import (
     ControlRequest,
@@ -51,7 +51,7 @@ class Generation:
         self,
         number: int,
         plan: JobPlan,
-        layout: Layout,
+        layout: JobLayout,
         handles: Mapping[int, ExecutorHandle],
         controller: Endpoint,
         secret: bytes,

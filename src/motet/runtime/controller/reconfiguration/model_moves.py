@@ -12,7 +12,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.controller.generation.generation import Generation
 from motet.runtime.controller.reconfiguration.cost import Cost, total_cost
 from motet.runtime.controller.reconfiguration.shared_layout import SharedLayout
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import require_another
 from motet.runtime.wire.control_messages import BlocksMoved, MoveBlocks, Settle
 from motet.runtime.wire.exchange import answer_of, require_ok
@@ -64,7 +64,7 @@ class ModelMoves:
         return Cost(moved.moved_bytes, moved.took_us / 1e6)
 
 
-def blocks_to_hand_over(layout: Layout, server: int) -> dict[int, list[int]]:
+def blocks_to_hand_over(layout: JobLayout, server: int) -> dict[int, list[int]]:
     """The blocks of a server without its role, by the servers that get them."""
     blocks = layout.model.blocks_of(server)
     target = layout.repaired().model.owners
@@ -74,12 +74,12 @@ def blocks_to_hand_over(layout: Layout, server: int) -> dict[int, list[int]]:
     }
 
 
-def _without_server(server: int, now: Layout) -> Layout:
+def _without_server(server: int, now: JobLayout) -> JobLayout:
     require_another(now, server, "server")
     return now.retired(server)
 
 
-def _with_model_at(destination: int, blocks: Sequence[int], now: Layout) -> Layout:
+def _with_model_at(destination: int, blocks: Sequence[int], now: JobLayout) -> JobLayout:
     if destination not in now.servers:
         raise BadInput(f"executor {destination} is no server any more")
     return now.moved("model", blocks, destination)

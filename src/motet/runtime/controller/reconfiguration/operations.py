@@ -16,7 +16,7 @@ from motet.runtime.controller.reconfiguration.cost import Cost, total_cost
 from motet.runtime.controller.reconfiguration.model_moves import ModelMoves
 from motet.runtime.controller.reconfiguration.shared_layout import SharedLayout
 from motet.runtime.controller.reconfiguration.work_changes import WorkChanges
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import require_another
 
 
@@ -30,7 +30,7 @@ class Operations:
     def __init__(
         self,
         generation: Generation,
-        layout: Layout,
+        layout: JobLayout,
         launch: Callable[[int], ExecutorHandle],
         retire: Callable[[ExecutorHandle], None],
     ) -> None:
@@ -49,7 +49,7 @@ class Operations:
         }
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> JobLayout:
         """The present layout."""
         return self._layout.now
 
@@ -126,13 +126,13 @@ class Operations:
         self._retire(self._generation.dismiss(executor))
 
 
-def _without_worker(executor: int, now: Layout) -> Layout:
+def _without_worker(executor: int, now: JobLayout) -> JobLayout:
     # A plan that a recovery cut off may meet a layout without executors that it counted on.
     require_another(now, executor, "worker")
     return now.without_role(executor, "worker")
 
 
-def _with_data_at(destination: int, blocks: Sequence[int], now: Layout) -> Layout:
+def _with_data_at(destination: int, blocks: Sequence[int], now: JobLayout) -> JobLayout:
     if destination not in now.workers:
         raise BadInput(f"executor {destination} is no worker any more")
     return now.moved("data", blocks, destination)

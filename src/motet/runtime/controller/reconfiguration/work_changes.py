@@ -21,7 +21,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.controller.generation.generation import Generation
 from motet.runtime.controller.reconfiguration.cost import Cost
 from motet.runtime.controller.reconfiguration.shared_layout import Edit, SharedLayout
-from motet.runtime.elastic.layout import Layout
+from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.control_messages import (
     ChangeWork,
     Held,
@@ -90,7 +90,7 @@ class WorkChanges:
         after = self._layout.now
         return self._carry_out(before, after)
 
-    def _carry_out(self, before: Layout, after: Layout) -> Cost:
+    def _carry_out(self, before: JobLayout, after: JobLayout) -> Cost:
         everybody = sorted({*before.workers, *after.workers})
         moved_bytes = 0 if before.data is after.data else self._prepare(everybody, after)
         clock = self._hold(before.workers)
@@ -102,7 +102,7 @@ class WorkChanges:
         self._generation.announce_workers(after.workers, clock)
         return Cost(moved_bytes, stall_s)
 
-    def _prepare(self, everybody: Iterable[int], after: Layout) -> int:
+    def _prepare(self, everybody: Iterable[int], after: JobLayout) -> int:
         """Have data blocks sent ahead to their new owners; the bytes."""
         message = PrepareWork(self._generation.number, self._number, after.data)
         calls = [self._generation.ask(one, message) for one in everybody]

@@ -1,4 +1,4 @@
-"""Which machines host a worker, and which a server."""
+"""The machines that host the first workers and servers of a job."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Which machines host a worker and which a server; an executor has its machine's number."""
+class RolePlacement:
+    """Machines that host a worker, and machines that host a server."""
 
     workers: tuple[int, ...]
     servers: tuple[int, ...]
 
     @classmethod
-    def spread(cls, machines: int, workers: int, servers: int) -> Roles:
+    def spread(cls, machines: int, workers: int, servers: int) -> RolePlacement:
         """Workers from the first machine on, servers from the last one back."""
         return cls(tuple(range(workers)), tuple(range(machines - servers, machines)))
 
