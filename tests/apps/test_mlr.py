@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.metrics import log_loss
 
-from motet.apps.mlr import MLR, tame
+from motet.apps.mlr import MLR, shrink_large_columns
 from motet.datasets.builtin.toys import load_digits, load_wine
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -89,9 +89,9 @@ def test_columns_that_tower_above_the_others_do_not_stop_training() -> None:
 
 def test_only_towering_columns_are_scaled() -> None:
     np.testing.assert_allclose(
-        tame(np.array([1.0, 1.0, 2.0, 1000.0])), [1, 1, 1, 1000**0.5 / 15**0.5]
+        shrink_large_columns(np.array([1.0, 1.0, 2.0, 1000.0])), [1, 1, 1, 1000**0.5 / 15**0.5]
     )
-    np.testing.assert_array_equal(tame(np.zeros(3)), np.ones(3))
+    np.testing.assert_array_equal(shrink_large_columns(np.zeros(3)), np.ones(3))
 
 
 def test_half_pushes_of_an_asynchronous_run_add_up_to_the_whole_step(

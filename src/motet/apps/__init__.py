@@ -1,6 +1,6 @@
-"""The training applications, one per file, and how a name or a file becomes one.
+"""The training applications, one per file, and loading them by name or file.
 
-Nothing is imported until an application is asked for: listing the names costs nothing.
+Applications are imported at their first use, so listing the names is cheap.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ APPLICATIONS: Mapping[str, str] = MappingProxyType(
 
 
 def load_application(name: str) -> type[Estimator]:
-    """The class behind a name of `APPLICATIONS`, a file (`./mine.py`, or `./mine.py:Class` where it
-    defines several) or `package.module:Class`.
+    """Return the class of an application.
 
-    Raises UnknownName for a name nobody knows, BadInput for a file or module that holds none.
+    `name`: one of `APPLICATIONS`, a file (`./mine.py`, or `./mine.py:Class` if it defines several)
+    or `package.module:Class`.
+
+    Raises UnknownName for an unknown name, BadInput for a file or module without an application.
     """
     place, _, class_name = APPLICATIONS.get(name, name).partition(":")
     if place.endswith(".py"):
@@ -48,7 +50,7 @@ def load_application(name: str) -> type[Estimator]:
 
 
 def load_model(path: str | Path) -> Estimator:
-    """A fitted model that `save` of any application of `APPLICATIONS` wrote. Raises BadInput."""
+    """Load a fitted model that any application of `APPLICATIONS` saved. Raises BadInput."""
     from motet.apps.estimator import read_model
 
     name = read_model(path)[0]["application"]
@@ -70,7 +72,7 @@ def _module_named(module: str, asked: str) -> ModuleType:
 
 
 def _module_from_file(path: Path) -> ModuleType:
-    """Run a user's file under a module name that hides no other module."""
+    """Import a user's file under a module name that shadows no other module."""
     name = f"motet_user_{path.stem}"
     if not path.is_file():
         raise BadInput(f"{path}: no such file; an application is a name, ./file.py or module:Class")

@@ -1,7 +1,7 @@
-"""A batch size that follows from the data unless it is set.
+"""A default batch size that depends on the data.
 
-Some applications need a certain number of mini-batches per epoch, however many instances there are:
-more cost communication, fewer cost quality.
+Some applications need a certain number of mini-batches per epoch, for any number of instances: more
+of them increase communication, fewer reduce quality.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from motet.apps.estimator import Estimator
 
 
 class AutomaticBatches(Estimator):
-    """An estimator whose `batch_size=None` means `batches_per_epoch` mini-batches."""
+    """An estimator that makes `batches_per_epoch` mini-batches if `batch_size` is None."""
 
     batches_per_epoch: ClassVar[int]
 
@@ -31,7 +31,7 @@ class AutomaticBatches(Estimator):
         return {**super().get_params(deep), "batch_size": self._set_batch_size}
 
     def choose_batch_size(self, instance_count: int) -> None:
-        """For `prepare`: check the batch size that was set, or find the one that fits the data."""
+        """Check the batch size that was set, or choose one for the data; `prepare` calls it."""
         if self._set_batch_size is not None:
             self.check_number("batch_size", at_least=0, whole=True)
         self._fitting_batch_size = -(-instance_count // self.batches_per_epoch)

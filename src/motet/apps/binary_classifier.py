@@ -1,4 +1,4 @@
-"""What the two-class linear models share: classes, signs, decisions."""
+"""The base class of two-class linear models: classes, signs, decisions."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class BinaryClassifier(LinearModel):
         return _signs(class_numbers(dataset, self.classes_))
 
     def tallies(self, predictions: Array, target: Array) -> Array:
-        """How many instances lie on the right side."""
+        """Number of correctly classified instances."""
         return np.array([np.count_nonzero((predictions > 0) == (target > 0))], dtype=np.float64)
 
     def adopt(self, model: Array, rows: Rows) -> None:
-        """scikit-learn's shapes: `coef_: (1, features)`, `intercept_: (1,)`."""
+        """Set `coef_: (1, features)` and `intercept_: (1,)`, the shapes of scikit-learn."""
         super().adopt(model, rows)
         self.coef_, self.intercept_ = self.coef_.reshape(1, -1), np.reshape(self.intercept_, 1)
 

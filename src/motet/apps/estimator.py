@@ -1,8 +1,8 @@
 """An application as a scikit-learn estimator: `fit` on arrays, `save`, `load`, `clone`, `Pipeline`.
 
-`fit` runs the same mini-batch loop and the same kernels in this process that a cluster runs on
-many machines; with one seed both give the same model. The constructor's arguments are the
-hyper-parameters and are stored unchanged; `prepare` checks them, before any machine is taken.
+`fit` runs the mini-batch loop and the kernels of a cluster in this process; with one seed both
+give the same model. The constructor's arguments are the hyper-parameters and are stored unchanged;
+`prepare` checks them before any machine is allocated.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Estimator(Application):
         return self
 
     def warm_up(self) -> None:
-        """Compile the kernels on tiny data, so that no mini-batch pays for it."""
+        """Compile the kernels on tiny data, so that no mini-batch includes the compilation."""
 
     # -- on disk -----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model as npz (no pickle in it): one array per fitted attribute."""
+        """Write the fitted model as npz without pickles: one array per fitted attribute."""
         self.check_fitted()
         header = {
             "format": _FORMAT_VERSION,
@@ -83,7 +83,7 @@ class Estimator(Application):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The model that `save` wrote. Raises BadInput for a file that holds something else."""
+        """Load the model from a file of `save`. Raises BadInput for any other file."""
         header, state = read_model(path)
         if header["application"] != cls.name:
             raise BadInput(
@@ -138,10 +138,10 @@ class Estimator(Application):
 
     # -- what scikit-learn asks for --------------------------------------------------------------
 
-    if not TYPE_CHECKING:  # a type checker would take every misspelt attribute for one that exists
+    if not TYPE_CHECKING:  # else a type checker accepts every misspelt attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Only for attributes that are not there: a fitted one before `fit` says so."""
+            """Raise NotFittedError for a fitted attribute before `fit`, else AttributeError."""
             if name.endswith("_") and not name.startswith("_") and not self.__sklearn_is_fitted__():
                 raise _not_fitted(self)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -175,7 +175,7 @@ class Estimator(Application):
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of a saved model. Raises BadInput."""
+    """Read the header and the arrays of a saved model. Raises BadInput."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -193,7 +193,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 
 
 def seed_of(random_state: int | None) -> int:
-    """A seed of 0 or more; None draws a fresh one. Raises BadInput."""
+    """Return a seed of 0 or more; None draws a new one. Raises BadInput."""
     if random_state is None:
         return int(np.random.default_rng().integers(1 << 31))
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
@@ -210,7 +210,7 @@ def check_columns(found: int, expected: int, what: str = "features") -> None:
 
 
 def features_for(model: Estimator, X: Any) -> Any:
-    """What `model` shall predict on; raises BadInput unless it is as wide as its training data."""
+    """Return the features for a prediction. Raises BadInput for another width than in training."""
     model.check_fitted()
     features = as_dataset("unlabelled", X).features
     check_columns(features.shape[1], vars(model)["n_features_in_"])
@@ -218,7 +218,7 @@ def features_for(model: Estimator, X: Any) -> Any:
 
 
 def _not_fitted(model: Estimator) -> Exception:
-    """scikit-learn's NotFittedError, which is an AttributeError too; made here to load it late."""
+    """Create scikit-learn's NotFittedError (also an AttributeError) with a late import."""
     from sklearn.exceptions import NotFittedError
 
     message = f"this {type(model).__name__} is not fitted; call fit or load first"

@@ -2,7 +2,7 @@
 
 A key is a centre, its row the centre's position. Workers push, for every centre, the sum and the
 number of the instances nearest to it; the owner moves the centre to their mean. A centre without
-instances stays where it is. The loss is the inertia: the sum of squared distances to the nearest
+instances does not move. The loss is the inertia: the sum of squared distances to the nearest
 centre.
 """
 
@@ -72,7 +72,7 @@ class KMeans(Estimator):
         return Rows(np.arange(dataset.row_count), feature_columns(features))
 
     def model_table(self) -> ModelTable:
-        """Centres; a delta has a count behind the sums."""
+        """Centres; a delta has the count after the sums."""
         return ModelTable(
             self.n_clusters,
             (self.n_features_in_,),
@@ -139,7 +139,7 @@ class KMeans(Estimator):
         return self._nearest(X)[0]
 
     def fit_predict(self, X: Any, y: Any = None) -> Array:
-        """Train, and the cluster of every row."""
+        """Train and return the cluster of every row."""
         return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> Array:
@@ -165,20 +165,20 @@ class KMeans(Estimator):
 
 
 def squared_distances(features: Any, centres: Array) -> Array:
-    """Of every row to every centre, `(rows, centres)`; rounding may leave them slightly below 0."""
+    """Return the distances of all rows to all centres, `(rows, centres)`, not below -rounding."""
     row_norms = _row_norms(features)[:, None]
     return np.asarray(row_norms - 2 * (features @ centres.T) + (centres**2).sum(axis=1))
 
 
 def nearest_centres(features: Any, centres: Array) -> tuple[Array, Array]:
-    """The nearest centre of every row, and the squared distance to it."""
+    """Return the nearest centre of every row and the squared distance to it."""
     squares = squared_distances(features, centres)
     nearest = squares.argmin(axis=1)
     return nearest, np.maximum(squares[np.arange(len(nearest)), nearest], 0.0)
 
 
 def spread_rows(features: Any, count: int, rng: np.random.Generator) -> Array:
-    """k-means++ (Arthur and Vassilvitskii 2007): rows drawn by squared distance to those drawn."""
+    """Draw rows by k-means++ (Arthur and Vassilvitskii 2007): by squared distance to drawn rows."""
     row_count = features.shape[0]
     chosen = [int(rng.integers(row_count))]
     nearest = np.full(row_count, np.inf)
@@ -205,7 +205,7 @@ def _row_norms(features: Any) -> Array:
 
 
 def _membership(nearest: Array, centre_count: int) -> Any:
-    """A sparse `(centres, rows)` matrix with a 1 where a row belongs to a centre."""
+    """Return a sparse `(centres, rows)` matrix with a 1 if a row belongs to a centre."""
     from scipy.sparse import csc_matrix
 
     count = len(nearest)

@@ -1,13 +1,13 @@
 """Lasso: sparse linear regression.
 
 Minimises ||y - X w - b||^2 / 2n + l1 * ||w||_1; the intercept b is not penalised, so w is that of
-centred data (`centred.py`). Two ways to the same optimum:
+centred data (`centred.py`). Two solvers for the same optimum:
 
     gram    coordinate descent on the all-reduced Gram matrix, columns^2 (`gram_descent.py`)
     fista   accelerated proximal gradient with restart on the whole data set (`proximal.py`)
 
-Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal SGD stalls
-three digits short.
+Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal SGD stops
+three digits before the optimum.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from motet.runtime.core.rows import Rows
 
 Solver = Literal["auto", "gram", "fista"]
 
-# Up to here a Gram matrix takes 32 MB, and a sweep is far cheaper than a pass over the data.
+# Up to this width a Gram matrix takes 32 MB, and a sweep is much cheaper than a pass over the data.
 _GRAM_COLUMNS = 2048
 
 
@@ -191,7 +191,7 @@ class Lasso(Estimator):
     # -- the fitted estimator ----------------------------------------------------------------------
 
     def adopt(self, model: Array, rows: Rows) -> None:
-        """Coefficients for the data as given."""
+        """Set the coefficients for the original data."""
         del rows
         weights, intercept = self._coordinates.original(self._weights(model), np.zeros(()))
         self.coef_ = weights * self._target_units.scale

@@ -4,14 +4,15 @@ Every token (a word of a document) has a topic; an epoch (sweep) draws each anew
 
     p(k) ~ (n_dk + alpha) (n_wk + beta) / (n_k + V beta)
 
-with n_dk the document's tokens of topic k, n_wk the word's, n_k all of them, the token itself never
-counted, V words in the vocabulary (Griffiths and Steyvers 2004). The model is the table of n_wk
-with the totals n_k as its last row; topics travel with their documents (W.-Y. Lee, 2020, ch. 2).
+with n_dk the document's tokens of topic k, n_wk the word's, n_k all of them, without the
+token itself, V words in the vocabulary (Griffiths and Steyvers 2004). The model is the table of
+n_wk with the totals n_k as its last row; topics are part of their documents (W.-Y. Lee, 2020, ch.
+2).
 
-Documents of a mini-batch see the word counts of its start and their own document counts live.
+Documents of a mini-batch use the word counts of its start and their own current document counts.
 Random numbers are keyed by (seed, document, sweep) and counts are integers, so the result is
-exactly the same for any number of workers. Ten or more mini-batches per sweep reach the likelihood
-that sequential samplers reach.
+equal for any number of workers. Ten or more mini-batches per sweep reach the likelihood of
+sequential samplers.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class LDA(AutomaticBatches):
         return Batch(rows, keys, extras=positions.astype(np.int32))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """Draw every token's topic anew; the delta is how the counts change."""
+        """Resample every token's topic; the delta is the change of the counts."""
         topics = batch.rows.ragged("topics")
         delta = np.zeros_like(model)
         resample(
@@ -131,7 +132,7 @@ class LDA(AutomaticBatches):
         return Update(delta)
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
-        """Count; never clipped."""
+        """Add the changes to the counts."""
         del step
         values += delta
 
@@ -170,7 +171,7 @@ class LDA(AutomaticBatches):
         """Topic shares `(documents, topics)` of any documents; rows sum to 1.
 
         The topics stay as they are; a document's shares are the fixed point of expectation
-        maximisation with `alpha` as prior counts. Words that training never saw are left out.
+        maximisation with `alpha` as prior counts. Words without training data are left out.
         """
         corpus = self._corpus_of(X)
         return fold_in_documents(
@@ -178,7 +179,7 @@ class LDA(AutomaticBatches):
         )
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """`fit`, then the topic shares of the training's documents."""
+        """Train and return the topic shares of the documents."""
         return self.fit(X, y).document_topics_
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -187,13 +188,13 @@ class LDA(AutomaticBatches):
         corpus = self._corpus_of(X)
         seen, hidden = _halves(corpus)
         if not len(hidden[1]):
-            raise BadInput(f"{corpus.source}: no document has two words that training saw")
+            raise BadInput(f"{corpus.source}: no document has two words with training data")
         topic_words = self._topic_words()
         shares = fold_in_documents(*seen, topic_words, self.alpha)
         return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
 
     def top_words(self, count: int = 10) -> list[list[str]]:
-        """The most frequent words of each topic; word numbers where the corpus had no names."""
+        """Return the most frequent words of each topic; word numbers if the corpus had no names."""
         self.check_fitted()
         order = np.argsort(-self.components_, axis=1, kind="stable")[:, :count]
         names = np.arange(self.word_count_) if self.vocabulary_ is None else self.vocabulary_
@@ -211,7 +212,7 @@ class LDA(AutomaticBatches):
         self.check_number("beta", above=0)
 
     def _require_memory(self, words: int, documents: int) -> None:
-        """Counts are int32; `adopt` makes shares of topics (float64) from their counts."""
+        """Check the memory of int32 counts and of the float64 shares that `adopt` computes."""
         counts, shares = (
             float64_bytes(words + 1, self.topics),
             float64_bytes(documents, self.topics),
@@ -228,7 +229,7 @@ class LDA(AutomaticBatches):
         return np.ascontiguousarray((self.components_ / totals).T)
 
     def _corpus_of(self, X: Any) -> Corpus:
-        """`X` with word numbers as in training; a matrix has them already."""
+        """Return `X` with the word numbers of training; a matrix has them already."""
         self.check_fitted()
         if isinstance(X, Corpus):
             return X.reindexed_like(self._empty_corpus())
@@ -248,7 +249,7 @@ def _names(corpus: Corpus) -> NDArray[np.str_] | None:
 
 
 def _halves(corpus: Corpus) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Offsets and words of every second token of each document, and of the others."""
+    """Return offsets and words of every second token of each document, and of the others."""
     starts = np.repeat(corpus.token_offsets[:-1], np.diff(corpus.token_offsets))
     is_hidden = (np.arange(corpus.token_count) - starts) % 2 == 1
     before = np.concatenate([[0], np.cumsum(is_hidden)])[corpus.token_offsets]
@@ -257,7 +258,7 @@ def _halves(corpus: Corpus) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
 
 
 def _word_log_likelihood(counts: Array, totals: Array, beta: float) -> float:
-    """log p(words | topics), the topics' word distributions integrated out.
+    """Return log p(words | topics) with the topics' word distributions integrated out.
 
     sum over topics of lnG(V beta) - lnG(n_k + V beta) + sum over words lnG(n_wk + beta) - lnG(beta)
     with lnG the logarithm of the gamma function; equal counts are taken together.

@@ -1,10 +1,10 @@
-"""What linear regression, logistic regression and the linear SVM share.
+"""The base class of linear regression, logistic regression and the linear SVM.
 
 Each minimises mean loss(x . w + b, target) + l2 / 2 * ||w||^2, with an intercept b that is not
-penalised, on the whole data set: an epoch is one step. Few columns: a step of Newton's
-(`newton.py`); many: of accelerated gradient (`proximal.py`). Training happens in coordinates
-where every column has the same curvature (`coordinates.py`). A key is a feature, the last key the
-intercept. Only the loss differs from application to application.
+penalised, on the whole data set: an epoch is one step. Few columns: Newton's method
+(`newton.py`); many: accelerated gradient (`proximal.py`). Training uses coordinates in which every
+column has the same curvature (`coordinates.py`). A key is a feature, the last key the
+intercept. Subclasses define the loss.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from motet.runtime.core.rows import Rows
 
 Solver = Literal["auto", "newton", "gradient"]
 
-# A Hessian makes an epoch `columns` times as dear; at 100 columns it saves about as many epochs.
+# A Hessian makes an epoch `columns` times as expensive; at 100 columns it saves as many epochs.
 _NEWTON_COLUMNS = 256
 
 
 class LinearModel(Estimator):
-    """Base class; a subclass says what its loss is."""
+    """A linear model; subclasses define its loss."""
 
     dataset_kind: ClassVar[str] = "labelled"
     statistics: ClassVar[tuple[str, ...]] = ("restarts", "objective", "moved")
@@ -80,7 +80,7 @@ class LinearModel(Estimator):
 
     @abstractmethod
     def learn_target(self, dataset: LabelledMatrix) -> Array:
-        """The target as the loss wants it, `(rows,)`; raises BadInput for one it cannot use."""
+        """Return the target for the loss, `(rows,)`. Raises BadInput for an unsuitable one."""
 
     @abstractmethod
     def losses(self, predictions: Array, target: Array) -> Array:
@@ -96,7 +96,7 @@ class LinearModel(Estimator):
 
     @abstractmethod
     def tallies(self, predictions: Array, target: Array) -> Array:
-        """What the metrics besides the objective are made of, summed over the instances."""
+        """Sums over the instances from which `metrics` computes its values."""
 
     @abstractmethod
     def metrics(self, mean_loss: float, tallies: Array, rows_count: int) -> dict[str, float]:
@@ -131,7 +131,7 @@ class LinearModel(Estimator):
         return ModelTable(keys, (width,), np.dtype(np.float64), delta_shape=delta_shape)
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
-        """Zero."""
+        """Return zeros."""
         del rows, seed
         keys = self.n_features_in_ + 1
         if self._uses_newton:
@@ -197,7 +197,7 @@ class LinearModel(Estimator):
         return {f"test_{name}": value for name, value in metrics.items()}
 
     def known_target(self, dataset: LabelledMatrix) -> Array:
-        """The target of held-out data, as `learn_target` gave the training data's."""
+        """Return the target of held-out data in the form of `learn_target`."""
         return dataset.require_target()
 
     def linear_predictions(self, X: Any) -> Array:
@@ -236,7 +236,7 @@ class LinearModel(Estimator):
         return Update(delta, (0.0, expansion.value, float(len(target))))
 
     def _expansion(self, features: Any, target: Array, point: Array) -> Expansion:
-        """The instances' objective around a point; each carries its part of the penalty."""
+        """Expand the instances' objective around a point, with their part of the penalty."""
         predictions = _predictions(features, point)
         penalty = len(target) * self._penalty
         hessian = _weighted_gram(features, self.curvatures(predictions, target))

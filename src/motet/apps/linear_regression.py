@@ -1,6 +1,6 @@
 """Linear regression: least squares, with an optional l2 penalty (ridge).
 
-Minimises mean (x . w + b - y)^2 / 2 + l2 / 2 * ||w||^2. In scikit-learn's words:
+Minimises mean (x . w + b - y)^2 / 2 + l2 / 2 * ||w||^2. In scikit-learn:
 `LinearRegression` for l2 = 0, else `Ridge(alpha=rows * l2)`. Method: `linear_model.py`.
 """
 
@@ -63,7 +63,7 @@ class LinearRegression(LinearModel):
         return np.ones_like(predictions)
 
     def tallies(self, predictions: Array, target: Array) -> Array:
-        """Nothing: the root mean squared error follows from the loss."""
+        """Return nothing: the root mean squared error follows from the loss."""
         del predictions, target
         return np.empty(0)
 

@@ -1,7 +1,7 @@
 """Linear support vector machine with two classes: squared hinge loss and an l2 penalty.
 
-Minimises mean max(0, 1 - y (x . w + b))^2 + l2 / 2 * ||w||^2, y = -1 or +1. In scikit-learn's
-words: `LinearSVC(C=1 / (rows * l2))`, loss "squared_hinge", but without its penalty on the
+Minimises mean max(0, 1 - y (x . w + b))^2 + l2 / 2 * ||w||^2, y = -1 or +1. In
+scikit-learn: `LinearSVC(C=1 / (rows * l2))`, loss "squared_hinge", but without its penalty on the
 intercept. Method: `linear_model.py`.
 """
 
@@ -48,11 +48,11 @@ class LinearSVM(BinaryClassifier):
         return _shortfalls(predictions, target) ** 2
 
     def slopes(self, predictions: Array, target: Array) -> Array:
-        """-2 y times how much the margin falls short of 1."""
+        """-2 y times the shortfall of the margin from 1."""
         return np.asarray(-2 * target * _shortfalls(predictions, target))
 
     def curvatures(self, predictions: Array, target: Array) -> Array:
-        """2 where the margin falls short of 1 (a generalised Hessian, Mangasarian 2002)."""
+        """2 if the margin is below 1 (a generalised Hessian, Mangasarian 2002)."""
         return 2.0 * (target * predictions < 1)
 
     def metrics(self, mean_loss: float, tallies: Array, rows_count: int) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Logistic regression with two classes and an l2 penalty.
 
-Minimises mean log(1 + exp(-y (x . w + b))) + l2 / 2 * ||w||^2, y = -1 or +1. In scikit-learn's
-words: `LogisticRegression(C=1 / (rows * l2))`. Method: `linear_model.py`.
+Minimises mean log(1 + exp(-y (x . w + b))) + l2 / 2 * ||w||^2, y = -1 or +1. In
+scikit-learn: `LogisticRegression(C=1 / (rows * l2))`. Method: `linear_model.py`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Multinomial logistic regression (softmax) by variance-reduced mini-batch SGD.
 
 Minimises mean log-loss + l2 / 2 * ||W||^2; the intercept is not penalised. Every instance
-remembers its last residual p - onehot(label), `(classes,)`, which travels with it; servers
-remember the mean of all remembered gradients. A mini-batch then moves W by
+stores its last residual p - onehot(label), `(classes,)`, which moves with it; servers store the
+mean of all stored gradients. A mini-batch then moves W by
 
-    step_size * (mean over the batch of x (residual - remembered residual) + mean gradient + l2 W)
+    step_size * (mean over the batch of x (residual - stored residual) + mean gradient + l2 W)
 
-(SAGA, Defazio et al. 2014, in mini-batches). Its noise vanishes at the optimum, so there is no
-schedule to tune: the step size follows from the data's curvature and is halved when an epoch's
-loss rises.
+(SAGA, Defazio et al. 2014, in mini-batches). Its noise vanishes at the optimum, so no schedule
+needs tuning: the step size follows from the data's curvature and is halved after an epoch in which
+the loss has risen.
 
 A key is a feature, its row [w: classes | mean gradient: classes | penalty]. The last key but one
-is the intercept (penalty 0). The last is the pace: one row with the present step size and the
-losses seen; the workers, who pull it, report the step size to all blocks as a statistic.
+is the intercept (penalty 0). The last is the step-size row: the current step size
+and the losses so far. The workers pull it and report the step size to all blocks as a statistic.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-_PACE = -1.0
+_STEP_SIZE_ROW = -1.0
 _TOWERING = 10.0
 
 
@@ -96,7 +96,7 @@ class MLR(Estimator):
         self._check_parameters()
         self.classes_, labels = learn_classes(dataset)
         self._require_memory(dataset)
-        features, self._coordinates = standardise(finite_features(dataset), tame)
+        features, self._coordinates = standardise(finite_features(dataset), shrink_large_columns)
         self._penalty = self.l2 / self._coordinates.scale**2
         self._first_step_size = self.learning_rate or self._stable_step_size(features)
         self.n_features_in_ = dataset.feature_count
@@ -105,7 +105,7 @@ class MLR(Estimator):
         return Rows(np.arange(len(labels)), columns)
 
     def model_table(self) -> ModelTable:
-        """Features, intercept, pace."""
+        """Features, intercept, step-size row."""
         classes = len(self.classes_)
         return ModelTable(
             self.n_features_in_ + 2,
@@ -115,11 +115,11 @@ class MLR(Estimator):
         )
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
-        """Zero weights; the pace starts at the stable step size."""
+        """Return zero weights and the stable step size."""
         del rows, seed
         model = np.zeros(self.model_table().shape)
         model[:-2, -1] = self._penalty
-        model[-1, [0, 3, -1]] = self._first_step_size, np.inf, _PACE
+        model[-1, [0, 3, -1]] = self._first_step_size, np.inf, _STEP_SIZE_ROW
         return model
 
     def warm_up(self) -> None:
@@ -148,7 +148,7 @@ class MLR(Estimator):
         return Batch(rows, keys, extras=np.searchsorted(occurring, columns).astype(np.int32))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """The batch's changes of gradient, and for the pace its loss and its instances."""
+        """Return the changes of gradient, and loss and instances for the step-size row."""
         del step
         rows, classes = batch.rows, len(self.classes_)
         delta = np.zeros((len(model), classes))
@@ -178,7 +178,7 @@ class MLR(Estimator):
     # -- evaluation --------------------------------------------------------------------------------
 
     def evaluate(self, rows: Rows, model: Array) -> Array:
-        """Sum of log-losses, number of right answers."""
+        """Return the sum of log-losses and the number of correct predictions."""
         weights, intercept = self._weights(model)
         logits = features_of(rows, self.n_features_in_) @ weights + intercept
         return np.array(loss_and_hits(logits, rows["label"]), dtype=np.float64)
@@ -216,7 +216,7 @@ class MLR(Estimator):
         return np.asarray(softmax(self.decision_function(X), axis=1))
 
     def predict(self, X: Any) -> Array:
-        """The likeliest class of every row."""
+        """Return the most probable class of every row."""
         return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
 
     def score(self, X: Any, y: Any) -> float:
@@ -232,7 +232,7 @@ class MLR(Estimator):
             self.check_number("learning_rate", above=0)
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
-        """A row of the model holds weights and mean gradients, a delta only gradients."""
+        """Check the memory: model rows have weights and mean gradients, deltas only gradients."""
         rows, columns, classes = dataset.row_count, dataset.feature_count, len(self.classes_)
         needs = {
             f"the model of {columns:,} columns": float64_bytes(
@@ -252,8 +252,8 @@ class MLR(Estimator):
     def _stable_step_size(self, features: Features) -> float:
         """1 / (1 / classes * L): softmax's curvature at uniform probabilities, and that of X'X / n.
 
-        The part of X'X / n that a mini-batch of B instances sees beyond the mean is at most the
-        mean squared row norm / B.
+        The part of X'X / n that a mini-batch of B instances adds to the mean is at most the mean
+        squared row norm / B.
         """
         spread = mean_squares(features).sum() + 1
         batch_size = self.batch_size or features.shape[0]
@@ -261,10 +261,10 @@ class MLR(Estimator):
         return float(1 / (curvature + self._penalty.max(initial=0.0)))
 
 
-def tame(mean_squares: Array) -> Array:
-    """Divisors that shrink columns which tower above the typical one, and leave all others alone.
+def shrink_large_columns(mean_squares: Array) -> Array:
+    """Return divisors that shrink columns far above the typical one; all others stay the same.
 
-    Full standardisation would blow up columns that hardly ever vary (a border pixel) and cost more
+    Full standardisation would enlarge columns that hardly vary (a border pixel) and cost more
     epochs than it saves.
     """
     varying = mean_squares[mean_squares > 0]

@@ -1,16 +1,16 @@
 """NMF: non-negative matrix factorisation of ratings by stochastic gradient descent.
 
-A rating d of item i by user u is explained by l . r with l, r >= 0. The factors l of a user travel
-with the user, an instance of the training data; the item factors r are the model (Lee 2020, ch. 2).
+A rating d of item i by user u is approximated by l . r with l, r >= 0. The factors l of a user are
+part of the user's training instance; the item factors r are the model (Lee 2020, ch. 2).
 Per rating the objective is (l . r - d)^2 / 2 + l2 (|l|^2 + |r|^2) / 2.
 
-Users of a mini-batch see the item factors of its start and change their own at once; the items'
+Users of a mini-batch use the item factors of its start and change their own at once; the items'
 gradients are summed over the mini-batch, and `apply` steps and clips at 0. So the result does not
-depend on which worker holds a user, and factors never become negative. Everything is float64: sums
-in another order then differ by 1e-15, and the kernel is no slower than with float32.
+depend on the placement of users, and factors never become negative. All numbers are float64: sums
+in another order then differ by 1e-15, and the kernel is as fast as with float32.
 
-No step is longer than 1 / curvature (for an item: the sum of |l|^2 over the users who rated it in
-the mini-batch), so neither large mini-batches nor ratings on a large scale can make it diverge.
+No step is longer than 1 / curvature (for an item: the sum of |l|^2 over the users that rated it in
+the mini-batch), so neither large mini-batches nor ratings on a large scale cause divergence.
 """
 
 from __future__ import annotations
@@ -164,10 +164,10 @@ class NMF(AutomaticBatches):
         self.user_factors_ = np.array(rows["factors"])
 
     def predict(self, pairs: Any) -> Floats:
-        """Ratings for `pairs: (n, 2)` of user and item ids, or for those of a ratings data set.
+        """Predict ratings for `pairs: (n, 2)` of user and item ids, or for a ratings data set.
 
-        Within the range of the training ratings; the training mean where the user or the item was
-        never seen. Raises BadInput for anything else.
+        Within the range of the training ratings; the training mean for a user or an item without
+        training data. Raises BadInput for anything else.
         """
         self.check_fitted()
         if isinstance(pairs, Ratings):
@@ -187,11 +187,11 @@ class NMF(AutomaticBatches):
         return -float(np.sqrt(np.mean(errors**2)))
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """`fit`, then the users' factors `(users, rank)`."""
+        """Train and return the users' factors `(users, rank)`."""
         return self.fit(X, y).user_factors_
 
     def transform(self, X: Any) -> Floats:
-        """Factors `(users, rank)` of any users, from their ratings `X` of the learned items."""
+        """Return factors `(users, rank)` of any users with ratings `X` of the learned items."""
         self.check_fitted()
         ratings = self._ratings_of(X)
         offsets, items, values = by_user(ratings)
@@ -199,7 +199,7 @@ class NMF(AutomaticBatches):
         return fold_in_users(offsets, known, values, self.components_.T.copy(), self.l2)
 
     def inverse_transform(self, X: Any) -> Floats:
-        """The full user x item matrix that factors `X: (users, rank)` stand for."""
+        """Return the full user x item matrix of factors `X: (users, rank)`."""
         self.check_fitted()
         matrix: Floats = np.asarray(X, dtype=np.float64) @ self.components_
         return matrix
@@ -225,7 +225,7 @@ class NMF(AutomaticBatches):
         require_memory(f"nmf: rank={self.rank}", needs, "lower rank")
 
     def _first_factors(self, seed: int, stream: int, ids: NDArray[np.int64]) -> Floats:
-        """Evenly between 0 and half the value for which l . r is the mean rating.
+        """Draw uniformly between 0 and half the value for which l . r is the mean rating.
 
         Starting below the mean generalises better than starting at it: 0.926 against 0.933 test
         RMSE on MovieLens 100K.
@@ -237,7 +237,7 @@ class NMF(AutomaticBatches):
         return float(self.learning_rate * self.decay**epoch)
 
     def _ratings_of(self, X: Any) -> Ratings:
-        """`X` as ratings; the columns of a matrix are the learned items, in order."""
+        """Convert `X` to ratings; the columns of a matrix are the learned items, in order."""
         if isinstance(X, Ratings):
             return X
         ratings: Ratings = as_dataset(self.dataset_kind, X)
@@ -245,12 +245,12 @@ class NMF(AutomaticBatches):
         return replace(ratings, item_ids=self.item_ids_)
 
     def _positions(self, ratings: Ratings) -> tuple[Indices, Indices]:
-        """Every rating's user and item as positions in the fitted factors, -1: never seen."""
+        """Return every rating's user and item as positions in the fitted factors, -1: unknown."""
         users = look_up(ratings.users, ratings.user_ids, self.user_ids_)
         return users, look_up(ratings.items, ratings.item_ids, self.item_ids_)
 
     def _rate_pairs(self, users: Indices, items: Indices) -> Floats:
-        """Predictions for positions in the fitted factors, -1: never seen."""
+        """Predict for positions in the fitted factors, -1: unknown."""
         products = np.einsum("nk,kn->n", self.user_factors_[users], self.components_[:, items])
         known = (users >= 0) & (items >= 0)
         lowest, highest = self.rating_range_

@@ -1,1 +1,1 @@
-"""From users' data to training data: arrays, matrices, ratings, classes, coordinates."""
+"""Converts users' data to training data: arrays, matrices, ratings, classes, coordinates."""

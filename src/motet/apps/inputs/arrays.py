@@ -1,4 +1,4 @@
-"""From what Python users hold (arrays, sparse matrices, DataFrames) to the data set kinds."""
+"""Converts arrays, sparse matrices and DataFrames to the data set kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOURCE = "X"
 
 
 def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
-    """`X` (and `y`) as the data set kind that an application reads.
+    """Convert `X` (and `y`) to the data set kind that an application needs.
 
     "labelled", "unlabelled": rows are instances. "ratings": rows are users, columns items; a
     sparse matrix's stored entries are the ratings, of a dense one all. "corpus": rows are
@@ -42,7 +42,7 @@ def _require_kind(dataset: Dataset, kind: str) -> Dataset:
 
 
 def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
-    """Rows of numbers; `y` of words becomes class numbers in alphabetical order."""
+    """Convert rows of numbers; `y` of words becomes class numbers in alphabetical order."""
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
@@ -50,7 +50,7 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
 
 
 def ratings_of(X: Any) -> Ratings:
-    """A user x item matrix as ratings; every row is a user, every column an item."""
+    """Convert a user x item matrix to ratings; every row is a user, every column an item."""
     matrix = finite_matrix(X)
     users, items, values = _entries(matrix)
     user_count, item_count = matrix.shape
@@ -65,7 +65,7 @@ def ratings_of(X: Any) -> Ratings:
 
 
 def corpus_of(X: Any) -> Corpus:
-    """A document x word matrix of counts as a corpus."""
+    """Convert a document x word matrix of counts to a corpus."""
     matrix = finite_matrix(X)
     documents, words, counts = _entries(matrix)
     if ((counts < 0) | (counts != np.floor(counts))).any():
@@ -82,7 +82,7 @@ def corpus_of(X: Any) -> Corpus:
 
 
 def finite_matrix(X: Any) -> Any:
-    """`X` as a float64 matrix, C-contiguous or CSR with sorted, unique columns. Raises BadInput."""
+    """Convert to float64, C-contiguous or CSR with sorted, unique columns. Raises BadInput."""
     matrix: Any
     if hasattr(X, "tocsr"):
         from scipy.sparse import csr_matrix
@@ -105,7 +105,7 @@ def finite_matrix(X: Any) -> Any:
 
 
 def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
-    """Row, column and value of every entry of a dense matrix, every stored one of a sparse one."""
+    """Return row, column and value of all entries (dense) or of all stored entries (sparse)."""
     if isinstance(matrix, np.ndarray):
         rows, columns = np.indices(matrix.shape)
         return rows.ravel(), columns.ravel(), matrix.ravel()

@@ -1,7 +1,7 @@
-"""Features as a linear model with an intercept trains on them: columns without their means.
+"""Centred features for linear models with an intercept.
 
-An intercept that is not penalised takes up the means of columns and target, so the other
-coefficients are those of the centred data. Dense features are centred in a copy. Sparse ones stay
+An intercept without penalty absorbs the means of columns and target, so the other coefficients are
+those of the centred data. Dense features are centred in a copy. Sparse ones stay
 sparse: with M = X - 1 m', M w = X w - m . w and M' r = X' r - sum(r) m.
 """
 
@@ -17,7 +17,7 @@ from motet.domain.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """`matrix` less `centre: (columns,)` in every row, never formed; knows shape, @ and .T."""
+    """`matrix` minus `centre: (columns,)` in every row, never formed; has shape, @ and .T."""
 
     matrix: Features
     centre: Array
@@ -32,7 +32,7 @@ class Centred:
         return np.asarray(self.matrix @ weights - self.centre @ weights)
 
     @property
-    def T(self) -> Transposed:  # noqa: N802 - as NumPy and SciPy call it
+    def T(self) -> Transposed:  # noqa: N802 - the name in NumPy and SciPy
         """The transpose, for products with one number per row."""
         return Transposed(self)
 
@@ -61,11 +61,11 @@ class Transposed:
 def trained_features(
     features: Features, centring: bool, scaling: bool
 ) -> tuple[Centred, Coordinates]:
-    """Features in trained coordinates, and the way back.
+    """Return the features in trained coordinates, and the coordinates.
 
     `centring`: subtract the columns' means. `scaling`: divide by their root mean squares, which
-    after centring are standard deviations. A column that is the same in all rows becomes 0, and so
-    does its original weight.
+    after centring are standard deviations. A constant column becomes 0, and so does its original
+    weight.
     """
     columns = features.shape[1]
     nowhere = np.zeros(columns)
@@ -82,7 +82,7 @@ def trained_features(
 
 
 def _divisors(squares: Array, shift: Array, row_count: int, scaling: bool) -> Array:
-    """1 or root mean squares; infinity for a column that is 0, or off 0 by its mean's rounding."""
+    """Return 1 or root mean squares; infinity for a column that is 0 up to its mean's rounding."""
     rounding = row_count * np.finfo(np.float64).eps * shift
     return np.where(squares > rounding**2, np.sqrt(squares) if scaling else 1.0, np.inf)
 

@@ -1,4 +1,4 @@
-"""The classes of a classifier: from target values to numbers 0..C-1 and back."""
+"""The classes of a classifier: target values as numbers 0..C-1."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MANY_CLASSES = 20
 
 
 def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
-    """The classes (names where the target had words, else int64 ascending) and each row's number.
+    """Return the classes (names for words, else int64 ascending) and each row's number.
 
-    Raises BadInput for targets that are no classes, and where there are not two of them.
+    Raises BadInput for targets that are no classes, and for fewer than two classes.
     """
     target = dataset.require_target()
     if dataset.class_names is not None:
@@ -36,7 +36,7 @@ def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
 
 
 def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
-    """Each row's class number among `classes`; raises BadInput for a class that is not there."""
+    """Return each row's class number in `classes`. Raises BadInput for an unknown class."""
     target = dataset.require_target()
     wanted = target if dataset.class_names is None else np.array(dataset.class_names)[_int(target)]
     order = np.argsort(classes)

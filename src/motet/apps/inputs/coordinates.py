@@ -1,9 +1,9 @@
 """The coordinates in which linear models train: columns centred and scaled.
 
-First-order methods need about as many epochs as the root of the condition number, and raw columns
-(grams beside kilometres, pixels that are never 0) have a bad one. Training in other coordinates
+First-order methods need about as many epochs as the root of the condition number, which is large
+for raw columns (grams and kilometres, pixels that are never 0). Training in other coordinates
 changes neither the objective nor the optimum: a penalty on an original weight w_j = u_j / scale_j
-is a penalty on u_j / scale_j, and the intercept takes up the shift.
+is a penalty on u_j / scale_j, and the intercept absorbs the shift.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.rows import Column, Ragged, Rows
 
-# A dense (rows, columns) float64 array or a SciPy CSR matrix; both know shape, @ and .T.
+# A dense (rows, columns) float64 array or a SciPy CSR matrix; both have shape, @ and .T.
 Features = Any
 
-# Lanczos iteration wants a few more columns than it looks for eigenvalues.
+# Lanczos iteration needs a few more columns than eigenvalues.
 _LANCZOS_WIDTH = 8
 
 
@@ -41,7 +41,7 @@ class Coordinates:
 def standardise(
     features: Features, scale_of: Callable[[Array], Array]
 ) -> tuple[Features, Coordinates]:
-    """A centred and scaled copy of the features, and the way back.
+    """Return a centred and scaled copy of the features, and its coordinates.
 
     `scale_of` turns the columns' mean squares (after centring: variances) into divisors. A sparse
     matrix is only scaled: centring would fill it.
@@ -57,7 +57,7 @@ def standardise(
 
 
 def divide_columns(features: Features, divisors: Array) -> Features:
-    """A copy of a CSR matrix with every column divided by its divisor, `(columns,)`."""
+    """Return a copy of a CSR matrix with every column divided by its divisor, `(columns,)`."""
     divided = features.copy()
     divided.data = features.data / divisors[features.indices]
     return divided
@@ -74,7 +74,7 @@ def mean_squares(features: Features) -> Array:
 
 
 def feature_columns(features: Features) -> dict[str, Column]:
-    """The features as columns of `Rows`: `x`, or for CSR the ragged `columns` and `entries`."""
+    """Return the features as columns of `Rows`: `x`, or for CSR ragged `columns` and `entries`."""
     if isinstance(features, np.ndarray):
         return {"x": features}
     offsets = features.indptr.astype(np.int64)
@@ -85,7 +85,7 @@ def feature_columns(features: Features) -> dict[str, Column]:
 
 
 def features_of(rows: Rows, column_count: int) -> Features:
-    """The inverse of `feature_columns`; copies nothing."""
+    """Invert `feature_columns` without copying."""
     if "x" in rows.columns:
         return rows["x"]
     from scipy.sparse import csr_matrix
@@ -97,7 +97,7 @@ def features_of(rows: Rows, column_count: int) -> Features:
 
 
 def gram_norm(features: Features, with_intercept: bool = True) -> float:
-    """Largest eigenvalue of X'X / n (to 1 %, from above), X with a column of ones if asked for."""
+    """Largest eigenvalue of X'X / n (to 1 %, from above), X optionally with a column of ones."""
     row_count, column_count = features.shape
     width = column_count + with_intercept
     if width <= _LANCZOS_WIDTH:
@@ -114,7 +114,7 @@ def gram_norm(features: Features, with_intercept: bool = True) -> float:
 
 
 def _times_gram(features: Features, vector: Array) -> Array:
-    """X'X v, X with a column of ones where v has one entry more than X has columns."""
+    """X'X v, X with a column of ones if v has one entry more than X has columns."""
     column_count = features.shape[1]
     image = features @ vector[:column_count]
     if len(vector) == column_count:

@@ -1,4 +1,4 @@
-"""What applications on matrices ask of their data, before training and before predicting."""
+"""Checks of matrices before training and before predicting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from motet.domain.errors import BadInput
 
 
 def finite_features(dataset: LabelledMatrix) -> Any:
-    """The features, dense or CSR; raises BadInput for none, NaN or infinity."""
+    """Return the features, dense or CSR. Raises BadInput for none, NaN or infinity."""
     features: Any = dataset.features
     if 0 in features.shape:
         raise BadInput(
@@ -30,7 +30,7 @@ def finite_features(dataset: LabelledMatrix) -> Any:
 
 
 def training_bytes(dataset: LabelledMatrix) -> int:
-    """What training takes beside the data set: copies of its features in trained coordinates."""
+    """Return the bytes of the copies of the features that training makes."""
     features: Any = dataset.features
     if isinstance(features, np.ndarray):
         return FEATURE_COPIES * features.nbytes
@@ -38,7 +38,7 @@ def training_bytes(dataset: LabelledMatrix) -> int:
 
 
 def varying_target(dataset: LabelledMatrix) -> Array:
-    """The target of a regression; raises BadInput where it holds words, NaN or one value only."""
+    """Return the target of a regression. Raises BadInput for words, NaN or a constant target."""
     target = dataset.require_target()
     if dataset.class_names is not None:
         raise BadInput(

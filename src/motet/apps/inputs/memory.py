@@ -1,7 +1,7 @@
-"""Whether a training run can fit into memory, asked before anything large is allocated.
+"""Checks that a training run fits into memory before it allocates large arrays.
 
-Without the question an oversized parameter ends in a process killed by the system, minutes later
-and without a word. How often an array exists at the same time was measured with tracemalloc.
+Without the check, the system kills the process minutes later without a message. The numbers of
+simultaneous copies of arrays were measured with tracemalloc.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
 
 
 def float64_bytes(*shape: int, copies: int = 1) -> int:
-    """Bytes of arrays of this shape; whole numbers of any size."""
+    """Return the bytes of arrays of this shape."""
     return copies * _FLOAT64_BYTES * math.prod(map(int, shape))
 
 
 def require_memory(
     subject: str, needs: Mapping[str, int], mend: str, free_bytes: int | None = None
 ) -> None:
-    """Raise BadInput when the sum of `needs` (bytes by what for) is more than is free.
+    """Raise BadInput if the sum of `needs` (bytes by purpose) exceeds the free memory.
 
-    `subject`: whose needs they are ("nmf: rank=16"); `mend`: what to lower. `free_bytes`: None
-    asks the system.
+    `subject`: the application and its parameters ("nmf: rank=16"); `mend`: the remedy.
+    `free_bytes`: None reads it from the system.
     """
     needed = sum(needs.values())
     if free_bytes is None:
@@ -50,7 +50,7 @@ def require_memory(
 
 
 def free_memory_bytes() -> int:
-    """Memory that can still be had: the machine's, or what this container may still use."""
+    """Return the free memory of the machine, or of this container if that is less."""
     import psutil
 
     available = int(psutil.virtual_memory().available)
@@ -61,7 +61,7 @@ def free_memory_bytes() -> int:
 
 
 def _read_count(path: Path) -> int | None:
-    """The number in a cgroup file; None for "max" or when there is no such file."""
+    """Return the number in a cgroup file; None for "max" or a missing file."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):

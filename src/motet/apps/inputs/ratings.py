@@ -1,4 +1,4 @@
-"""What NMF asks of ratings, and how ids become positions in its factors."""
+"""Checks of ratings for NMF, and the conversion of ids to positions in its factors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_ratings(dataset: Ratings) -> None:
 
 
 def by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
-    """Offsets of the users' ratings, their items and values, sorted by user and item."""
+    """Return the offsets of the users' ratings, their items and values, sorted by user and item."""
     order = np.lexsort((ratings.items, ratings.users))
     counts = np.bincount(ratings.users, minlength=ratings.shape[0])
     offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -33,7 +33,7 @@ def by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
 
 
 def id_pairs(pairs: Any) -> Indices:
-    """`pairs` as `(n, 2)` ids; raises BadInput."""
+    """Convert `pairs` to `(n, 2)` ids. Raises BadInput."""
     try:
         ids = np.asarray(pairs, dtype=np.int64)
     except (TypeError, ValueError) as error:
@@ -47,11 +47,11 @@ def id_pairs(pairs: Any) -> Indices:
 
 
 def find(ids: Indices, known_ids: Indices) -> Indices:
-    """Position of each id in the ascending `known_ids`, -1 where it is not there."""
+    """Return the position of each id in the ascending `known_ids`, -1 if it is not there."""
     nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
     return np.where(known_ids[nearest] == ids, nearest, -1)
 
 
 def look_up(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> Indices:
-    """Positions in `ids` (-1: none) as positions in `known_ids` (-1: not there)."""
+    """Convert positions in `ids` (-1: none) to positions in `known_ids` (-1: not there)."""
     return np.where(positions >= 0, find(ids, known_ids)[positions], -1)

@@ -1,1 +1,1 @@
-"""Inner loops of applications, compiled, and their random numbers."""
+"""Compiled inner loops of applications, and their random numbers."""

@@ -1,4 +1,4 @@
-"""Random numbers that belong to an instance, not to whoever computes it.
+"""Random numbers that depend on the instance, not on the process that computes it.
 
 A number is a hash of (seed, stream, id, position): the same for any number of workers, in any
 order. The hash is SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
@@ -27,7 +27,7 @@ def scramble(state: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def stream_start(seed: int, stream: int, key: int) -> np.uint64:
-    """The state from which the random numbers of (seed, stream, key) are counted up."""
+    """Return the first state of the random numbers of (seed, stream, key)."""
     state = scramble(np.uint64(seed) + _GOLDEN)
     state = scramble(state + np.uint64(stream) * _GOLDEN)
     return scramble(state + np.uint64(key) * _GOLDEN)
@@ -35,13 +35,13 @@ def stream_start(seed: int, stream: int, key: int) -> np.uint64:
 
 @njit(cache=True, nogil=True, inline="always")
 def next_state(state: np.uint64) -> np.uint64:
-    """The state after one random number was taken."""
+    """Return the state after one random number."""
     return state + _GOLDEN
 
 
 @njit(cache=True, nogil=True, inline="always")
 def unit_float(state: np.uint64) -> float:
-    """The state's random number in [0, 1)."""
+    """Return the state's random number in [0, 1)."""
     return (scramble(state) >> np.uint64(11)) * _TO_UNIT
 
 
@@ -49,7 +49,7 @@ def unit_float(state: np.uint64) -> float:
 def uniform_rows(
     seed: int, stream: int, keys: NDArray[np.int64], width: int
 ) -> NDArray[np.float64]:
-    """`(len(keys), width)` numbers in [0, 1); row i depends on (seed, stream, keys[i]) alone."""
+    """Return `(len(keys), width)` numbers in [0, 1); row i depends on (seed, stream, keys[i])."""
     numbers = np.empty((len(keys), width))
     for row in range(len(keys)):
         state = stream_start(seed, stream, keys[row])

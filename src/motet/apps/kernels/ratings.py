@@ -1,4 +1,4 @@
-"""NMF's inner loops, compiled.
+"""Compiled inner loops of NMF.
 
 Ratings are sorted by user; user u owns entries `offsets[u]:offsets[u + 1]` of `items, ratings`.
 `factors: (users, rank)` and `item_factors: (items, rank)` are float64.
@@ -26,7 +26,7 @@ def descend_ratings(
     delta: Floats,
     l2: float,
 ) -> None:
-    """One pass over the ratings: changes `factors`, adds up `delta: (items, rank + 1)`.
+    """Make one pass over the ratings; changes `factors`, adds to `delta: (items, rank + 1)`.
 
     A row of `delta` is the gradient of an item and, last, its curvature. `step_sizes: (items,)`.
     """
@@ -59,7 +59,7 @@ def squared_error(
     factors: Floats,
     item_factors: Floats,
 ) -> float:
-    """Sum over the ratings."""
+    """Sum of squared errors over the ratings."""
     total = 0.0
     for user in range(len(offsets) - 1):
         for entry in range(offsets[user], offsets[user + 1]):
@@ -74,7 +74,7 @@ def squared_error(
 def fold_in_users(
     offsets: Indices, items: Indices, ratings: Floats, item_factors: Floats, l2: float
 ) -> Floats:
-    """The best factors >= 0 of each user alone: coordinate descent on the normal equations."""
+    """Fit each user's factors >= 0 by coordinate descent on the normal equations."""
     rank = item_factors.shape[1]
     factors = np.zeros((len(offsets) - 1, rank))
     gram, target = np.empty((rank, rank)), np.empty(rank)

@@ -7,7 +7,7 @@ from numba import njit
 
 from motet.domain.arrays import Array
 
-# An epoch whose mean loss is higher than the one before by more than this was unstable.
+# An epoch is unstable if its mean loss exceeds that of the one before by more than this.
 _TOLERATED_RISE = 1e-3
 _STEP_SIZE, _LOSS_SUM, _SEEN, _LAST_LOSS = range(4)
 
@@ -31,7 +31,7 @@ def softmax_residual(logits: Array, label: int) -> float:
 
 @njit(cache=True, nogil=True)
 def renew_residuals(logits: Array, labels: Array, residuals: Array) -> float:
-    """Store new residuals and leave their change in `logits`, all `(rows, classes)`.
+    """Store new residuals, and their change in `logits`, all `(rows, classes)`.
 
     Returns the sum of the rows' losses.
     """
@@ -58,7 +58,7 @@ def sparse_gradient(
     """Add the rows' changes of gradient to `delta: (keys, classes)`; returns the sum of losses.
 
     Row i holds `entries[offsets[i]:offsets[i + 1]]` at `positions` among the pulled keys; the
-    intercept is the last key but one. `residuals: (rows, classes)` is renewed in place.
+    intercept is the last key but one. `residuals: (rows, classes)` is updated in place.
     """
     classes = delta.shape[1]
     intercept = len(delta) - 2
@@ -86,7 +86,7 @@ def sparse_gradient(
 
 @njit(cache=True, nogil=True)
 def loss_and_hits(logits: Array, labels: Array) -> tuple[float, int]:
-    """Sum of -log p(label), and how often the label has the highest logit."""
+    """Return the sum of -log p(label) and the number of labels with the highest logit."""
     loss, hits = 0.0, 0
     for i in range(len(labels)):
         hits += np.argmax(logits[i]) == labels[i]
@@ -104,15 +104,15 @@ def variance_reduced_step(
     share: float,
     instance_count: int,
 ) -> None:
-    """One step of every row [w: classes | mean gradient: classes | penalty] in place.
+    """Make one step of every row [w: classes | mean gradient: classes | penalty] in place.
 
-    A row with a negative penalty is no coefficient but the pace, see `_keep_pace`.
+    A row with a negative penalty holds the step size, see `_adapt_step_size`.
     """
     classes = delta.shape[1]
     for j in range(len(rows)):
         penalty = rows[j, 2 * classes]
         if penalty < 0:
-            _keep_pace(rows[j], delta[j], instance_count)
+            _adapt_step_size(rows[j], delta[j], instance_count)
             continue
         for c in range(classes):
             mean_gradient = rows[j, classes + c]
@@ -122,8 +122,8 @@ def variance_reduced_step(
 
 
 @njit(cache=True, nogil=True)
-def _keep_pace(row: Array, delta: Array, instance_count: int) -> None:
-    """Count losses; halve the step size when all instances' mean loss has risen."""
+def _adapt_step_size(row: Array, delta: Array, instance_count: int) -> None:
+    """Sum up losses; halve the step size if the mean loss of all instances has risen."""
     row[_LOSS_SUM] += delta[0]
     row[_SEEN] += delta[1]
     if row[_SEEN] < instance_count - 0.5:

@@ -1,8 +1,8 @@
-"""LDA's inner loops, compiled.
+"""Compiled inner loops of LDA.
 
-The sampler is exact and sparse: its time per token grows with the topics that the document has, not
-with all topics. Because a mini-batch reads the word counts of its start, a word's total weight over
-all topics is computed once per mini-batch (compare SparseLDA: Yao, Mimno, McCallum 2009).
+The sampler is exact and sparse: its time per token grows with the topics in the document, not with
+all topics. A mini-batch reads the word counts of its start, so a word's total weight over all
+topics is computed once per mini-batch (compare SparseLDA: Yao, Mimno, McCallum 2009).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FOLD_IN_TOLERANCE = 1e-4
 
 @njit(cache=True, nogil=True)
 def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: int) -> Counts:
-    """A random topic for every token, keyed by (seed, document)."""
+    """Draw a random topic for every token, keyed by (seed, document)."""
     topics = np.empty(offsets[-1], np.int32)
     for row in range(len(documents)):
         state = stream_start(seed, _FIRST_TOPICS_STREAM, documents[row])
@@ -54,7 +54,7 @@ def resample(
     priors: tuple[float, float, float],
     stream: tuple[int, int],
 ) -> None:
-    """One Gibbs sweep over some documents; changes `topics` and adds the moves to `delta`.
+    """Make one Gibbs sweep over some documents; changes `topics`, adds the moves to `delta`.
 
     `words`: positions in `counts: (words + 1, topics)`, whose last row holds the totals. `priors`:
     alpha, beta, V beta. `stream`: seed and sweep.
@@ -117,7 +117,7 @@ def resample(
 def _word_weights(counts: Counts, inverse: Floats, beta: float) -> Floats:
     """`(words,)`: sum over topics of (n_wk + beta) / (n_k + V beta).
 
-    Four sums side by side are as fast as a reordering compiler's and the same on every machine.
+    Four parallel sums are as fast as those of a reordering compiler and equal on every machine.
     """
     topic_count = counts.shape[1]
     whole = topic_count // 4 * 4
@@ -138,7 +138,7 @@ def _word_weights(counts: Counts, inverse: Floats, beta: float) -> Floats:
 
 @njit(cache=True, nogil=True, inline="always")
 def _count_document(topics: Counts, in_document: Counts, present: Counts) -> int:
-    """Fill the document's counts and the list of topics that it has; returns their number."""
+    """Fill the document's counts and the list of its topics; return the number of topics."""
     present_count = 0
     for topic in topics:
         if in_document[topic] == 0:
@@ -158,7 +158,7 @@ def _first_above(cumulative: Floats, draw: float) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _any_other(counts: Counts, inverse: Floats, beta: float, old: int, draw: float) -> int:
-    """The topic other than `old` at which the weights' running sum passes `draw`."""
+    """Return the topic other than `old` at which the weights' running sum passes `draw`."""
     last = len(counts) - 1 if old < len(counts) - 1 else len(counts) - 2
     for topic in range(last):
         if topic != old:
@@ -170,7 +170,7 @@ def _any_other(counts: Counts, inverse: Floats, beta: float, old: int, draw: flo
 
 @njit(cache=True, nogil=True, inline="always")
 def _move(old: int, new: int, in_document: Counts, present: Counts, present_count: int) -> int:
-    """Move one token of the document; returns how many topics the document has then."""
+    """Move one token of the document; return the document's new number of topics."""
     in_document[old] -= 1
     if in_document[old] == 0:
         place = 0
@@ -189,10 +189,10 @@ def _move(old: int, new: int, in_document: Counts, present: Counts, present_coun
 def document_log_likelihood(
     offsets: Indices, topics: Counts, topic_count: int, alpha: float
 ) -> float:
-    """log p(topics), the documents' topic shares integrated out.
+    """Return log p(topics) with the documents' topic shares integrated out.
 
     sum over documents of lnG(K alpha) - lnG(n_d + K alpha) + sum over topics lnG(n_dk + alpha) -
-    lnG(alpha), lnG being the logarithm of the gamma function, K the number of topics.
+    lnG(alpha), with lnG the logarithm of the gamma function and K the number of topics.
     """
     in_document = np.zeros(topic_count, np.int32)
     present = np.empty(topic_count, np.int32)
@@ -209,7 +209,7 @@ def document_log_likelihood(
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def fold_in_documents(offsets: Indices, words: Counts, topic_words: Floats, alpha: float) -> Floats:
-    """Topic shares `(documents, topics)` for fixed `topic_words: (words, topics)`."""
+    """Return topic shares `(documents, topics)` for fixed `topic_words: (words, topics)`."""
     topic_count = topic_words.shape[1]
     shares = np.empty((len(offsets) - 1, topic_count))
     belief, expected = np.empty(topic_count), np.empty(topic_count)
@@ -220,7 +220,7 @@ def fold_in_documents(offsets: Indices, words: Counts, topic_words: Floats, alph
         for _ in range(_MOST_FOLD_IN_ROUNDS):
             expected[:] = alpha
             for token in range(low, high):
-                _believe(shares[row], topic_words[words[token]], belief)
+                _topic_posterior(shares[row], topic_words[words[token]], belief)
                 for topic in range(topic_count):
                     expected[topic] += belief[topic]
             change = 0.0
@@ -233,11 +233,11 @@ def fold_in_documents(offsets: Indices, words: Counts, topic_words: Floats, alph
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy", inline="always")
-def _believe(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
-    """Which topic a token has: in proportion to share times likelihood.
+def _topic_posterior(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
+    """Compute the probability of each topic of a token: proportional to share times likelihood.
 
-    The sum has a loop of its own: in one that also stores, the compiler adds in another order
-    where arrays lie close together, so the last bit would depend on where they happen to be.
+    The sum has its own loop: in a loop that also stores, the compiler changes the order of addition
+    if arrays are close in memory, so the last bit would depend on their addresses.
     """
     for topic in range(len(shares)):
         belief[topic] = shares[topic] * likelihoods[topic]
@@ -252,7 +252,7 @@ def _believe(shares: Floats, likelihoods: Floats, belief: Floats) -> None:
 def token_log_likelihood(
     offsets: Indices, words: Counts, shares: Floats, topic_words: Floats
 ) -> float:
-    """Sum over tokens of log p(word), documents having the topic `shares`."""
+    """Return the sum over tokens of log p(word) for the documents' topic `shares`."""
     total = 0.0
     for row in range(len(offsets) - 1):
         for token in range(offsets[row], offsets[row + 1]):

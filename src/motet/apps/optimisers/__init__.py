@@ -1,1 +1,1 @@
-"""Optimisation methods that applications share."""
+"""Optimisation methods shared by applications."""

@@ -1,10 +1,10 @@
-"""Coordinate descent for the Lasso on the all-reduced Gram matrix: for as long as columns^2 fits.
+"""Coordinate descent for the Lasso on the all-reduced Gram matrix, if columns^2 fits into memory.
 
 A key is a coefficient j, its row [w_j, c_j, G_j] with c = X'y / n and G = X'X / n. The first
-epoch sums up c and G from the workers' instances. From then on the data are not needed any more:
-all workers run the same sweeps over the coefficients from the same table, and each pushes its
-result weighted by its number of instances, so that the owners' weighted mean is that result
-wherever it was computed. (Coordinate descent on parts of the data, averaged or summed, stalls or
+epoch sums up c and G from the workers' instances. Later epochs do not read the
+data: all workers run the same sweeps over the coefficients from the same table, and each pushes its
+result weighted by its number of instances, so the owners' weighted mean is that result for any
+number of workers. (Coordinate descent on parts of the data, averaged or summed, stalls or
 diverges.)
 """
 
@@ -22,22 +22,22 @@ _W, _C, _GRAM = 0, 1, 2
 
 
 def gram_row_width(column_count: int) -> int:
-    """Numbers per key."""
+    """Return the numbers per key."""
     return column_count + _GRAM
 
 
 def initial_gram_rows(column_count: int) -> Array:
-    """Zero coefficients; c and G not yet summed up."""
+    """Return rows with zero coefficients, before c and G are summed up."""
     return np.zeros((column_count, gram_row_width(column_count)))
 
 
 def gram_coefficients(rows: Array) -> Array:
-    """The present coefficients w, `(keys,)`."""
+    """Return the current coefficients w, `(keys,)`."""
     return rows[:, _W]
 
 
 def gram_delta(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
-    """A delta: in the first epoch the instances' part of c and G, then coefficients, weighted."""
+    """Return the instances' part of c and G in the first epoch, then weighted coefficients."""
     delta = np.zeros(model.shape)
     if step.epoch == 0:
         delta[:, _GRAM:] = features.gram()
@@ -48,7 +48,7 @@ def gram_delta(features: Centred, target: Array, model: Array, l1: float, step: 
 
 
 def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
-    """Sum up c and G, or take over the mean of the workers' coefficients."""
+    """Sum up c and G, or set the coefficients to the mean of the workers'."""
     if step.epoch == 0:
         rows[:, _C:] += delta[:, _C:] / step.instance_count
     else:
@@ -57,10 +57,10 @@ def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
 
 @njit(cache=True, nogil=True)
 def descend_coordinates(model: Array, l1: float, sweeps: int) -> Array:
-    """Coefficients after at most `sweeps` sweeps of cyclic coordinate descent, `(keys,)`.
+    """Return the coefficients after at most `sweeps` sweeps of cyclic descent, `(keys,)`.
 
-    A coefficient that stays 0 costs one comparison: the product G w is kept up to date and only a
-    change touches a row of G (which is symmetric).
+    A coefficient that stays 0 costs one comparison: the product G w is updated, and only a changed
+    coefficient reads a row of G (which is symmetric).
     """
     count = len(model)
     weights = model[:, _W].copy()

@@ -1,10 +1,10 @@
-"""Damped Newton on the all-reduced Hessian: for as long as columns^2 is small.
+"""Damped Newton on the all-reduced Hessian, for small columns^2.
 
 A key is a coefficient j, its row [w_j, value, damping, g_j, H_j]: the objective's value, gradient
-and Hessian at w, as summed over all workers, and how much the next step is damped. In every epoch
-all workers solve (H + damping diag(H)) step = g from the same table and evaluate their instances
-at w - step. The owners take the step if it has lowered the objective and else damp more
-(Levenberg 1944, Marquardt 1963): monotone, and quadratic at the end.
+and Hessian at w, summed over all workers, and the damping of the next step. In every epoch all
+workers solve (H + damping diag(H)) step = g from the same table and evaluate their instances at
+w - step. The owners apply the step if it has lowered the objective, else they increase the damping
+(Levenberg 1944, Marquardt 1963): monotone, with quadratic convergence at the end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from motet.domain.arrays import Array
 
 _W, _VALUE, _DAMPING, _GRADIENT, _HESSIAN = range(5)
 _LEAST_DAMPING, _FIRST_RETRY, _FACTOR = 1e-10, 1e-3, 10.0
-# A step that promises less than this part of the objective is below its rounding.
+# A predicted decrease below this part of the objective is smaller than its rounding.
 _NEGLIGIBLE = 1e-15
 
 
@@ -31,17 +31,17 @@ class Expansion:
 
 
 def newton_row_width(key_count: int) -> int:
-    """Numbers per key."""
+    """Return the numbers per key."""
     return _HESSIAN + key_count
 
 
 def newton_delta_width(key_count: int) -> int:
-    """Numbers per key of a delta: the point, its gradient, its Hessian."""
+    """Return the numbers per key of a delta: the point, its gradient, its Hessian."""
     return 2 + key_count
 
 
 def initial_newton_rows(key_count: int) -> Array:
-    """Zero coefficients about which nothing is known yet."""
+    """Return rows with zero coefficients, an infinite objective and the least damping."""
     rows = np.zeros((key_count, newton_row_width(key_count)))
     rows[:, _VALUE] = np.inf
     rows[:, _DAMPING] = _LEAST_DAMPING
@@ -49,12 +49,12 @@ def initial_newton_rows(key_count: int) -> Array:
 
 
 def newton_coefficients(rows: Array) -> Array:
-    """The present coefficients w, `(keys,)`."""
+    """Return the current coefficients w, `(keys,)`."""
     return rows[:, _W]
 
 
 def newton_candidate(rows: Array) -> Array | None:
-    """The point to try next, `(keys,)`; None when no step can improve w. Needs all keys' rows."""
+    """Return the next point to try, `(keys,)`, from all rows; None if no step improves w."""
     value, damping = rows[0, _VALUE], rows[0, _DAMPING]
     if not np.isfinite(value):
         return rows[:, _W].copy()
@@ -68,12 +68,12 @@ def newton_candidate(rows: Array) -> Array | None:
 
 
 def newton_delta(point: Array, expansion: Expansion, instances: int) -> Array:
-    """A worker's delta for its instances' expansion at `point`."""
+    """Return a worker's delta for its instances' expansion at `point`."""
     return np.column_stack([instances * point, expansion.gradient, expansion.hessian])
 
 
 def accept_or_damp(rows: Array, delta: Array, value: float, instances: int) -> None:
-    """Move a block's rows to the tried point if its objective `value` is lower, else damp more."""
+    """Move a block's rows to the point if its objective `value` is lower, else damp more."""
     damping = rows[:, _DAMPING]
     if value < rows[0, _VALUE]:
         rows[:, _W] = delta[:, 0] / instances

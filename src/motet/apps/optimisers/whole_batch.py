@@ -1,4 +1,4 @@
-"""For applications whose every step needs the whole data set."""
+"""The check of applications in which every step needs the whole data set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from motet.runtime.core.application import Step
 
 
 def require_whole_batch(step: Step, name: str) -> None:
-    """Raise BadInput when an epoch is cut into mini-batches."""
+    """Raise BadInput if an epoch has more than one mini-batch."""
     if step.batch_count != 1:
         raise BadInput(
             f"{name}: every step needs the whole data set, but an epoch has {step.batch_count} "
