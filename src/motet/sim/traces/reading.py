@@ -1,4 +1,4 @@
-"""`read_trace`: from a file in any known format to jobs that can be replayed."""
+"""`read_trace`: reads a file in any known format."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import TypeVar
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.traces.checking import check
-from motet.sim.traces.formats import (
-    gavel_tsv,
-    helios_csv,
-    motet_csv,
-    muri_csv,
-    philly_csv,
-    philly_json,
-    swf,
-    tiresias_csv,
-)
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.gavel_tsv import GavelTsvFormat
+from motet.sim.traces.formats.helios_csv import HeliosCsvFormat
+from motet.sim.traces.formats.motet_csv import MotetCsvFormat
+from motet.sim.traces.formats.muri_csv import MuriCsvFormat
+from motet.sim.traces.formats.philly_csv import PhillyCsvFormat
+from motet.sim.traces.formats.philly_json import PhillyJsonFormat
+from motet.sim.traces.formats.swf import SwfFormat
+from motet.sim.traces.formats.tiresias_csv import TiresiasCsvFormat
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.trace import MORE_COLUMNS, Jobs, Trace
@@ -27,18 +25,18 @@ from motet.sim.workload.workload import Workload
 
 T = TypeVar("T")
 
-# The first that recognises a file reads it: a format with marks goes before its relatives.
+# The first format that recognises a file reads it: formats with marks precede similar ones.
 FORMATS: Mapping[str, TraceFormat] = {
     entry.name: entry
     for entry in (
-        motet_csv.FORMAT,
-        muri_csv.FORMAT,
-        tiresias_csv.FORMAT,
-        philly_csv.FORMAT,
-        helios_csv.FORMAT,
-        philly_json.FORMAT,
-        gavel_tsv.FORMAT,
-        swf.FORMAT,
+        MotetCsvFormat(),
+        MuriCsvFormat(),
+        TiresiasCsvFormat(),
+        PhillyCsvFormat(),
+        HeliosCsvFormat(),
+        PhillyJsonFormat(),
+        GavelTsvFormat(),
+        SwfFormat(),
     )
 }
 DEFAULT_QUEUE = "default"
@@ -81,7 +79,7 @@ def _format(source: Source, name: str | None) -> TraceFormat:
             return entry
     nearest = max(FORMATS.values(), key=lambda entry: entry.nearness(source))
     if nearest.nearness(source) >= _NEAR:
-        return nearest  # Its reader says which columns are missing.
+        return nearest  # Its reader reports the missing columns.
     known = "; ".join(f"{entry.name}: {entry.described}" for entry in FORMATS.values())
     raise source.complaint("not a trace in a known format", f"known with --format are {known}", 1)
 

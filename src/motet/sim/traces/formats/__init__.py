@@ -1,1 +1,1 @@
-"""One module per trace format: how to recognise it, how to read it."""
+"""Trace formats, one module per format, and what their readers share."""

@@ -1,7 +1,7 @@
-"""Columns of Motet's CSV that make a job elastic; a row with a number of steps has them.
+"""Columns of Motet's CSV for elastic jobs, which are the rows with a number of steps.
 
-`num_gpus` stays the full request: `workers x worker_gpus + servers x server_gpus`. `duration` is
-that on the full request; it follows from the steps, so what stands there is not read.
+`num_gpus` is the full request: `workers x worker_gpus + servers x server_gpus`. `duration` is that
+on the full request; it follows from the steps, so the cell is not read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST = 1e12
 def read_work(
     table: Table, gpus: Sequence[int], curves: CurveFiles, problems: Problems
 ) -> WorkModels | None:
-    """Of the rows with steps; None where there is none."""
+    """Read the work of the rows with steps; None if there are none."""
     if not any(cell.strip() for cell in table.columns.get("steps", ())):
         return None
     reader = _Reader(table, problems)
@@ -59,7 +59,7 @@ def read_work(
 
 
 def work_columns(work: WorkModels) -> Mapping[str, Sequence[object]]:
-    """Cells that read back as the same."""
+    """Return the cells for writing the work to a CSV."""
     has, modes = work.is_modelled.tolist(), {int(m): name for name, m in _MODES.items()}
 
     def cells(values: Sequence[object]) -> list[object]:
@@ -82,7 +82,7 @@ def work_columns(work: WorkModels) -> Mapping[str, Sequence[object]]:
 
 
 def _counts(reader: _Reader, gpus: Sequence[int]) -> dict[str, list[int]]:
-    """Roles of every row; workers are what the servers leave of the full request."""
+    """Return the roles of every row; workers use the GPUs of the request without the servers'."""
     found = {name: reader.column(name, whole_number, None) for name in _COUNTS}
     given: dict[str, list[int]] = {
         name: [default if value is None else value for value in found[name]]
@@ -118,7 +118,7 @@ def _no_workers(gpus: int, servers: int, each: int, of_server: int) -> str:
 
 
 class _Reader:
-    """Cells of the rows that have steps."""
+    """Parses cells of the rows with steps."""
 
     def __init__(self, table: Table, problems: Problems) -> None:
         self._table, self.problems = table, problems
@@ -128,7 +128,7 @@ class _Reader:
         return self._is_elastic[row]
 
     def column(self, name: str, parse_cell: Callable[[str], Any], default: T) -> list[Any | T]:
-        """Of every row; `default` for empty cells, bad ones (which are noted) and other rows."""
+        """Parse a column; `default` for empty or invalid cells (a problem) and for other rows."""
         values: list[Any | T] = [default] * len(self._is_elastic)
         for row, cell in enumerate(self._table.columns.get(name, ())):
             if not (self._is_elastic[row] and cell.strip()):

@@ -20,27 +20,27 @@ _SLOWEST = Decimal("1e-9")
 
 
 @dataclass(frozen=True)
-class Speed:
-    """`is_exact`: measured on this number of GPUs, not on fewer."""
+class IsolatedSpeed:
+    """A speed. `is_exact`: whether it was measured on this number of GPUs, not on fewer."""
 
     steps_per_s: Decimal
     is_exact: bool
 
     def duration_us(self, steps: str) -> int:
-        """How long that many steps take. Raises ValueError."""
+        """Return the duration of that many steps. Raises ValueError."""
         return rounded_us(decimal_number(steps) / self.steps_per_s * SECOND_US)
 
 
 @dataclass(frozen=True)
-class Speeds:
-    """`of_type[model][GPUs]`: steps per second on V100s, all on as few machines as possible."""
+class IsolatedSpeeds:
+    """`of_type[model][GPUs]`: steps per second on V100s, on as few machines as possible."""
 
     path: Path
     of_type: Mapping[str, Mapping[int, Decimal]]
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises BadInput for a file that is no such table."""
+        """Read the table. Raises BadInput for any other file."""
         source, problems = Source.open(path, wanted="a table of speeds"), Problems()
         table = Table.read(source, COLUMNS, problems)
         scales = problems.numbers("scale_factor", table["scale_factor"], whole_number)
@@ -59,13 +59,16 @@ class Speeds:
             raise problems.complaint(str(path), table.lines, can_skip=False)
         return cls(path, of_type)
 
-    def on(self, model: str, gpus: int) -> Speed:
-        """On that many GPUs, or the next smaller number that was measured. Raises LookupError."""
+    def on(self, model: str, gpus: int) -> IsolatedSpeed:
+        """Return the speed on that many GPUs or the next smaller measured number.
+
+        Raises LookupError.
+        """
         measured = self.of_type[model]
         fitting = max((count for count in measured if count <= gpus), default=None)
         if fitting is None:
             raise LookupError(gpus)
-        return Speed(measured[fitting], fitting == gpus)
+        return IsolatedSpeed(measured[fitting], fitting == gpus)
 
 
 def _speed(source: Source, line: int, cell: str) -> Decimal:

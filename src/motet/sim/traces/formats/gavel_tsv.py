@@ -1,7 +1,7 @@
 """Traces of the Gavel simulator: seven columns with tabs, no header, steps instead of seconds.
 
-How long a job runs follows from its steps and the steps per second that its type makes alone on its
-number of GPUs, so a table of those speeds is needed.
+The duration follows from the steps and the steps per second of the job's type alone on its number
+of GPUs, so a table of those speeds is necessary.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from motet.sim.traces.cells import decimal_number, seconds_us, whole_number
 from motet.sim.traces.formats.format import TraceFormat
-from motet.sim.traces.formats.gavel_speeds import COLUMNS, Speeds
+from motet.sim.traces.formats.gavel_speeds import COLUMNS, IsolatedSpeeds
 from motet.sim.traces.problems import UNKNOWN_SPEED, UNPARSABLE, WRONG_CELLS, Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells
@@ -23,42 +23,49 @@ _TYPE, _STEPS, _ARRIVAL, _SCALE = 0, 4, 5, 6
 _BATCH_SIZE = re.compile(r"batch size (\d+)")
 
 
-def looks_like(source: Source) -> bool:
-    """Whether the first line has seven columns that end in three numbers."""
-    cells = source.head[0].split("\t")
-    try:
-        return len(cells) == FIELDS and all(decimal_number(cell) >= 0 for cell in cells[_STEPS:])
-    except ValueError:
-        return False
+class GavelTsvFormat(TraceFormat):
+    """One job per row, with its number of steps."""
 
+    name = "gavel"
+    described = "Gavel trace (tabs, steps)"
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat. A job's id is its row in the file, from 0."""
-    speeds = Speeds.read(_table_of(source))
-    lines, columns = _columns(source, problems)
-    gpus = problems.numbers("scale_factor", columns[_SCALE], whole_number)
-    durations_us, guesses = _durations(speeds, columns, gpus, problems)
-    notice = (
-        f"{guesses:,} jobs ask for a number of GPUs that {speeds.path.name} lacks for their type: "
-        "the speed on the next smaller number was taken"
-    )
-    return Jobs(
-        lines,
-        [str(row) for row in range(len(lines))],
-        problems.numbers("arrival time", columns[_ARRIVAL], seconds_us),
-        durations_us,
-        gpus,
-        {
-            "model": columns[_TYPE],
-            "batch_size": [_batch_size(kind) for kind in columns[_TYPE]],
-            "iterations": columns[_STEPS],
-        },
-        (notice,) if guesses else (),
-    )
+    def recognises(self, source: Source) -> bool:
+        """Whether the first line has seven columns that end in three numbers."""
+        cells = source.head[0].split("\t")
+        try:
+            return len(cells) == FIELDS and all(
+                decimal_number(cell) >= 0 for cell in cells[_STEPS:]
+            )
+        except ValueError:
+            return False
+
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat. A job's id is its row in the file, from 0."""
+        speeds = IsolatedSpeeds.read(_table_of(source))
+        lines, columns = _columns(source, problems)
+        gpus = problems.numbers("scale_factor", columns[_SCALE], whole_number)
+        durations_us, guesses = _durations(speeds, columns, gpus, problems)
+        notice = (
+            f"{guesses:,} jobs ask for a number of GPUs that {speeds.path.name} lacks for their "
+            "type: the speed on the next smaller number was taken"
+        )
+        return Jobs(
+            lines,
+            [str(row) for row in range(len(lines))],
+            problems.numbers("arrival time", columns[_ARRIVAL], seconds_us),
+            durations_us,
+            gpus,
+            {
+                "model": columns[_TYPE],
+                "batch_size": [_batch_size(kind) for kind in columns[_TYPE]],
+                "iterations": columns[_STEPS],
+            },
+            (notice,) if guesses else (),
+        )
 
 
 def _table_of(source: Source) -> Path:
-    """The table that was given, or one that lies beside the trace or in `../profiles`."""
+    """Return the given table, or one in the trace's folder or in `../profiles`."""
     if source.throughputs is not None:
         return source.throughputs
     folder = source.path.absolute().parent
@@ -89,9 +96,9 @@ def _columns(source: Source, problems: Problems) -> tuple[list[int], list[Cells]
 
 
 def _durations(
-    speeds: Speeds, columns: list[Cells], gpus: list[int], problems: Problems
+    speeds: IsolatedSpeeds, columns: list[Cells], gpus: list[int], problems: Problems
 ) -> tuple[list[int], int]:
-    """Microseconds, and for how many jobs the speed is that of fewer GPUs."""
+    """Return microseconds, and the number of jobs with the speed of fewer GPUs."""
     durations_us, guesses = [], 0
     for row, (kind, steps, count) in enumerate(
         zip(columns[_TYPE], columns[_STEPS], gpus, strict=True)
@@ -113,6 +120,3 @@ def _durations(
 def _batch_size(kind: str) -> str:
     found = _BATCH_SIZE.search(kind)
     return found[1] if found else ""
-
-
-FORMAT = TraceFormat("gavel", "Gavel trace (tabs, steps)", read, looks_like=looks_like)

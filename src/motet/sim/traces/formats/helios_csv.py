@@ -27,29 +27,37 @@ _TEXTS = {
 }
 
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat. Time 0 is the first submission. Jobs without GPUs are left out.
+class HeliosCsvFormat(TraceFormat):
+    """One job per row, with time stamps."""
 
-    The column `queue` of the file is the seconds that a job waited, not its queue.
-    """
-    table = Table.read(source, NEEDED, problems)
-    times_us, unknown = problems.parse("submit_time", table["submit_time"], timestamp_us)
-    submit_us, first_us = since_first(times_us, unknown)
-    gpus, bad_gpus = problems.parse("gpu_num", table["gpu_num"], whole_number)
-    clock = {
-        name: _on_clock(table.columns.get(name), first_us) for name in ("start_time", "end_time")
-    }
-    jobs = Jobs(
-        table.lines,
-        stripped(table["job_id"]),
-        submit_us,
-        problems.numbers("duration", table["duration"], seconds_us),
-        gpus,
-        table.texts(**_TEXTS) | {name: cells for name, cells in clock.items() if cells},
-        cpus=problems.demands("cpu_num", table.columns.get("cpu_num"), whole_or_more),
-    )
-    cpu_only = {row for row, count in enumerate(gpus) if count == 0 and row not in bad_gpus}
-    return without(jobs, problems, cpu_only, "ask for no GPU")
+    name = "helios"
+    described = "Helios cluster_log.csv (time stamps)"
+    columns = NEEDED
+
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat. Time 0 is the first submission. Jobs without GPUs are left out.
+
+        The column `queue` of the file is the seconds that a job waited, not its queue.
+        """
+        table = Table.read(source, NEEDED, problems)
+        times_us, unknown = problems.parse("submit_time", table["submit_time"], timestamp_us)
+        submit_us, first_us = since_first(times_us, unknown)
+        gpus, bad_gpus = problems.parse("gpu_num", table["gpu_num"], whole_number)
+        clock = {
+            name: _on_clock(table.columns.get(name), first_us)
+            for name in ("start_time", "end_time")
+        }
+        jobs = Jobs(
+            table.lines,
+            stripped(table["job_id"]),
+            submit_us,
+            problems.numbers("duration", table["duration"], seconds_us),
+            gpus,
+            table.texts(**_TEXTS) | {name: cells for name, cells in clock.items() if cells},
+            cpus=problems.demands("cpu_num", table.columns.get("cpu_num"), whole_or_more),
+        )
+        cpu_only = {row for row, count in enumerate(gpus) if count == 0 and row not in bad_gpus}
+        return without(jobs, problems, cpu_only, "ask for no GPU")
 
 
 def _on_clock(cells: Cells | None, first_us: int) -> list[str]:
@@ -61,6 +69,3 @@ def _seconds_since(cell: str, first_us: int) -> str:
         return exact_seconds(timestamp_us(cell) - first_us)
     except ValueError:
         return ""
-
-
-FORMAT = TraceFormat("helios", "Helios cluster_log.csv (time stamps)", read, NEEDED)

@@ -1,4 +1,4 @@
-"""Rows that are right but hold nothing to schedule, such as jobs that never ran."""
+"""Removal of valid rows without anything to schedule, such as jobs that never ran."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str) -> Jobs:
-    """`jobs` without these rows, and a notice that says so: "12 jobs BECAUSE: left out"."""
+    """Return `jobs` without these rows, with a notice such as "12 jobs BECAUSE: left out"."""
     gone = {row for row in rows if row not in problems}
     if not gone:
         return jobs

@@ -1,4 +1,4 @@
-"""Motet's own CSV: seconds on the trace's clock; the other formats convert to it."""
+"""Motet's own CSV: seconds on the trace's clock. Other formats can be converted to it."""
 
 from __future__ import annotations
 
@@ -34,37 +34,41 @@ _MATTERING = (
 _TEXTS = {name: name for name in ("user", "queue", "experiment", "model", *MORE_COLUMNS)}
 
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat."""
-    table = Table.read(source, NEEDED, problems)
-    gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
-    check_steps(table, WORK_COLUMNS, problems)
-    curves = CurveFiles(source.path.parent)
-    work = read_work(table, gpus, curves, problems)
-    submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
-    return Jobs(
-        table.lines,
-        stripped(table["job_id"]),
-        submit_us,
-        problems.numbers("duration", _durations(table, work), seconds_us),
-        gpus,
-        table.texts(**_TEXTS),
-        misspelt_columns(table, _MATTERING, MORE_COLUMNS),
-        work=work,
-        sha256=curves.hash_with(source.sha256),
-        cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
-        memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
-        interventions=read_interventions(table, submit_us, problems),
-    )
+class MotetCsvFormat(TraceFormat):
+    """One job per row; times in seconds."""
+
+    name = "motet"
+    described = "Motet CSV (seconds)"
+    columns = NEEDED
+
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat."""
+        table = Table.read(source, NEEDED, problems)
+        gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
+        check_steps(table, WORK_COLUMNS, problems)
+        curves = CurveFiles(source.path.parent)
+        work = read_work(table, gpus, curves, problems)
+        submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
+        return Jobs(
+            table.lines,
+            stripped(table["job_id"]),
+            submit_us,
+            problems.numbers("duration", _durations(table, work), seconds_us),
+            gpus,
+            table.texts(**_TEXTS),
+            misspelt_columns(table, _MATTERING, MORE_COLUMNS),
+            work=work,
+            sha256=curves.hash_with(source.sha256),
+            cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
+            memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
+            interventions=read_interventions(table, submit_us, problems),
+        )
 
 
 def _durations(table: Table, work: WorkModels | None) -> Sequence[str]:
-    """Those of elastic jobs follow from their steps, and are not read."""
+    """Return the duration cells; those of elastic jobs follow from their steps."""
     cells = table["duration"]
     if work is None:
         return cells
     follows = (work.planned_steps > 0).tolist()
     return ["0" if it else cell for it, cell in zip(follows, cells, strict=True)]
-
-
-FORMAT = TraceFormat("motet", "Motet CSV (seconds)", read, NEEDED)

@@ -18,17 +18,22 @@ _TEXTS = {
 }
 
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat."""
-    table = Table.read(source, NEEDED, problems)
-    return Jobs(
-        table.lines,
-        stripped(table["job_id"]),
-        problems.numbers("submit_time", table["submit_time"], milliseconds_us),
-        problems.numbers("duration", table["duration"], milliseconds_us),
-        problems.numbers("num_gpu", table["num_gpu"], whole_number),
-        table.texts(**_TEXTS),
-    )
+class MuriCsvFormat(TraceFormat):
+    """One job per row; times in milliseconds."""
 
+    name = "muri"
+    described = "Muri CSV (milliseconds)"
+    columns = NEEDED
+    marks = ("iteration_time",)
 
-FORMAT = TraceFormat("muri", "Muri CSV (milliseconds)", read, NEEDED, ("iteration_time",))
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat."""
+        table = Table.read(source, NEEDED, problems)
+        return Jobs(
+            table.lines,
+            stripped(table["job_id"]),
+            problems.numbers("submit_time", table["submit_time"], milliseconds_us),
+            problems.numbers("duration", table["duration"], milliseconds_us),
+            problems.numbers("num_gpu", table["num_gpu"], whole_number),
+            table.texts(**_TEXTS),
+        )

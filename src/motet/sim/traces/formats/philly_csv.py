@@ -12,18 +12,22 @@ from motet.sim.traces.trace import Jobs
 NEEDED = ("timestamp", "duration", "num_gpus")
 
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat. A job's id is its row, from 0; time 0 is the first submission."""
-    table = Table.read(source, NEEDED, problems)
-    times_us, unknown = problems.parse("timestamp", table["timestamp"], timestamp_us)
-    return Jobs(
-        table.lines,
-        [str(row) for row in range(len(table.lines))],
-        since_first(times_us, unknown)[0],
-        problems.numbers("duration", table["duration"], seconds_us),
-        problems.numbers("num_gpus", table["num_gpus"], whole_number),
-        table.texts(queue="cluster"),
-    )
+class PhillyCsvFormat(TraceFormat):
+    """One job per row, with time stamps."""
 
+    name = "philly"
+    described = "CSV derived from the Philly log (time stamps)"
+    columns = NEEDED
 
-FORMAT = TraceFormat("philly", "CSV derived from the Philly log (time stamps)", read, NEEDED)
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat. A job's id is its row, from 0; time 0 is the first submission."""
+        table = Table.read(source, NEEDED, problems)
+        times_us, unknown = problems.parse("timestamp", table["timestamp"], timestamp_us)
+        return Jobs(
+            table.lines,
+            [str(row) for row in range(len(table.lines))],
+            since_first(times_us, unknown)[0],
+            problems.numbers("duration", table["duration"], seconds_us),
+            problems.numbers("num_gpus", table["num_gpus"], whole_number),
+            table.texts(queue="cluster"),
+        )

@@ -21,42 +21,48 @@ _MISSING = (None, "", "None", "null")
 _EXAMPLE = '[{"jobid": ..., "submitted_time": ..., "attempts": [...]}, ...]'
 
 
-def looks_like(source: Source) -> bool:
-    """Whether it is JSON that speaks of attempts."""
-    return source.head[0].lstrip()[:1] in ("[", "{") and any(
-        '"attempts"' in line or '"jobid"' in line for line in source.head
-    )
+class PhillyJsonFormat(TraceFormat):
+    """A list of jobs with their attempts."""
 
+    name = "philly-json"
+    described = "Philly cluster_job_log (JSON)"
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat. Time 0 is the first submission.
+    def recognises(self, source: Source) -> bool:
+        """Whether it is JSON with attempts or job ids."""
+        return source.head[0].lstrip()[:1] in ("[", "{") and any(
+            '"attempts"' in line or '"jobid"' in line for line in source.head
+        )
 
-    A job runs for the sum of its attempts, on the GPUs of the largest. Attempts without a start or
-    an end (logging errors, jobs that still ran) do not count; jobs without any are left out.
-    """
-    lines, runs = [], []
-    for row, (line, entry) in enumerate(_entries(source)):
-        lines.append(line)
-        runs.append(_run_of(entry, row, problems))
-    unknown = {row for row in range(len(runs)) if row in problems}
-    submit_us, first_us = since_first([run.submit_us for run in runs], unknown)
-    jobs = Jobs(
-        lines,
-        [run.id for run in runs],
-        submit_us,
-        [run.duration_us for run in runs],
-        [run.gpus for run in runs],
-        {
-            "user": [run.user for run in runs],
-            "queue": [run.queue for run in runs],
-            "state": [run.state for run in runs],
-            "num_nodes": [str(run.machines) for run in runs],
-            "start_time": [_clock(run.start_us, first_us) for run in runs],
-            "end_time": [_clock(run.end_us, first_us) for run in runs],
-        },
-    )
-    never_ran = {row for row, run in enumerate(runs) if not run.gpus}
-    return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat. Time 0 is the first submission.
+
+        A job's duration is the sum of its attempts, its GPUs are those of the largest. Attempts
+        without a start or an end (logging errors, running jobs) do not count; jobs without any
+        other attempt are left out.
+        """
+        lines, runs = [], []
+        for row, (line, entry) in enumerate(_entries(source)):
+            lines.append(line)
+            runs.append(_run_of(entry, row, problems))
+        unknown = {row for row in range(len(runs)) if row in problems}
+        submit_us, first_us = since_first([run.submit_us for run in runs], unknown)
+        jobs = Jobs(
+            lines,
+            [run.id for run in runs],
+            submit_us,
+            [run.duration_us for run in runs],
+            [run.gpus for run in runs],
+            {
+                "user": [run.user for run in runs],
+                "queue": [run.queue for run in runs],
+                "state": [run.state for run in runs],
+                "num_nodes": [str(run.machines) for run in runs],
+                "start_time": [_clock(run.start_us, first_us) for run in runs],
+                "end_time": [_clock(run.end_us, first_us) for run in runs],
+            },
+        )
+        never_ran = {row for row, run in enumerate(runs) if not run.gpus}
+        return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class _Run:
 
 
 def _entries(source: Source) -> Iterator[tuple[int, Any]]:
-    """Every job with the line where it begins. Raises BadInput for what is not JSON."""
+    """Yield every job with its first line. Raises BadInput for a file that is not JSON."""
     text, decoder = source.text, json.JSONDecoder()
     place = _next(text, text.index("[") + 1 if text.lstrip().startswith("[") else 0)
     line = 1 + text.count("\n", 0, place)
@@ -151,6 +157,3 @@ def _time(name: str, entry: Any) -> int:
 
 def _clock(time_us: int | None, first_us: int) -> str:
     return "" if time_us is None else exact_seconds(time_us - first_us)
-
-
-FORMAT = TraceFormat("philly-json", "Philly cluster_job_log (JSON)", read, looks_like=looks_like)

@@ -1,4 +1,4 @@
-"""What people write beside the columns of Motet's CSV by mistake, which would be read past."""
+"""Mistakes in the columns of Motet's CSV that would be ignored otherwise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ STEPS = "steps"
 
 
 def misspelt_columns(table: Table, wanted: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """A notice for every unknown column that looks like one of `wanted` the file does not have.
+    """Return a notice for every unknown column that resembles a missing one of `wanted`.
 
-    `others`: known, too, but nobody misses them.
+    `others`: known columns that are not suggested.
     """
     missing = [name for name in wanted if name not in table.columns]
     unknown = [name for name in table.columns if name and name not in (*wanted, *others)]
@@ -27,7 +27,7 @@ def misspelt_columns(table: Table, wanted: Sequence[str], others: Sequence[str])
 
 
 def check_steps(table: Table, columns: Sequence[str], problems: Problems) -> None:
-    """Note rows without steps that have something in one of the columns of elastic jobs."""
+    """Add a problem for rows without steps that have values in the columns of elastic jobs."""
     steps = table.columns.get(STEPS)
     for name in columns:
         if name == STEPS:

@@ -1,6 +1,6 @@
 """Standard Workload Format of the Parallel Workloads Archive: 18 numbers per line, `;` comments.
 
-A processor counts as a GPU. -1 means that a value is not known.
+A processor counts as a GPU; -1 is an unknown value.
 """
 
 from __future__ import annotations
@@ -20,32 +20,39 @@ _TEXT_FIELDS = {"state": 10, "user": 11, "queue": 14}
 _UNKNOWN = "-1"
 
 
-def looks_like(source: Source) -> bool:
-    """Whether the first line that is no comment holds 18 numbers."""
-    data = [line for line in source.head if not line.lstrip().startswith(";")]
-    return bool(data) and len(data[0].split()) == FIELDS and _are_numbers(data[0].split())
+class SwfFormat(TraceFormat):
+    """One job per line of 18 numbers."""
 
+    name = "swf"
+    described = "Standard Workload Format (seconds)"
 
-def read(source: Source, problems: Problems) -> Jobs:
-    """See TraceFormat. Jobs that never ran (run time or processors unknown) are left out."""
-    lines, columns = _columns(source, problems)
-    requested = [
-        allocated if asked == _UNKNOWN else asked
-        for asked, allocated in zip(columns[_REQUESTED], columns[_ALLOCATED], strict=True)
-    ]
-    never_ran = {row for row, run in enumerate(columns[_RUN]) if _UNKNOWN in (run, requested[row])}
-    submit_us = problems.numbers("submit time", columns[_SUBMIT], seconds_us)
-    duration_us = problems.numbers("run time", columns[_RUN], seconds_us)
-    jobs = Jobs(
-        lines,
-        columns[_ID],
-        submit_us,
-        duration_us,
-        problems.numbers("requested processors", requested, whole_number),
-        {name: _known(columns[field]) for name, field in _TEXT_FIELDS.items()}
-        | _clock(submit_us, columns[_WAIT], duration_us),
-    )
-    return without(jobs, problems, never_ran, "have no run time or processors")
+    def recognises(self, source: Source) -> bool:
+        """Whether the first line that is no comment holds 18 numbers."""
+        data = [line for line in source.head if not line.lstrip().startswith(";")]
+        return bool(data) and len(data[0].split()) == FIELDS and _are_numbers(data[0].split())
+
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat. Jobs that never ran (run time or processors unknown) are left out."""
+        lines, columns = _columns(source, problems)
+        requested = [
+            allocated if asked == _UNKNOWN else asked
+            for asked, allocated in zip(columns[_REQUESTED], columns[_ALLOCATED], strict=True)
+        ]
+        never_ran = {
+            row for row, run in enumerate(columns[_RUN]) if _UNKNOWN in (run, requested[row])
+        }
+        submit_us = problems.numbers("submit time", columns[_SUBMIT], seconds_us)
+        duration_us = problems.numbers("run time", columns[_RUN], seconds_us)
+        jobs = Jobs(
+            lines,
+            columns[_ID],
+            submit_us,
+            duration_us,
+            problems.numbers("requested processors", requested, whole_number),
+            {name: _known(columns[field]) for name, field in _TEXT_FIELDS.items()}
+            | _clock(submit_us, columns[_WAIT], duration_us),
+        )
+        return without(jobs, problems, never_ran, "have no run time or processors")
 
 
 def _columns(source: Source, problems: Problems) -> tuple[list[int], list[Cells]]:
@@ -64,7 +71,7 @@ def _columns(source: Source, problems: Problems) -> tuple[list[int], list[Cells]
 
 
 def _clock(submit_us: list[int], wait: Cells, run_us: list[int]) -> dict[str, list[str]]:
-    """When the log says that jobs started and ended, "" where it does not."""
+    """Return the start and end times of jobs in the log, "" if they are missing."""
     starts, ends = [], []
     for submitted, waited, ran in zip(submit_us, wait, run_us, strict=True):
         try:
@@ -88,6 +95,3 @@ def _are_numbers(cells: Cells) -> bool:
     except ValueError:
         return False
     return True
-
-
-FORMAT = TraceFormat("swf", "Standard Workload Format (seconds)", read, looks_like=looks_like)
