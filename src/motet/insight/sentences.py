@@ -105,9 +105,17 @@ def _promoted(each: Happening, rules: Rules) -> str:
     return f"promoted to queue {each.queue}{why}"
 
 
-def _finished(each: Happening, rules: Rules) -> str:
-    del each, rules
-    return "finished"
+def _evicted(each: Happening, rules: Rules) -> str:
+    del rules
+    return f"lost {where(each.machines)}: a machine left the cluster"
+
+
+def _plainly(text: str) -> Callable[[Happening, Rules], str]:
+    def tell(each: Happening, rules: Rules) -> str:
+        del each, rules
+        return text
+
+    return tell
 
 
 _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
@@ -118,5 +126,10 @@ _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "preempt": _preempted,
     "demote": _demoted,
     "promote": _promoted,
-    "finish": _finished,
+    "evict": _evicted,
+    "suspend": _plainly("suspended by its user"),
+    "unsuspend": _plainly("no longer suspended"),
+    "finish": _plainly("finished"),
+    "cancel": _plainly("cancelled by its user"),
+    "fail": _plainly("failed"),
 }

@@ -11,9 +11,11 @@ from motet.domain.errors import BadInput
 from motet.insight.story_event import Happening
 
 Kind = Literal["wait", "run", "moment"]
-_WAITS = ("wait", "preempt")
-_MOMENTS = ("preempt", "promote", "demote", "finish")
-_BEGINS = ("wait", "start", "resume", "migrate", "resize", "preempt", "finish")
+_STOPS = ("preempt", "evict", "suspend")
+_ENDS = ("finish", "cancel", "fail")
+_WAITS = ("wait", "unsuspend", *_STOPS)
+_MOMENTS = ("promote", "demote", "unsuspend", *_STOPS, *_ENDS)
+_BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)
 UNKNOWN_REASON = "unknown"
 """Of time before the first decision about a job."""
 
@@ -74,10 +76,10 @@ class Story:
 
     @cached_property
     def waiting_us(self) -> Mapping[str, int]:
-        """Time without GPUs by reason, the longest first."""
+        """Time without GPUs by reason, the longest first; time in suspension is none of it."""
         sums: dict[str, int] = {}
         for chapter in self.chapters:
-            if chapter.kind == "wait":
+            if chapter.kind == "wait" and chapter.because.event != "suspend":
                 reason = chapter.because.reason or UNKNOWN_REASON
                 sums[reason] = sums.get(reason, 0) + (chapter.duration_us or 0)
         return dict(sorted(sums.items(), key=lambda each: -each[1]))
@@ -112,7 +114,7 @@ def _intervals(
         silence = Happening(record.submit_us, "wait", record.gpus)
         begins.insert(0, (-1, silence))
     for (number, begin), end in zip(begins, [*begins[1:], None], strict=True):
-        if begin.event == "finish":
+        if begin.event in _ENDS:
             return
         to_us = None if end is None else end[1].time_us
         if to_us != begin.time_us:

@@ -25,7 +25,8 @@ class Team:
 
 @dataclass(frozen=True)
 class Happening:
-    """`event`: wait, start, resume, migrate, resize, preempt, promote, demote, finish.
+    """`event`: wait, start, resume, migrate, resize, preempt, evict, suspend,
+    unsuspend, promote, demote, finish, cancel, fail.
 
     `reason`: of a wait. `gpus`: that the job asks for. `free_gpus`, `place`: at its turn, `place`
     among those that waited, from 1. `machines`: GPUs by machine, where it runs from now on or ran
