@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_count import examples
 from motet.domain.arrays import Array
 from motet.runtime.executor.control_handlers import CONTROL_HANDLERS
 from motet.runtime.wire import control_messages, stealing_messages, worker_reports
@@ -40,7 +41,7 @@ def head(fields: Any, name: str = "Hold", version: int = PROTOCOL_VERSION) -> by
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_a_message_survives_the_wire(kind: type, data: st.DataObject) -> None:
     message = data.draw(MESSAGES[kind])
@@ -84,7 +85,7 @@ def damaged(draw: st.DrawFn, fields: Any) -> Any:
     return draw(ANY_JSON)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(kind=KINDS, data=st.data())
 def test_a_message_with_a_damaged_field_gives_a_message_or_the_one_error(
     kind: type, data: st.DataObject
