@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from motet.domain.cluster import ClusterSpec
@@ -12,6 +14,7 @@ from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.metrics.results import SimulationResult
+from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace, read_trace
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload.workload import Workload
@@ -37,20 +40,26 @@ def simulate(
     cluster: ClusterSpec | str = "15x4",
     policy: str = "tiresias-las",
     seed: int = 0,
+    machine_events: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> SimulationResult:
     """Replay a trace on a simulated cluster, in this process.
 
     `trace`: what `load_trace` returned, a path, a `Workload`, or "tiresias-480", which every seed
     draws anew. `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines.
-    `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`. `settings`: as
-    behind `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
+    `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`.
+    `machine_events`: a CSV file of machines that come, drain or leave. `settings`: as behind
+    `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
     UnknownName for what cannot be simulated, a job that is wider than the cluster among them.
     """
     machines = open_cluster(cluster) if isinstance(cluster, str) else cluster
     experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
     experiment.check()
-    return run_one(experiment, _scenario(trace, seed, machines))
+    scenario = _scenario(trace, seed, machines)
+    if machine_events is not None:
+        timeline = read_machine_events(Path(machine_events), machines)
+        scenario = replace(scenario, timeline=timeline)
+    return run_one(experiment, scenario)
 
 
 def _scenario(

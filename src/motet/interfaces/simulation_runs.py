@@ -28,6 +28,7 @@ from motet.report.cluster_run.decision_file import DecisionWriter
 from motet.report.cluster_run.sweep import Sweep
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
+from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
 RunProgress: TypeAlias = Callable[[int, int], None]
@@ -41,11 +42,12 @@ REPORT_EVERY_S = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What an experiment is carried out on."""
+    """What an experiment is carried out on. `timeline`: what happens to machines meanwhile."""
 
     workload: Workload
     trace_sha256: str
     cluster: ClusterSpec
+    timeline: Sequence[TimedEvent] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,11 @@ def run_one(
     started_s = time.perf_counter()
     with _journal(log, scenario) as journal:
         outcome = experiment.run(
-            scenario.workload, scenario.cluster, lambda finished, _: report(finished), journal
+            scenario.workload,
+            scenario.cluster,
+            lambda finished, _: report(finished),
+            journal,
+            scenario.timeline,
         )
     report(len(scenario.workload))
     return SimulationResult(

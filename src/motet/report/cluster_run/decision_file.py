@@ -33,8 +33,9 @@ OTHERS_OF = {
 }
 _WAIT_LINE = '"event": "wait", "reason": '
 _BEGINS = ("start", "resume", "migrate", "resize")
-_KEEPS = ("promote", "demote")
-_EVENTS = {*OTHERS_OF, *_KEEPS, "finish"}
+_KEEPS = ("promote", "demote", "unsuspend")
+_LOSES = ("evict", "suspend", "cancel", "fail", "finish")
+_EVENTS = {*OTHERS_OF, *_KEEPS, *_LOSES}
 
 
 class DecisionWriter:

@@ -112,6 +112,12 @@ class SimulationResult:
             )
 
     @property
+    def unfinished(self) -> dict[str, int]:
+        """How many jobs did not finish, by their state."""
+        states = self._states
+        return {state: states.count(state) for state in ("waiting", "suspended", "cancelled")}
+
+    @property
     def _states(self) -> list[str]:
         """What became of every job; one that was running when nothing more happened waits, too."""
         is_cancelled = self.outcome.columns["cancel_us"] != UNKNOWN

@@ -56,6 +56,12 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     help="MACHINESxGPUS, for example 15x4, or a .csv or .yaml file that lists machines.",
 )
 @input_option(
+    "--machine-events",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Machines that come, drain or leave while jobs run (CSV: time,machine,event).",
+)
+@input_option(
     "--profiles",
     type=click.Path(path_type=Path),
     metavar="FILE",

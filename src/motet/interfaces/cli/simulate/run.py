@@ -33,7 +33,9 @@ from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import RECIPES
 from motet.sim.metrics.results import SimulationResult
+from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace
+from motet.sim.workload.interventions import TimedEvent
 
 MOST_SEEDS = 1000
 LONGEST_VALUE = 80
@@ -45,6 +47,7 @@ class SimulateFlags(TraceFlags):
     """The command line as it was given."""
 
     cluster: str
+    machine_events: Path | None
     policies: str
     settings: tuple[str, ...]
     sweeps: tuple[str, ...]
@@ -70,6 +73,7 @@ def run(flags: SimulateFlags) -> None:
 def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, list[SimulationResult]]:
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
+    timeline = _timeline(flags, cluster)
     found = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
     trace = found[wanted[0].seed]
     _tell(flags, trace, wanted, cluster)
@@ -77,7 +81,10 @@ def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, list[Simulation
     folder = _folder(flags, names, wanted)
     with TemporaryDirectory(prefix="motet-decisions-") as scratch:
         log_folder = Path(scratch) if flags.log_decisions else None
-        runs = [_run(*one, found, cluster, log_folder) for one in zip(names, wanted, strict=True)]
+        runs = [
+            _run(*one, found, cluster, timeline, log_folder)
+            for one in zip(names, wanted, strict=True)
+        ]
         keeper = _Keeper(names, runs, folder, _setup(flags, trace, cluster), is_quiet=flags.quiet)
         with _progress(names, len(trace.workload), is_quiet=flags.quiet) as report:
             results = run_all(runs, flags.processes, report, keeper.keep)
@@ -123,12 +130,16 @@ class _Keeper:
 
 def _left(result: SimulationResult) -> str:
     """What to say of jobs that did not finish; nothing if all did."""
-    jobs, finished = result.summary["jobs"], result.summary["finished"]
-    if finished == jobs:
+    jobs, left = result.summary["jobs"], result.unfinished
+    total = sum(left.values())
+    if not total:
         return ""
+    why = "the policy gives them no GPUs"
+    if total > left["waiting"]:
+        why = ", ".join(f"{count:,} {state}" for state, count in left.items() if count)
     return (
-        f"{jobs - finished:,} of {count_text(jobs, 'job')} did not finish: the policy gives them "
-        "no GPUs; its figures are of the others"
+        f"{total:,} of {count_text(jobs, 'job')} did not finish: {why}; its figures are of the "
+        "others"
     )
 
 
@@ -138,7 +149,8 @@ def _folder(
     """Raises BadInput where a file would be lost."""
     if flags.out is None:
         return None
-    given = (str(flags.trace), str(flags.throughputs), flags.cluster, *flags.policies.split(","))
+    files = (flags.trace, flags.throughputs, flags.machine_events, flags.cluster)
+    given = (*map(str, files), *flags.policies.split(","))
     values = [setting.partition("=")[2] for setting in flags.settings]
     inputs = [Path(text) for text in (*given, *values)]
     swept = {experiment.swept for experiment in wanted} - {None}
@@ -152,11 +164,18 @@ def _run(
     experiment: Experiment,
     found: Mapping[int, Trace],
     cluster: ClusterSpec,
+    timeline: Sequence[TimedEvent],
     log_folder: Path | None,
 ) -> Run:
     trace = found[experiment.seed]
-    scenario = Scenario(trace.workload, trace.sha256, cluster)
+    scenario = Scenario(trace.workload, trace.sha256, cluster, timeline)
     return Run(experiment, scenario, log_folder and log_folder / f"{name}.jsonl")
+
+
+def _timeline(flags: SimulateFlags, cluster: ClusterSpec) -> Sequence[TimedEvent]:
+    """What happens to machines. Raises BadInput."""
+    path = flags.machine_events
+    return [] if path is None else read_machine_events(path, cluster)
 
 
 def _seeds(flags: SimulateFlags) -> list[int]:
