@@ -15,7 +15,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.array_rows import rows_of
-from motet.engine.history import Finished
+from motet.engine.history import FinishedJobs
 from motet.engine.measurements import Measurements
 from motet.engine.table import JOB_COLUMNS
 from motet.placement.machines import consolidated
@@ -146,7 +146,7 @@ def _placements(jobs: JobTable, cluster: ClusterSpec) -> dict[int, Placement]:
 
 
 def _history(rng: np.random.Generator) -> History:
-    finished = Finished()
+    finished = FinishedJobs()
     for service_s, gpus in zip(
         rng.lognormal(7.0, 1.5, _FINISHED), rng.choice(_GPUS, _FINISHED), strict=True
     ):

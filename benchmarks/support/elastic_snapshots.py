@@ -8,7 +8,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import JobTable, Queues, Snapshot
 from motet.engine.fitters import fitted_measurements
-from motet.engine.history import Finished
+from motet.engine.history import FinishedJobs
 from motet.engine.table import JOB_COLUMNS
 from motet.estimate.speed_function import SpeedMode, speed
 from motet.policies.slaq import Slaq
@@ -33,7 +33,7 @@ def elastic_snapshot(
         free_gpus=cluster.gpus,
         placements={},
         memory={name: np.full(jobs, new) for name, new in Slaq.memory_columns.items()},
-        history=Finished().history,
+        history=FinishedJobs().history,
         queues=Queues(),
         estimates=estimates_of(table, rng),
     )

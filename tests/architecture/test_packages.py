@@ -9,7 +9,7 @@ from source_tree import PACKAGES, name_of, syntax_tree
 
 MAX_MODULES = 15
 ONE_MODULE_PER_FORMAT = {"datasets/formats", "sim/traces/formats"}
-TOO_LARGE_TODAY = {"engine"}
+TOO_LARGE_TODAY = {"domain", "engine"}
 """Packages that exceed the limit for now. An entry that no longer does fails the test."""
 
 

@@ -1,3 +1,5 @@
+"""Every public name of the package can be imported from `motet`."""
+
 from __future__ import annotations
 
 import pytest

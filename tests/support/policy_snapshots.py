@@ -12,7 +12,7 @@ from motet.domain.estimates import Estimates
 from motet.domain.machine_speeds import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.history import Finished
+from motet.engine.history import FinishedJobs
 from motet.engine.table import JOB_COLUMNS
 from motet.estimate.speed_function import SpeedMode
 from motet.policies.slaq import Slaq
@@ -48,7 +48,7 @@ def snapshot(
         free_gpus=free,
         placements=held,
         memory={name: column(size, values) for name, values in remembered.items()},
-        history=Finished().history,
+        history=FinishedJobs().history,
         queues=Queues(),
         estimates=_estimates(size, known or {}),
         machine_speeds=times_as_long and measured(times_as_long, now_s),

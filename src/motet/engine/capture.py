@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
-from motet.engine.history import Finished
+from motet.engine.history import FinishedJobs
 from motet.engine.machine_monitor import MachineMonitor
 from motet.engine.measurements import Measurements
 
@@ -25,7 +25,7 @@ class CapturedState:
     columns: Mapping[str, Ints]
     placements: Mapping[int, Placement]
     suspended: Mapping[int, Mapping[str, int]]
-    finished: Finished
+    finished: FinishedJobs
     closed_machines: tuple[int, ...]
     has_shared: bool
     has_elastic: bool

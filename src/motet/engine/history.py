@@ -1,4 +1,4 @@
-"""Finished jobs, in growing arrays."""
+"""FinishedJobs jobs, in growing arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from motet.engine.table import read_only
 _GROWTH = 1.01
 
 
-class Finished:
+class FinishedJobs:
     """Appends; `history` is a view that costs nothing while nothing finishes."""
 
     def __init__(self) -> None:
@@ -28,9 +28,9 @@ class Finished:
         self._size += 1
         self._history = None
 
-    def copy(self) -> Finished:
+    def copy(self) -> FinishedJobs:
         """The same jobs; what is added to one of them is not in the other."""
-        twin = Finished()
+        twin = FinishedJobs()
         twin._data, twin._size, twin._sorted = self._data.copy(), self._size, self._sorted
         return twin
 

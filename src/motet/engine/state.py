@@ -13,7 +13,7 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.wait import Wait
 from motet.engine.capture import CapturedState
-from motet.engine.history import Finished
+from motet.engine.history import FinishedJobs
 from motet.engine.machines import Machines
 from motet.engine.table import JOB_COLUMNS, ActiveTable, read_only
 from motet.placement.room import Demand, Room
@@ -67,7 +67,7 @@ class ClusterState:
         self._seen_free_gpus = read_only(self.room.gpus)
         self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
         self._seen_placements = MappingProxyType(self.placements)
-        self._finished = Finished()
+        self._finished = FinishedJobs()
 
     def advance(self, now_us: int) -> None:
         """Time passes: jobs that hold GPUs attain service, the others wait."""
@@ -213,7 +213,7 @@ class ClusterState:
 
     @property
     def history(self) -> History:
-        """Finished jobs."""
+        """FinishedJobs jobs."""
         return self._finished.history
 
     # -- captured and restored ---------------------------------------------------------------------

@@ -1,3 +1,5 @@
+"""Connections that break at any moment: requests arrive again, in order, or fail clearly."""
+
 from __future__ import annotations
 
 import os
