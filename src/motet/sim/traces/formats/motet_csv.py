@@ -28,7 +28,6 @@ _MATTERING = (
     "model",
     "num_cpus",
     "memory_gb",
-    *INTERVENTION_COLUMNS,
     *WORK_COLUMNS,
 )
 _TEXTS = {name: name for name in ("user", "queue", "experiment", "model", *MORE_COLUMNS)}
@@ -56,7 +55,7 @@ class MotetCsvFormat(TraceFormat):
             problems.numbers("duration", _durations(table, work), seconds_us),
             gpus,
             table.texts(**_TEXTS),
-            misspelt_columns(table, _MATTERING, MORE_COLUMNS),
+            misspelt_columns(table, _MATTERING, (*MORE_COLUMNS, *INTERVENTION_COLUMNS)),
             work=work,
             sha256=curves.hash_with(source.sha256),
             cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
