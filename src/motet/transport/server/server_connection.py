@@ -20,13 +20,14 @@ from motet.transport.framing import (
     ProtocolError,
     decode_references,
 )
-from motet.transport.payload_memory import PeerMemory, ReplyTarget
+from motet.transport.payload_memory import ReplyTarget
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent, Outbox
 from motet.transport.server.request import Request
 
 _LOG = logging.getLogger(__name__)
 MAX_JOINED_REPLIES = 32
+_NO_MEMORY = "a client refers to memory on a connection that shares none"
 
 Handler = Callable[[Request], None]
 
@@ -45,6 +46,7 @@ class ServerConnection:
         self.pool = pool
         self.is_closed = False
         self._channel = channel
+        self._peer_memory = channel.peer_memory
         self._handler = handler
         self._buffer: memoryview | None = None
         self._thread = threading.current_thread()
@@ -126,7 +128,9 @@ class ServerConnection:
 
     def _resolve(self, frame: Frame) -> tuple[Frame, ReplyTarget | None]:
         """Return the frame with its lent payload, and where the reply's payload goes."""
-        memory = self._peer_memory()
+        memory = self._peer_memory
+        if memory is None:
+            raise ProtocolError(_NO_MEMORY)
         references = decode_references(frame.references)
         if frame.header.flags & SHARED_PAYLOAD:
             if not references:
@@ -152,16 +156,13 @@ class ServerConnection:
         references = decode_references(frame.references)
         if len(references) != 1:
             raise ProtocolError("a segment is announced by exactly one reference")
-        if frame.header.flags & DETACH:
-            self._peer_memory().detach(references[0].segment)
-        else:
-            self._peer_memory().attach(references[0])
-
-    def _peer_memory(self) -> PeerMemory:
-        memory = self._channel.peer_memory
+        memory = self._peer_memory
         if memory is None:
-            raise ProtocolError("a client refers to memory on a connection that shares none")
-        return memory
+            raise ProtocolError(_NO_MEMORY)
+        if frame.header.flags & DETACH:
+            memory.detach(references[0].segment)
+        else:
+            memory.attach(references[0])
 
     def _place(self, header: Header, references: bytes, meta: bytes) -> Sequence[memoryview] | None:
         del references, meta
