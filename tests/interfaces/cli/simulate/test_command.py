@@ -75,6 +75,7 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "throughputs": None,
         "skip_bad_rows": False,
         "cluster": "1x2",
+        "machine_events": None,
         "policies": "fifo",
         "settings": ("placement=count",),
         "sweeps": (),
