@@ -23,6 +23,7 @@ def simulate(folder: Path, policies: str, *, logged: bool = True, **others: Any)
         "format_name": None,
         "throughputs": None,
         "skip_bad_rows": False,
+        "machine_events": None,
         "cluster": "1x2",
         "policies": policies,
         "settings": ("placement=count",),
