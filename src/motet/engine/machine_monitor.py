@@ -24,6 +24,13 @@ class MachineMonitor:
         seen.flags.writeable = False
         self.speeds = MachineSpeeds(seen, read_only(self._measured_us))
 
+    def copy(self) -> MachineMonitor:
+        """The same measurements; later ones of one of them are not in the other."""
+        twin = MachineMonitor(len(self._times_as_long))
+        twin._times_as_long[:] = self._times_as_long
+        twin._measured_us[:] = self._measured_us
+        return twin
+
     def measured(self, machine: int, times_as_long: float, now_us: int) -> None:
         """Somebody trains there at this pace."""
         self._times_as_long[machine] = times_as_long

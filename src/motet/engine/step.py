@@ -168,7 +168,7 @@ class Engine:
             self.state.capture(),
             self.recheck_at_us,
             deepcopy(self._measurements),
-            deepcopy(self._monitor),
+            self._monitor and self._monitor.copy(),
         )
 
     def restore(self, captured: CapturedEngine) -> None:
@@ -178,7 +178,7 @@ class Engine:
         if captured.measurements is not None:
             self._measurements = deepcopy(captured.measurements)
         if captured.monitor is not None:
-            self._monitor = deepcopy(captured.monitor)
+            self._monitor = captured.monitor.copy()
         jobs, table = self.state.jobs, self.state.table
         for job, placement in self.state.placements.items():
             self._requests.adopt(job, placement, int(jobs.partner[table.row_of(job)]))

@@ -84,10 +84,13 @@ class Agenda:
             self._look()
             yield self._timeline[self._next - 1][1]
 
-    def skip_to(self, arrived: int, now_us: int) -> None:
-        """So many jobs have arrived, and all that stands in the timeline until now has happened."""
-        self.arrived = arrived
-        self._next = sum(time_us <= now_us for time_us, _ in self._timeline)
+    def capture(self) -> tuple[int, int]:
+        """How many jobs have arrived, and how much else has happened."""
+        return self.arrived, self._next
+
+    def restore(self, captured: tuple[int, int]) -> None:
+        """So much has happened."""
+        self.arrived, self._next = captured
         self._look()
 
     def _look(self) -> None:

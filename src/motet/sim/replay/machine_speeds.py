@@ -17,7 +17,8 @@ _NEVER = PaceChange(NEVER_US, 0, 1.0)
 class MachinePaces:
     """Machines in passing from one pace to another. Without changes they are as fast as usual.
 
-    `next_us`: when the next change is due. `is_active`: whether there are any.
+    `next_us`: when the next change is due. `passed`: how many have happened. `is_active`: whether
+    there are any.
     """
 
     def __init__(self, changes: Iterator[PaceChange] | None = None) -> None:
@@ -26,6 +27,7 @@ class MachinePaces:
         self._coming = next(self._changes, _NEVER)
         self.next_us = self._coming.time_us
         self.is_active = self._coming is not _NEVER
+        self.passed = 0
         self._slow: dict[int, float] = {}
         self._jobs_on: dict[int, set[int]] = {}
         self._places: dict[int, Placement] = {}
@@ -33,6 +35,7 @@ class MachinePaces:
     def change(self) -> list[int]:
         """The next change happens: jobs that hold GPUs on the machine, ascending."""
         _, machine, times_as_long = self._coming
+        self.passed += 1
         self._slow.pop(machine, None)
         if times_as_long > 1:
             self._slow[machine] = times_as_long
@@ -40,9 +43,9 @@ class MachinePaces:
         self.next_us = self._coming.time_us
         return sorted(self._jobs_on.get(machine, ()))
 
-    def skip_to(self, now_us: int, placements: Mapping[int, Placement]) -> None:
-        """Everything until now has happened, and these jobs hold GPUs."""
-        while self.next_us <= now_us:
+    def restore(self, passed: int, placements: Mapping[int, Placement]) -> None:
+        """So many changes have happened, and these jobs hold GPUs."""
+        while self.passed < passed:
             self.change()
         for job, place in placements.items():
             self.came(job, place)

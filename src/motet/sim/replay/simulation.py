@@ -249,7 +249,8 @@ class Simulation:
         """Everything, between two instants: another simulation can go on from there."""
         return CapturedSimulation(
             self.engine.capture(),
-            self._agenda.arrived,
+            self._agenda.capture(),
+            self._paces.passed,
             self._progress.capture(),
             self._recorder.capture(),
             self._instruments.capture(),
@@ -261,8 +262,8 @@ class Simulation:
         Before the first `run`. The policy may be another; its planner begins anew.
         """
         self.engine.restore(captured.engine)
-        self._agenda.skip_to(captured.arrived, captured.engine.state.now_us)
+        self._agenda.restore(captured.agenda)
         self._progress.restore(captured.progress)
         self._recorder.restore(captured.recorder)
         self._instruments.restore(captured.instruments)
-        self._paces.skip_to(captured.engine.state.now_us, self._state.placements)
+        self._paces.restore(captured.pace_changes, self._state.placements)
