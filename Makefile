@@ -24,8 +24,11 @@ $(INSTALLED_BENCH): $(INSTALLED)
 demo: $(INSTALLED) ## Train four real models at the same time on a cluster inside this machine
 	@$(BIN)/motet demo
 
+# Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.
+test soak mutants: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=2)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from motet.allocation.auction.bids import Bid, Experiment, bid_of
+from motet.allocation.auction.bids import Bid, BiddingExperiment, bid_of
 from motet.allocation.auction.line import Line, Parts, Slowdown
-from motet.allocation.auction.rounds import Outcome, hold_auction, shuffled
+from motet.allocation.auction.optimum import log_bound
+from motet.allocation.auction.rounds import AuctionOutcome, hold_auction, shuffled
 from motet.domain.arrays import Ints
 from motet.estimate.finish_time import JobWork, ideal_s
 from motet.estimate.spread import spread_slowdown
@@ -41,7 +42,7 @@ def slowdown_of(skew: float, machine_gpus: int) -> Slowdown:
     return slowdown
 
 
-def experiment(rng: np.random.Generator, share_gpus: float) -> Experiment:
+def experiment(rng: np.random.Generator, share_gpus: float) -> BiddingExperiment:
     """One of three sorts, somewhere in its life."""
     sort = rng.integers(3)
     service = rng.uniform(1e3, 1e5, 8)
@@ -53,7 +54,7 @@ def experiment(rng: np.random.Generator, share_gpus: float) -> Experiment:
     else:
         jobs = tuple(JobWork.gang(each, min(gang, 4)) for each in service[: rng.integers(2, 9)])
     alone_s = ideal_s(jobs, share_gpus)
-    return Experiment(jobs, alone_s * rng.exponential(1.0), alone_s * rng.uniform(1, 2))
+    return BiddingExperiment(jobs, alone_s * rng.exponential(1.0), alone_s * rng.uniform(1, 2))
 
 
 def bids_for(
@@ -113,7 +114,7 @@ def speeds(
     return figures
 
 
-def held(line: Line, bids: list[Bid], orders: int) -> Outcome:
+def held(line: Line, bids: list[Bid], orders: int) -> AuctionOutcome:
     """An auction in some orders by lot."""
     return hold_auction(line, bids, shuffled(bids, np.random.default_rng(0), orders))
 
@@ -128,7 +129,7 @@ def distance(name: str, free: list[Ints], gpus: int, orders: int) -> Figure:
         line = Line.of(each, REACH)
         bids = bids_for(line, gpus, gpus * len(each) / EXPERIMENTS, seed, EXPERIMENTS)
         outcome = held(line, bids, orders)
-        ratios.append(math.exp((outcome.log_bound - outcome.log_product) / len(bids)))
+        ratios.append(math.exp((log_bound(line, bids) - outcome.log_product) / len(bids)))
     alike = [ratio for ratio in ratios if ratio < 2]
     return Figure(
         f"{name}, {orders} orders: furthest of {len(ratios)} from bound",

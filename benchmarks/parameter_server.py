@@ -1,9 +1,9 @@
 """Pull and push through the whole stack beside a plain two-process socket copy, in one run.
 
 The stack is what an application sees: client API, ownership lookup, data plane, table at the owner,
-update function. The client is this process, the server an executor in another one. Contestants take
-turns, each in a burst that finds its data in the caches. Figures are medians, targets are ratios
-within the run.
+update function. The client is this process; another one serves two tables, one used over TCP, one
+over shared memory. Contestants take turns, each in a burst that finds its data in the caches.
+Figures are medians, targets are ratios within the run.
 """
 
 from __future__ import annotations
@@ -16,37 +16,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from motet.domain.arrays import Array
+from motet.runtime.client.routed_calls import RoutedCalls
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.core.application import Application, ModelTable, Step
-from motet.runtime.core.consistency import Synchronisation
-from motet.runtime.core.schedule import Schedule
-from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.wire.assignment import Assignment
+from motet.runtime.core.application import ModelTable
+from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.wire.table_requests import ANY_CLOCK
+from motet.runtime.wire.table_requests import ANY_CLOCK, NO_GENERATION, PullHead
 from motet.transport import Arena, use_short_switch_interval
 from support.figures import Figure, parser, report
-from support.process_cluster import ProcessExecutor
+from support.table_process import TableProcess
 
 KB, MB = 1 << 10, 1 << 20
 SECRET = bytes(range(32))
 SIZES = {"4 KB": 4 * KB, "64 KB": 64 * KB, "2 MB": 2 * MB, "64 MB": 64 * MB}
 OUTSTANDING = 16
-
-
-class Adding(Application):
-    """A table whose update function adds; only `apply` is used here."""
-
-    name = "adding"
-
-    def apply(self, values: Array, delta: Array, step: Step) -> None:
-        """Add."""
-        np.add(values, delta, out=values)
-
-    prepare = model_table = initial_model = compute = evaluate = summarise = adopt = None  # type: ignore[assignment]
+TCP, SHARED_MEMORY = 1, 2
 
 
 class RawPeer:
@@ -120,24 +106,17 @@ def _receive(connection: socket.socket, view: memoryview) -> bool:
 
 
 class Table:
-    """One table of float32 rows of 1 KB at an executor in another process."""
+    """A client of one of a server's tables of float32 rows of 1 KB."""
 
-    def __init__(self, size_bytes: int, shared_memory: bool) -> None:
-        self.executor = ProcessExecutor(0, SECRET)
+    def __init__(self, server: TableProcess, number: int, *, shared_memory: bool) -> None:
+        spec = server.specs[number]
         self.arena = Arena()
-        endpoint = self.executor.endpoint()
-        self.peers = ExecutorPeers({0: endpoint}, SECRET, self.arena, shared_memory=shared_memory)
-        spec = TableSpec.of(
-            MODEL_TABLE, ModelTable(size_bytes // KB, (KB // 4,), np.dtype(np.float32))
+        self.peers = ExecutorPeers(
+            {0: server.endpoint}, SECRET, self.arena, shared_memory=shared_memory
         )
         ownership = Ownership.even(spec.block_count, [0])
-        sync = Synchronisation("bsp", 0, ())
-        self.executor.configure(
-            Assignment(
-                0, Adding(), Schedule.of(1, 1, 1, 0), spec, sync, ownership, {0: endpoint}, 0
-            )
-        )
-        self.client = TableClient(spec, ownership, self.peers, 0, 7)
+        self.client = TableClient(spec, ownership, self.peers, 7)
+        self.calls = RoutedCalls(spec, ownership, self.peers, NO_GENERATION)
         self.plan = self.client.plan(None)
         self.out = self.client.buffer(spec.model.key_count)
         self.delta = self.client.buffer(spec.model.key_count)
@@ -155,16 +134,15 @@ class Table:
         """`count` reads outstanding at once."""
         connection = self.peers.connection(0)
         (route,) = self.plan.routes(self.client.ownership)
-        head = self.client._head(route, ANY_CLOCK)
+        head = self.calls.head(route, ANY_CLOCK) + PullHead().encode()
         views = [route.views(self.out) for _ in range(count)]
         calls = [connection.submit(RequestKind.PULL, head, (), view) for view in views]
         for call in calls:
             call.wait()
 
     def close(self) -> None:
-        """End the executor."""
+        """Drop the connection."""
         self.peers.close()
-        self.executor.kill()
         self.arena.close()
 
 
@@ -186,7 +164,10 @@ def interleaved_s(
 def compare(label: str, size: int, turns: int) -> list[Figure]:
     """Pull and push of one size over TCP and over shared memory."""
     raw = RawPeer()
-    tcp, shared = Table(size, False), Table(size, True)
+    model = ModelTable(size // KB, (KB // 4,), np.dtype(np.float32))
+    server = TableProcess([TableSpec.of(TCP, model), TableSpec.of(SHARED_MEMORY, model)], SECRET)
+    tcp = Table(server, TCP, shared_memory=False)
+    shared = Table(server, SHARED_MEMORY, shared_memory=True)
     room = memoryview(bytearray(size))
     source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
     contestants: dict[str, Callable[[], None]] = {
@@ -204,7 +185,7 @@ def compare(label: str, size: int, turns: int) -> list[Figure]:
         contestants["tcp many"] = lambda: tcp.pull_many(OUTSTANDING)
     burst = 2 if size > 2 * MB else 50
     median_s = interleaved_s(contestants, turns, burst)
-    for closing in (raw, tcp, shared):
+    for closing in (raw, tcp, shared, server):
         closing.close()
     return _figures(label, size, median_s)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from motet.domain.machine_speeds import MachineSpeeds
+from motet.domain.estimates import MachineSpeeds
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.policies.optimus import Optimus

@@ -14,7 +14,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.policies.drf import Drf
 from motet.policies.tetris import Tetris
 from motet.sim.experiment import Experiment

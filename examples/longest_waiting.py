@@ -1,4 +1,4 @@
-"""A scheduling policy of one's own: who has waited longest goes first, for a while.
+"""A scheduling policy of your own: the longest wait runs first, for a time slice.
 
 motet simulate --trace jobs.csv --cluster 15x4 --policy ./examples/longest_waiting.py
 """
@@ -18,7 +18,7 @@ class LongestWaiting(Policy):
     slice_s: float = 600.0
 
     def decide(self, snapshot):
-        """Those in their slice go on; then everybody who fits, the longest wait first."""
+        """Keep jobs in their slice; then start the jobs that fit, the longest wait first."""
         jobs = snapshot.jobs
         slice_us = int(self.slice_s * 1e6)
         ends_us = jobs.last_start_us + slice_us

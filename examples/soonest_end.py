@@ -1,4 +1,4 @@
-"""A policy of one's own that looks at estimates: whose end is predicted soonest goes first.
+"""A policy of your own that uses estimates: the job with the earliest predicted end runs first.
 
 motet simulate --trace optimus-50 --cluster 4x8 --policy optimus,./examples/soonest_end.py
 """
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from motet.allocation.max_min_share import deal
+from motet.allocation.max_min_share import share_evenly
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
@@ -18,8 +18,8 @@ from motet.estimate.speed_function import SpeedFunctions
 
 @dataclass(frozen=True)
 class SoonestEnd(Policy):
-    """GPUs are dealt out evenly, but nobody gets workers that hardly make it faster; with too few
-    GPUs for all, those whose ends are predicted soonest get theirs.
+    """Divides GPUs evenly, without workers of little gain; with too few GPUs for all jobs, those
+    with the earliest predicted ends run.
 
     `efficiency`: a job gets workers as long as each does this part of what one does with the
     fewest. `interval_s`: how often to look again, as predictions change.
@@ -31,24 +31,30 @@ class SoonestEnd(Policy):
     wants_estimates: ClassVar[bool] = True
 
     def decide(self, snapshot):
-        """Jobs of which nothing is known go first, so that something is measured of them."""
+        """Order jobs by predicted end; jobs without a prediction first, so that they
+        are measured.
+        """
         jobs, known = snapshot.jobs, snapshot.wanted_estimates
         speeds = SpeedFunctions(known.speed_mode, known.speed)
         seconds_left = known.steps_left / speeds.steps_per_s(jobs.workers, jobs.servers)
         order = order_by(np.nan_to_num(seconds_left, nan=0.0), jobs.number)
         most_workers = self._most_workers(jobs, speeds)
-        dealt = deal(order, replace(jobs, max_workers=most_workers), snapshot.gpu_count)
+        allocation = share_evenly(
+            order, replace(jobs, max_workers=most_workers), snapshot.gpu_count
+        )
         again_us = snapshot.now_us + microseconds(self.interval_s)
         return Decision(
-            dealt.gpus,
-            dealt.reasons,
-            workers=dealt.workers,
-            servers=dealt.servers,
+            allocation.gpus,
+            allocation.reasons,
+            workers=allocation.workers,
+            servers=allocation.servers,
             recheck_at_us=again_us if jobs.is_elastic.any() else NEVER_US,
         )
 
     def _most_workers(self, jobs, speeds):
-        """Doubled as long as that pays. A comparison with NaN is false: nobody knows, so it may."""
+        """Doubles workers while that pays. A comparison with NaN is false, so unknown jobs may
+        grow.
+        """
         most = jobs.min_workers
         at_best = speeds.steps_per_s(most, jobs.servers) / most
         while True:

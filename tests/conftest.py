@@ -1,14 +1,20 @@
-"""What all tests share: hypothesis profiles, and where real datasets lie."""
+"""What all tests share: hypothesis profiles, order, a Ray cluster, real datasets."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
+from shared_ray import SharedRay
+
+if TYPE_CHECKING:
+    from motet.runtime.ray_backend.cluster import RayCluster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -17,6 +23,34 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 settings.register_profile("fast", deadline=None, max_examples=FAST_EXAMPLES, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=FULL_EXAMPLES, print_blob=True)
 settings.load_profile("fast")  # `--hypothesis-profile=soak` overrides it.
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that start Ray come first: the long ones must not be left for one process at the end.
+
+    `make test` hands files to processes in this order.
+    """
+    with_ray = {item.path for item in items if item.get_closest_marker("cluster")}
+    items.sort(key=lambda item: item.path not in with_ray)
+
+
+@pytest.fixture(scope="session")
+def shared_ray() -> Iterator[SharedRay]:
+    shared = SharedRay()
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def ray_cluster(shared_ray: SharedRay) -> RayCluster:
+    """A cluster of five logical machines, the same for all tests of this process."""
+    return shared_ray.cluster()
+
+
+@pytest.fixture(scope="module")
+def no_shared_ray(shared_ray: SharedRay) -> None:
+    """For tests that connect to a cluster of their own."""
+    shared_ray.end()
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from motet.domain.units import SECOND_US
-from motet.interfaces.simulation_runs import Run, Scenario, run_all
+from motet.interfaces.simulation_pool import run_all
+from motet.interfaces.simulation_runs import Scenario, SimulationTask
 from motet.report.rendering.json_text import to_json
-from motet.report.simulation.seed_groups import Estimate
+from motet.report.simulation.group_estimates import Estimate
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import drawn_trace
@@ -92,7 +93,7 @@ class Contest:
         for one, seed in missing:
             settings = dict(text.split("=", 1) for text in (*self.scene.settings, *one.settings))
             scenario = Scenario(traces[seed].workload, traces[seed].sha256, cluster)
-            runs.append(Run(Experiment(one.policy, settings, seed), scenario))
+            runs.append(SimulationTask(Experiment(one.policy, settings, seed), scenario))
 
         def keep(number: int, result: SimulationResult) -> None:
             path = files[missing[number]]

@@ -14,12 +14,12 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.array_rows import rows_of
-from motet.engine.history import FinishedJobs
-from motet.engine.measurements import Measurements
-from motet.engine.table import JOB_COLUMNS
+from motet.engine.measurements.array_rows import rows_of
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.state.history import FinishedJobs
+from motet.engine.state.table import JOB_COLUMNS
 from motet.placement.machines import consolidated
-from motet.placement.room import Demand, Room
+from motet.placement.room import ResourceDemand, Room
 from support.elastic_snapshots import estimates_of
 
 RUNNING, WAITING = 1_000, 10_000
@@ -46,7 +46,7 @@ class Crowd:
     waiting: int = WAITING
 
 
-def crowded(crowd: Crowd, policy: type[Policy], seed: int = 0) -> Snapshot:
+def crowded(crowd: Crowd, seed: int = 0) -> Snapshot:
     """The same for the same crowd and seed. The jobs with the lowest numbers run."""
     rng = np.random.default_rng(seed)
     jobs = _jobs(crowd, rng)
@@ -61,13 +61,21 @@ def crowded(crowd: Crowd, policy: type[Policy], seed: int = 0) -> Snapshot:
         gpu_count=cluster.gpu_count,
         free_gpus=free,
         placements=placements,
-        memory={name: np.full(len(jobs), new) for name, new in policy.memory_columns.items()},
+        memory={},
         history=_history(rng),
         queues=Queues.without_quotas(crowd.queues),
         models=_MODELS,
-        estimates=_estimates(jobs, crowd, rng) if policy.wants_estimates else None,
+        estimates=_estimates(jobs, crowd, rng),
     )
     return _with_demands(snapshot) if crowd.has_demands else snapshot
+
+
+def seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
+    """With the policy's own columns, and estimates only if it wants them. No job is remembered."""
+    size = len(snapshot.jobs)
+    memory = {name: np.full(size, new) for name, new in policy.memory_columns.items()}
+    estimates = snapshot.estimates if policy.wants_estimates else None
+    return replace(snapshot, memory=memory, estimates=estimates)
 
 
 def _jobs(crowd: Crowd, rng: np.random.Generator) -> JobTable:
@@ -171,5 +179,5 @@ def _estimates(jobs: JobTable, crowd: Crowd, rng: np.random.Generator) -> Estima
 def _with_demands(snapshot: Snapshot) -> Snapshot:
     room, jobs = Room.of(snapshot.cluster), snapshot.jobs
     for row in np.flatnonzero(jobs.held_gpus).tolist():
-        room.take(snapshot.placements[int(jobs.number[row])], Demand.of(jobs, row))
+        room.take(snapshot.placements[int(jobs.number[row])], ResourceDemand.of(jobs, row))
     return replace(snapshot, free_cpus=room.cpus, free_memory_bytes=room.memory_bytes)

@@ -7,9 +7,9 @@ import numpy as np
 from motet.domain.cluster import ClusterSpec
 from motet.domain.estimates import Estimates
 from motet.domain.snapshot import JobTable, Queues, Snapshot
-from motet.engine.fitters import fitted_measurements
-from motet.engine.history import FinishedJobs
-from motet.engine.table import JOB_COLUMNS
+from motet.engine.measurements.fitters import fitted_measurements
+from motet.engine.state.history import FinishedJobs
+from motet.engine.state.table import JOB_COLUMNS
 from motet.estimate.speed_function import SpeedMode, speed
 from motet.policies.slaq import Slaq
 from motet.sim.curves import bundled_curve, bundled_names

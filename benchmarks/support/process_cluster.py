@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, LaunchRequest
 from motet.runtime.core.application import Application
+from motet.runtime.core.machine import Machine
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
@@ -87,6 +88,11 @@ class ProcessCluster:
         self.machine_count = machine_count
         self.host = "127.0.0.1"
         self.executors: dict[int, ProcessExecutor] = {}
+        self._machines = tuple(Machine(number, f"m{number}") for number in range(machine_count))
+
+    def machines(self) -> tuple[Machine, ...]:
+        """All machines; none of them ever leaves."""
+        return self._machines
 
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """Start one process per machine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from motet.report.simulation.seed_groups import Estimate
+from motet.report.simulation.group_estimates import Estimate
 from support.contests import Contender, Contest, Results, Scene, plus_minus
 from support.hosts import ROOT
 from support.pages import put_into, table

@@ -13,7 +13,7 @@ from example_count import examples
 from motet.allocation.damping import damped
 from motet.allocation.marginal_gain import allot
 from motet.allocation.marginal_utility import Worth
-from motet.allocation.max_min_share import Dealt, demand_of
+from motet.allocation.max_min_share import RoleAllocation, demand_of
 from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import JobTable
 from policy_snapshots import snapshot
@@ -23,17 +23,17 @@ MOST = 6
 
 def dealt_twice(
     held: list[int], left: list[float], gpus: int, limit: float
-) -> tuple[Dealt, Dealt, JobTable]:
+) -> tuple[RoleAllocation, RoleAllocation, JobTable]:
     """Without and with damping; jobs of 1 to `MOST` workers."""
     columns = {"held_gpus": held, "held_workers": held, "max_workers": MOST}
     jobs = snapshot(ClusterSpec.of([gpus]), len(held), **columns).jobs
-    worth = Worth.of_time(linear_speeds(len(held)), np.array(left))
+    utility = Worth.of_time(linear_speeds(len(held)), np.array(left))
     order = np.arange(len(held))
-    dealt = allot(order, demand_of(jobs), jobs.number, worth, gpus)
-    return dealt, damped(dealt, order, jobs, worth, gpus, limit), jobs
+    dealt = allot(order, demand_of(jobs), jobs.number, utility, gpus)
+    return dealt, damped(dealt, order, jobs, utility, gpus, limit), jobs
 
 
-def test_what_others_leave_goes_to_those_that_change() -> None:
+def test_released_gpus_go_to_changing_jobs() -> None:
     """The first would end after 15 s instead of 10, the third after 60 instead of 300."""
     dealt, again, _ = dealt_twice([3, 2, 1], [30.0, 30.0, 300.0], 9, 5.0)
     assert dealt.gpus.tolist() == [2, 2, 5]
@@ -50,7 +50,7 @@ cases = st.integers(1, 5).flatmap(
 
 @settings(max_examples=examples(60))
 @given(case=cases, more=st.integers(0, 8), limit=st.floats(0, 200))
-def test_nobody_loses_its_turn_and_everything_fits(case: Any, more: int, limit: float) -> None:
+def test_damping_keeps_running_jobs_within_the_capacity(case: Any, more: int, limit: float) -> None:
     held, left = case
     gpus = max(sum(held) + more, 1)
     dealt, again, jobs = dealt_twice(held, left, gpus, limit)

@@ -13,7 +13,7 @@ demands = st.lists(st.integers(1, 6), max_size=12)
 
 
 @given(demands=demands, free=st.integers(0, 12), may_overtake=st.booleans(), data=st.data())
-def test_whoever_fits_at_its_turn_gets_its_gpus(
+def test_every_job_that_fits_in_order_gets_its_gpus(
     demands: list[int], free: int, may_overtake: bool, data: st.DataObject
 ) -> None:
     order = data.draw(st.permutations(range(len(demands))))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, rows_on
-from motet.allocation.max_min_share import Dealt, deal
+from motet.allocation.max_min_share import RoleAllocation, share_evenly
 from motet.domain.snapshot import JobTable
-from motet.engine.table import JOB_COLUMNS
+from motet.engine.state.table import JOB_COLUMNS
 
 GPUS = 10
 
@@ -36,12 +36,12 @@ def table_of(rows: list[Row], held: list[int] | None = None) -> JobTable:
     return JobTable(**columns)
 
 
-def dealt(rows: list[Row], gpus: int = GPUS, held: list[int] | None = None) -> Dealt:
-    return deal(np.arange(len(rows)), table_of(rows, held), gpus)
+def dealt(rows: list[Row], gpus: int = GPUS, held: list[int] | None = None) -> RoleAllocation:
+    return share_evenly(np.arange(len(rows)), table_of(rows, held), gpus)
 
 
 @given(rows=rows_on(GPUS))
-def test_nobody_gets_what_it_cannot_use_and_nothing_usable_is_left(rows: list[Row]) -> None:
+def test_every_awarded_gpu_is_usable_and_no_usable_gpu_is_left(rows: list[Row]) -> None:
     found = dealt(rows)
     jobs = table_of(rows)
     assert found.free_gpus == GPUS - found.gpus.sum() >= 0

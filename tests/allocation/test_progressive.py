@@ -72,11 +72,11 @@ def test_weights_scale_dominant_shares() -> None:
     assert tasks_of([12, 12], [(1, 0), (1, 0)], weights=[3, 1]) == [9, 3]
 
 
-def test_who_wants_little_leaves_the_rest_to_the_others() -> None:
+def test_small_requests_leave_the_rest_to_larger_ones() -> None:
     assert tasks_of([12], [(1,), (1,), (1,)], most=[1, 100, 100]) == [1, 6, 5]
 
 
-def test_a_queue_is_not_held_back_by_what_its_sibling_holds_of_another_resource() -> None:
+def test_a_queue_is_not_penalised_for_its_siblings_other_resources() -> None:
     """H-DRF's first example: n1 wants GPUs; n2.1 only CPUs, n2.2 only GPUs."""
     tree = QueueTree.of([-1, 0, 0, 2, 2], [1.0] * 5)
     assert granted([10, 10], [(0, 1), (1, 0), (0, 1)], [1, 3, 4], tree) == [5, 10, 5]
@@ -142,7 +142,7 @@ def divided(demands: Sequence[Vector], weights: Sequence[int]) -> list[Fraction]
 
 
 @given(demands=users, data=st.data())
-def test_small_tasks_come_to_what_divisible_ones_would(
+def test_small_tasks_approach_the_divisible_allocation(
     demands: list[Vector], data: st.DataObject
 ) -> None:
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(demands), max_size=len(demands)))
@@ -155,10 +155,10 @@ def test_small_tasks_come_to_what_divisible_ones_would(
 
 
 @given(demands=users)
-def test_everybody_is_as_well_off_as_with_an_equal_part_of_the_cluster(
+def test_sharing_incentive_holds_up_to_one_task(
     demands: list[Vector],
 ) -> None:
-    """Sharing incentive, up to one task of whoever was served before."""
+    """Sharing incentive, up to one task of the job served before."""
     got = tasks_of(CAPACITY, demands)
     for demand, tasks in zip(demands, got, strict=True):
         alone = fit([SMALL // len(demands)] * 3, demand)
@@ -167,7 +167,7 @@ def test_everybody_is_as_well_off_as_with_an_equal_part_of_the_cluster(
 
 
 @given(demands=users)
-def test_nobody_would_rather_have_what_another_has(demands: list[Vector]) -> None:
+def test_allocations_are_envy_free(demands: list[Vector]) -> None:
     """Envy-freedom, up to one task of the other."""
     got = tasks_of(CAPACITY, demands)
     for mine, tasks in zip(demands, got, strict=True):
@@ -177,7 +177,7 @@ def test_nobody_would_rather_have_what_another_has(demands: list[Vector]) -> Non
 
 
 @given(demands=users)
-def test_nobody_can_get_a_task_more_without_another_losing_one(demands: list[Vector]) -> None:
+def test_allocations_are_pareto_efficient(demands: list[Vector]) -> None:
     """Pareto efficiency: no task of anybody fits into what is left. Exact, for any sizes."""
     got = tasks_of(CAPACITY, demands)
     left = [
@@ -189,9 +189,7 @@ def test_nobody_can_get_a_task_more_without_another_losing_one(demands: list[Vec
 
 
 @given(demands=users, lie=demand)
-def test_asking_for_something_else_gains_nobody_more_than_a_task(
-    demands: list[Vector], lie: Vector
-) -> None:
+def test_misreported_demands_gain_at_most_one_task(demands: list[Vector], lie: Vector) -> None:
     """Strategy-proofness, up to the rounding of whole tasks: see the slack below."""
     honest = tasks_of(CAPACITY, demands)[0]
     told = tasks_of(CAPACITY, [lie, *demands[1:]])[0]

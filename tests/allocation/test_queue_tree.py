@@ -64,7 +64,7 @@ def test_jobs_are_compared_by_share_then_what_they_held_then_age_then_number() -
     assert found == [[one < other for other in places] for one in places]
 
 
-def test_the_lowest_share_by_weight_has_its_turn_and_of_equals_the_older_head() -> None:
+def test_the_lowest_weighted_share_is_next_and_ties_go_to_the_older_head() -> None:
     jobs = keys((0.0, 0, 5, 0), (0.0, 0, 3, 1))
     equal = states({1: (2, 0), 3: (4, 0)}, {1: 0, 3: 1})
     update_above(3, TREE, equal, jobs, CAPACITY)
@@ -75,11 +75,11 @@ def test_the_lowest_share_by_weight_has_its_turn_and_of_equals_the_older_head() 
     assert next_queue(TREE, less, jobs) == 1
 
 
-def test_where_no_queue_wants_more_it_is_the_turn_of_the_root() -> None:
+def test_the_root_is_next_if_no_queue_wants_more() -> None:
     assert next_queue(TREE, states({1: (1, 0)}, {}), keys((0.0, 0, 0, 0))) == ROOT
 
 
-def test_a_queue_that_wants_more_counts_no_more_than_the_least_of_its_siblings() -> None:
+def test_usage_of_wanting_queues_is_scaled_to_the_least_sibling() -> None:
     jobs = keys((0.0, 0, 5, 0), (0.0, 0, 3, 1))
     both = states({3: (4, 0), 4: (0, 2)}, {3: 0, 4: 1})
     update_above(4, TREE, both, jobs, CAPACITY)

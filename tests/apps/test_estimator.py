@@ -23,6 +23,7 @@ from motet.apps.lda import LDA
 from motet.apps.linear_regression import LinearRegression
 from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
+from motet.domain.bounded_reading.decompression import VARIABLE
 from motet.domain.errors import BadInput, UnknownName
 
 RATINGS = np.array([[5.0, 3.0, 0.0], [4.0, 0.0, 1.0], [1.0, 1.0, 5.0]])
@@ -55,7 +56,7 @@ def test_repr_shows_what_differs_from_the_defaults() -> None:
     assert repr(NMF(rank=3, random_state=None)) == "NMF(rank=3, random_state=None)"
 
 
-def test_set_params_knows_its_names() -> None:
+def test_set_params_refuses_unknown_names() -> None:
     assert NMF().set_params(rank=3, l2=0.5).get_params()["rank"] == 3
     with pytest.raises(UnknownName, match="unknown parameter of nmf 'rnk'; did you mean 'rank'"):
         NMF().set_params(rnk=3)
@@ -98,7 +99,7 @@ def test_fit_stops_when_the_loss_no_longer_improves() -> None:
     assert (np.abs(np.diff(losses[:-1])) >= 1e-2 * losses[:-2]).all()
 
 
-def test_fitting_again_starts_anew() -> None:
+def test_fitting_again_starts_from_the_beginning() -> None:
     app = fitted()
     first = app.components_.copy()
     app.fit(2 * RATINGS)
@@ -123,7 +124,7 @@ UNFITTED = [
 
 
 @pytest.mark.parametrize(("name", "question"), UNFITTED)
-def test_what_is_not_fitted_says_so(name: str, question: str) -> None:
+def test_an_unfitted_model_raises_not_fitted_error(name: str, question: str) -> None:
     app = load_application(name)()
     X: Any = (
         labelled_of([[0.0, 1.0], [1.0, 0.0]], [0, 1]) if question == "test_metrics" else [[1.0]]
@@ -133,7 +134,7 @@ def test_what_is_not_fitted_says_so(name: str, question: str) -> None:
         getattr(app, question)(*arguments)
 
 
-def test_an_application_of_ones_own_says_so_too() -> None:
+def test_a_user_application_raises_not_fitted_error() -> None:
     class Mine(NMF):
         def predict(self, pairs: Any) -> Any:
             return self.components_.sum()
@@ -179,7 +180,7 @@ def _dataset() -> Any:
 # -- in scikit-learn's company ---------------------------------------------------------------------
 
 
-def test_scikit_learn_can_tell_what_an_application_is() -> None:
+def test_scikit_learn_recognises_the_kind_of_an_application() -> None:
     assert is_classifier(MLR())
     assert is_regressor(LinearRegression())
     assert not is_classifier(LDA())
@@ -236,7 +237,7 @@ def test_a_model_of_another_application_is_refused(tmp_path: Path) -> None:
         LDA.load(tmp_path / "model.npz")
 
 
-def test_what_is_no_model_is_bad_input(tmp_path: Path) -> None:
+def test_other_content_is_bad_input(tmp_path: Path) -> None:
     text, arrays, newer = tmp_path / "text", tmp_path / "arrays.npz", tmp_path / "newer.npz"
     text.write_text("hello")
     np.savez(arrays, x=np.zeros(3))
@@ -266,3 +267,19 @@ def test_attributes_that_are_none_are_left_out_of_the_file(tmp_path: Path) -> No
 
 def test_every_application_is_an_estimator() -> None:
     assert all(issubclass(load_application(name), Estimator) for name in APPLICATIONS)
+
+
+def test_a_saved_model_that_expands_without_end_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, motet=np.array("{}"), weights=np.zeros(1 << 20))
+    monkeypatch.setenv(VARIABLE, "0.001")
+    with pytest.raises(BadInput, match=f"{path.name}: expands to more than .*{VARIABLE}"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("header", ["[]", "[" * 100_000, "7"])
+def test_a_model_with_an_odd_header_is_refused(tmp_path, header):
+    path = tmp_path / "model.npz"
+    np.savez_compressed(path, motet=np.array(header))
+    with pytest.raises(BadInput, match=f"{path.name}: not a model that Motet saved"):
+        read_model(path)

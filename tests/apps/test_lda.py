@@ -157,9 +157,9 @@ def test_one_seed_gives_one_model_and_another_seed_another() -> None:
     ("path", "topics", "tomotopy"),
     [
         ("reuters/reuters.ldac", 20, -8.030),
-        ("reuters/reuters.ldac", 50, -7.982),
+        pytest.param("reuters/reuters.ldac", 50, -7.982, marks=pytest.mark.soak),
         ("kos/docword.kos.txt.gz", 20, -8.135),
-        ("kos/docword.kos.txt.gz", 50, -8.210),
+        pytest.param("kos/docword.kos.txt.gz", 50, -8.210, marks=pytest.mark.soak),
     ],
 )
 def test_likelihood_after_100_sweeps_is_tomotopys(

@@ -154,7 +154,7 @@ def test_save_and_load_keep_predictions(kind: Any, cancer: LabelledMatrix, tmp_p
 
 
 def test_more_than_two_classes_are_sent_to_mlr() -> None:
-    with pytest.raises(BadInput, match="3 classes; linear_svm tells two apart"):
+    with pytest.raises(BadInput, match="3 classes; linear_svm separates two"):
         LinearSVM().fit(load_iris())
 
 

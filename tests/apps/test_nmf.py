@@ -219,7 +219,7 @@ def test_predict_takes_a_ratings_data_set_by_its_ids() -> None:
 
 
 @pytest.mark.parametrize("pairs", [np.ones((4, 3)), 7, [["a", "b"]], csr_matrix(np.eye(2)), None])
-def test_predict_says_what_it_takes(pairs: object) -> None:
+def test_predict_errors_name_the_expected_input(pairs: object) -> None:
     with pytest.raises(BadInput, match="nmf: predict takes pairs of a user and an item id"):
         NMF(rank=1, epochs=1).fit(planted()).predict(pairs)
 

@@ -49,7 +49,7 @@ def test_sparse_features_do_not_depend_on_the_placement(
     assert_placement_independent(poisson_regression(), data, epochs=3)
 
 
-def test_a_saved_model_says_how_it_is_loaded(poisson_regression: Any, tmp_path: Path) -> None:
+def test_the_error_for_a_saved_model_names_load(poisson_regression: Any, tmp_path: Path) -> None:
     X, y = sparse_visits(50)
     path = tmp_path / "model.npz"
     poisson_regression(epochs=1).fit(X, y).save(path)

@@ -52,6 +52,14 @@ def test_final_loss_does_not_depend_on_workers_and_servers(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
+def test_final_loss_does_not_depend_on_the_size_of_sections(case: str) -> None:
+    app, dataset, epochs = CASES[case]
+    whole = train_placed(app, dataset, epochs, workers=2, servers=1)
+    divided = train_placed(app, dataset, epochs, workers=2, servers=1, section_bytes=1)
+    np.testing.assert_allclose(divided.loss, whole.loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_fit_in_this_process_is_one_more_placement(case: str) -> None:
     app, dataset, epochs = CASES[case]
     placed = train_placed(app, dataset, epochs, workers=3, servers=2)

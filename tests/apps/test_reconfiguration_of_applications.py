@@ -16,11 +16,11 @@ from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.datasets.builtin.toys import load_diabetes, load_digits
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 from motet.runtime.core.application import Application
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
-from motet.runtime.elastic.plan_queue import Reconfiguration
 from random_plans import RandomPlans
 from small_data import corpus, ratings
 

@@ -90,7 +90,7 @@ def test_a_file_never_hides_a_module_of_its_name(tmp_path: Path) -> None:
         ("def broken(:", "mine.py: SyntaxError while loading it"),
     ],
 )
-def test_a_file_without_a_usable_application_says_why(
+def test_the_error_for_a_file_without_an_application_has_the_reason(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     with pytest.raises(BadInput, match=complaint):
@@ -105,7 +105,7 @@ def test_a_file_or_module_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_every_value_of_a_choice_is_explained_where_people_look(name: str) -> None:
+def test_every_value_of_a_choice_is_documented(name: str) -> None:
     """`motet app describe` shows the class's text: it names choices and points to no file."""
     app_class = load_application(name)
     text = inspect.getdoc(app_class) or ""

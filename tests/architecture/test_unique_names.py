@@ -8,36 +8,6 @@ from collections import defaultdict
 from source_tree import MODULES, name_of, syntax_tree
 
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-SHARED_TODAY = {
-    "Demand",
-    "Division",
-    "Experiment",
-    "Fitting",
-    "Holdings",
-    "LossCurve",
-    "Move",
-    "Outcome",
-    "Problem",
-    "Request",
-    "Room",
-    "Share",
-    "Team",
-    "Training",
-    "by_label",
-    "check",
-    "compare",
-    "generate",
-    "gpus_by_loss",
-    "joined",
-    "nearest",
-    "read_settings",
-    "require_memory",
-    "run",
-    "shares_of",
-    "shown",
-    "simulate",
-}
-"""Names that more than one module defines for now. An entry that is unique fails the test."""
 
 
 def definitions() -> dict[str, list[str]]:
@@ -55,9 +25,4 @@ def shared_names() -> dict[str, list[str]]:
 
 
 def test_no_public_name_is_defined_in_two_modules() -> None:
-    found = {n: modules for n, modules in shared_names().items() if n not in SHARED_TODAY}
-    assert found == {}
-
-
-def test_the_list_of_shared_names_has_no_stale_entry() -> None:
-    assert SHARED_TODAY - shared_names().keys() == set()
+    assert shared_names() == {}

@@ -41,7 +41,7 @@ def test_an_unmeasured_configuration_is_believed() -> None:
     assert before.corrected(gain_by(FAST), view(SLOW), Average(1.0, 0.0), BATCHES) == gain_by(FAST)
 
 
-def test_a_configuration_that_was_measured_to_be_no_better_is_not_chosen_again() -> None:
+def test_a_configuration_measured_without_a_gain_is_not_chosen_again() -> None:
     before = measured((FAST, 0.98), (SLOW, 1.0))
     verdict = before.corrected(gain_by(FAST), view(SLOW), Average(1.0, 0.0), BATCHES)
     assert verdict.reason is TuningReason.TOO_LITTLE_GAIN
@@ -55,14 +55,14 @@ def test_equal_counts_on_other_machines_of_the_type_are_the_same_configuration()
     assert verdict.reason is TuningReason.TOO_LITTLE_GAIN
 
 
-def test_a_configuration_that_was_faster_is_returned_to() -> None:
+def test_the_job_returns_to_a_faster_configuration() -> None:
     before = measured((FAST, 0.5), (SLOW, 1.0))
     assert before.corrected(STAY, view(SLOW), Average(1.0, 0.0), BATCHES) == Verdict(
         TuningReason.BACK, Choice(FAST, 0.5 * BATCHES), 1.0 * BATCHES, 0.5
     )
 
 
-def test_a_difference_within_the_noise_is_no_reason_to_return() -> None:
+def test_a_difference_within_the_noise_causes_no_return() -> None:
     before = measured((FAST, 0.5), (SLOW, 1.0))
     noisy = Average(1.0, 0.4)
     assert before.corrected(STAY, view(SLOW), noisy, BATCHES) == STAY
@@ -75,7 +75,7 @@ def test_measurements_on_other_machines_do_not_count() -> None:
     assert before.corrected(STAY, others, Average(1.0, 0.0), BATCHES) == STAY
 
 
-def test_a_configuration_that_takes_another_time_than_before_outdates_all() -> None:
+def test_a_contradicting_measurement_invalidates_all_earlier_ones() -> None:
     before = measured((FAST, 0.5), (SLOW, 1.0))
     assert not before.record(view(SLOW), Average(2.0, 0.0))
     assert before.corrected(STAY, view(SLOW), Average(2.0, 0.0), BATCHES) == STAY

@@ -166,7 +166,7 @@ def test_no_assignment_of_machines_moves_fewer_bytes(case: Case) -> None:
     assert set(moved.values()) <= {1}
 
 
-def test_what_is_as_wanted_needs_no_plan() -> None:
+def test_the_wanted_configuration_needs_no_plan() -> None:
     current = states_of([0, 0, 0], [4, 0, 4], [0, 6, 0])
     case = Case(current, fleet_of(3), Configuration((4, 4, 0), (0, 0, 6)))
     assert case.plan.is_empty
@@ -180,7 +180,7 @@ def test_roles_without_blocks_end_with_the_next_plan_and_are_no_reason_for_one()
     assert other.plan == Plan((Move("data", (3,), 0, 2), Delete(0, "server")), ((), (0,)))
 
 
-def test_a_machine_that_has_a_role_already_is_not_given_it_again() -> None:
+def test_no_role_is_added_twice() -> None:
     current = states_of([0, 0, 0], [4, 0, 0], [0, 0, 4], [(), ("worker",), ()])
     case = Case(current, fleet_of(3), Configuration((2, 2, 0), (0, 0, 4)))
     assert case.plan == Plan((Move("data", (3, 2), 0, 1),), ((),))

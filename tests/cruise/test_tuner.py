@@ -53,7 +53,7 @@ def test_from_any_start_it_ends_near_the_optimum_and_stays_there(
         assert driven.epoch_s() <= driven.best_s() / 0.94
 
 
-def test_a_decision_predicts_what_is_measured_afterwards() -> None:
+def test_a_decision_predicts_the_later_measurement() -> None:
     driven = job(noise=0.1, overhead_s=lambda workers, servers: 0.01)
     change = driven.live(looks=3)[-1]
     assert change.predicted_s == pytest.approx(driven.epoch_s(), rel=0.05)
@@ -78,7 +78,7 @@ def test_without_a_warm_up_nothing_is_decided() -> None:
     assert decision.before == decision.after == RoleCounts(1, 7)
 
 
-def test_a_machine_that_is_slowed_down_gets_less_or_serves() -> None:
+def test_a_slow_machine_gets_less_data_or_serves() -> None:
     driven = job(5, 3, noise=0.05)
     driven.live(looks=5)
     slowed = driven.workers[0]
@@ -167,7 +167,7 @@ def test_where_all_machines_leave_nothing_is_decided() -> None:
     assert driven.look().plan is None
 
 
-def test_after_a_loss_the_rest_is_configured_anew_without_a_warm_up() -> None:
+def test_after_a_loss_the_rest_is_reconfigured_without_a_warm_up() -> None:
     driven = job(6, 2, bandwidth=3e7)
     driven.live(looks=4)
     lost = driven.workers[:3]
@@ -180,7 +180,7 @@ def test_after_a_loss_the_rest_is_configured_anew_without_a_warm_up() -> None:
     assert driven.epoch_s() <= driven.best_s() * 1.001
 
 
-def test_where_the_model_is_wrong_it_goes_back_and_stays() -> None:
+def test_after_a_wrong_prediction_the_job_returns_and_stays() -> None:
     # Many workers cost what no cost model knows.
     driven = job(2, 6, overhead_s=lambda workers, servers: 1.0 if workers > 2 else 0.0)
     changes = driven.live(looks=20)
@@ -188,7 +188,7 @@ def test_where_the_model_is_wrong_it_goes_back_and_stays() -> None:
     assert driven.configuration.server_count == 6
 
 
-def test_a_job_that_is_well_configured_is_left_alone() -> None:
+def test_a_well_configured_job_is_not_changed() -> None:
     driven = job(noise=0.1)
     driven.live(looks=10)
     assert driven.live(looks=10) == []

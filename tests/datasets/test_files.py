@@ -95,10 +95,10 @@ def test_lines_keep_their_numbers_whatever_the_blocks(write, monkeypatch, block_
 @pytest.mark.parametrize(
     ("name", "content", "options", "flag"),
     [
-        ("a.svm", "1 1:2\n", {"target": "0"}, "--target means nothing for svmlight data"),
-        ("u.data", "1\t2\t3\n", {"drop": "0"}, "--drop means nothing for ratings data"),
-        ("a.ldac", "1 1:1\n", {"na": "?"}, "--na means nothing for ldac data"),
-        ("a.csv", "1,2\n3,4\n", {"labels": "b"}, "--labels means nothing for csv data"),
+        ("a.svm", "1 1:2\n", {"target": "0"}, "--target does not apply to svmlight data"),
+        ("u.data", "1\t2\t3\n", {"drop": "0"}, "--drop does not apply to ratings data"),
+        ("a.ldac", "1 1:1\n", {"na": "?"}, "--na does not apply to ldac data"),
+        ("a.csv", "1,2\n3,4\n", {"labels": "b"}, "--labels does not apply to csv data"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(complaint, name, content, options, flag):
@@ -106,5 +106,5 @@ def test_an_option_that_would_be_ignored_is_refused(complaint, name, content, op
 
 
 def test_an_option_that_a_bundled_set_would_ignore_is_refused():
-    with pytest.raises(BadInput, match="iris: --target means nothing for iris data; leave it out"):
+    with pytest.raises(BadInput, match="iris: --target does not apply to iris data; leave it out"):
         open_dataset("iris", target="0")

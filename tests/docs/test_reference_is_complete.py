@@ -10,7 +10,7 @@ from motet.apps import APPLICATIONS
 from motet.datasets.builtin.catalogue import dataset_names
 from motet.datasets.formats.format import Format
 from motet.datasets.formats.recognition import FORMATS
-from motet.interfaces.cli.testbed.command import testbed as group
+from motet.interfaces.cli.testbed.command import testbed_group as group
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

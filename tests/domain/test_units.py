@@ -8,7 +8,7 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.domain.units import LONGEST_S, check_seconds
-from motet.engine.catalogue import built_in_policies, parameters_of
+from motet.engine.policy_loading.catalogue import built_in_policies, parameters_of
 
 SECONDS = [
     (name, field.name)

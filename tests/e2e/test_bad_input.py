@@ -33,13 +33,13 @@ CASES = {
     "unknown format of bundled data": (["mlr", "--data", "digits", "--format", "blah"], "'blah'"),
     "format of bundled data": (
         ["mlr", "--data", "digits", "--format", "csv"],
-        "digits: --format means nothing for digits data",
+        "digits: --format does not apply to digits data",
     ),
     "port that is no number": (
         ["mlr", "--data", "digits", "--port", "80a"],
-        "'80a' is no port number; give one from 0 to 65535",
+        "'80a' is not a port number; give one from 0 to 65535",
     ),
-    "port out of range": (["mlr", "--data", "digits", "--port", "65536"], "no port number"),
+    "port out of range": (["mlr", "--data", "digits", "--port", "65536"], "is not a port number"),
     "unknown flag": (["mlr", "--data", "digits", "--epoch", "3"], "--epochs"),
     "unknown parameter": (["lda", "--data", "pydoc", "--set", "topic=3"], "did you mean 'topics'"),
     "text for a number": (["lda", "--data", "pydoc", "--set", "topics=x"], "topics"),
@@ -114,4 +114,4 @@ def test_an_address_where_no_cluster_answers_is_unreachable() -> None:
     ended = run_motet("train", "mlr", "--data", "digits", "--address", "127.0.0.1:1")
 
     assert (ended.code, ended.out, ended.left_running) == (5, "", {})
-    assert ended.err.startswith("motet: error: --address 127.0.0.1:1: nobody answers there")
+    assert ended.err.startswith("motet: error: --address 127.0.0.1:1: connection failed")

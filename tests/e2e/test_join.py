@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import signal
+import secrets
 import socket
 import subprocess
 import sys
@@ -30,8 +30,22 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def token_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """For the cluster and for commands that join it."""
+    path = tmp_path_factory.mktemp("ray") / "token"
+    path.touch(mode=0o600)
+    path.write_text(secrets.token_hex(32))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+        patch.delenv("RAY_AUTH_TOKEN", raising=False)
+        yield path
+
+
+@pytest.fixture(scope="module")
+def address(token_file: Path) -> Iterator[str]:
     """A one-node Ray cluster of its own, started as a user starts it."""
+    del token_file
     port = free_port()
     # Ray's socket names must stay under 107 characters, which pytest's folders are not.
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as home:
@@ -63,10 +77,11 @@ def await_listener(head: subprocess.Popen[bytes], port: int) -> None:
 
 def end(head: subprocess.Popen[bytes]) -> None:
     family = [psutil.Process(head.pid), *psutil.Process(head.pid).children(recursive=True)]
-    os.killpg(head.pid, signal.SIGTERM)
-    for process in psutil.wait_procs(family, timeout=10)[1]:
-        process.kill()
+    for process in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     head.wait()
+    assert psutil.wait_procs(family, timeout=10)[1] == []
 
 
 def train(address: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -87,6 +102,15 @@ def test_more_machines_than_the_cluster_has_nodes_are_refused(address: str) -> N
     done = train(address, "--machines", "2")
     assert done.returncode == 2
     assert "has 1 node(s); lower --machines or add nodes" in done.stderr
+
+
+def test_a_token_that_other_users_can_read_is_refused(address: str, token_file: Path) -> None:
+    token_file.chmod(0o644)
+    done = train(address, "--machines", "1")
+    token_file.chmod(0o600)
+    assert done.returncode == 2
+    assert f"{token_file}: mode 0644 lets other users read Ray's token" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_an_address_where_nobody_listens_is_said_at_once() -> None:

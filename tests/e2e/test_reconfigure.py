@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from marked_process import run_motet
+from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
 LDA = ("lda", "--data", "pydoc", "--machines", "4", "--workers", "1", "--servers", "2")
+EPOCHS = 30
 PLAN = """
 - at_epoch: 1
   operations:
@@ -23,7 +25,7 @@ PLAN = """
 
 
 def trained(*arguments: str | Path) -> dict[str, Any]:
-    ended = run_motet("train", *LDA, "--epochs", "30", *arguments, "--json")
+    ended = run_motet("train", *LDA, "--epochs", str(EPOCHS), *arguments, "--json")
     assert (ended.code, ended.left_running) == (0, {}), ended.err
     document: dict[str, Any] = json.loads(ended.out)
     return document
@@ -33,7 +35,8 @@ def test_a_reconfigured_run_learns_the_same_model_and_tells_its_changes(tmp_path
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     moved = trained("--reconfigure", plan, "--out", tmp_path / "run")
-    assert moved["model_sha256"] == trained()["model_sha256"]
+    still = trained_here("lda", "pydoc", EPOCHS, roles=(1, 2))
+    assert moved["model_sha256"] == still.model_sha256
     first, second = moved["reconfigurations"]
     assert first["at_epoch"] == 1
     assert (first["from"], first["to"]) == (

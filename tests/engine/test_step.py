@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from example_count import examples
-from fake_driver import PretendedMachines, drive
 from motet.domain.actions import Preempt, Start
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
@@ -21,9 +16,12 @@ from motet.domain.events import (
     Event,
     Failed,
     Finished,
+    Goal,
     MachineCame,
     MachineLeft,
+    MachineMeasured,
     PolicyChanged,
+    ProgressMeasured,
     Resumed,
     Started,
     StartFailed,
@@ -33,15 +31,13 @@ from motet.domain.events import (
     Tick,
     Updated,
 )
-from motet.domain.snapshot import Placement, Queues
-from motet.domain.units import SECOND_US
-from motet.engine.catalogue import built_in_policies
-from motet.engine.decision_log import DecisionLog
-from motet.engine.state import ClusterState
+from motet.domain.snapshot import UNKNOWN, Placement, Queues, Snapshot
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.measurements.fitters import fitted_measurements
+from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.fifo import Fifo
-from motet.policies.gandiva import Gandiva
 from motet.policies.shortest import ShortestRemainingService
 from motet.policies.tiresias import TiresiasLas
 
@@ -161,13 +157,23 @@ def test_events_of_jobs_that_are_not_there_are_refused(event: Event) -> None:
 def test_a_job_is_submitted_once() -> None:
     engine = engine_of()
     engine.step(0, [submitted(1)])
-    with pytest.raises(BadInput, match="job 1 was submitted before"):
+    with pytest.raises(BadInput, match="job 1 was already submitted"):
         engine.step(1, [submitted(1)])
 
 
 def test_reports_of_jobs_that_have_left_are_ignored() -> None:
     engine = engine_of()
     assert engine.step(0, [Stopped(9), started(9)]) == []
+
+
+@pytest.mark.parametrize("end", [Finished(1), Failed(1, "no memory")])
+def test_an_action_that_waits_for_slots_is_void_once_its_job_has_ended(end: Event) -> None:
+    engine = engine_of(ShortestRemainingService(), ClusterSpec.of([4]))
+    engine.step(0, [submitted(2, remaining_us=100)])
+    engine.step(0, [started(2)])
+    assert engine.step(1, [submitted(1, remaining_us=1)]) == [Preempt(2)]
+    engine.step(2, [end])
+    assert engine.step(9, [Stopped(2)]) == [start(2, 0)]
 
 
 # -- machines --------------------------------------------------------------------------------------
@@ -223,33 +229,47 @@ def test_an_unknown_policy_changes_nothing() -> None:
     assert engine.decision is not None
 
 
-# -- a driver whose stops take time ----------------------------------------------------------------
-
-BLIND = {
-    name: policy for name, policy in built_in_policies().items() if not policy.knows_durations
-} | {"gandiva": partial(Gandiva, packing=False)}
-workloads = st.lists(
-    st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6)), min_size=1, max_size=10
-)
+def test_a_policy_that_wants_estimates_does_not_take_over_without_measurements() -> None:
+    engine = engine_of()
+    engine.step(0, [submitted(1)])
+    with pytest.raises(BadInput, match=r"slaq wants estimates.* create the engine with"):
+        engine.step(1, [PolicyChanged("slaq")])
+    assert engine.step(2, [Finished(1), submitted(2)]) == [start(2, 0)]
 
 
-@pytest.mark.parametrize("policy", BLIND.values(), ids=BLIND)
-@settings(max_examples=examples(60))
-@given(rows=workloads, grace_s=st.integers(0, 5))
-def test_no_slot_is_ever_held_twice_and_all_jobs_finish(
-    policy: Any, rows: Any, grace_s: int
-) -> None:
-    cluster = ClusterSpec.of([4, 2])
+def engine_with_measurements() -> tuple[Engine, list[Snapshot]]:
+    """And what its policy sees at every decision."""
 
-    def check(machines: PretendedMachines) -> None:
-        held = np.zeros(cluster.size, dtype=np.int64)
-        for placement in machines.held.values():
-            np.add.at(held, list(placement.machines), placement.counts)
-        assert (held <= cluster.gpus).all()
+    class SeenSnapshots(DecisionLog):
+        def decided(self, now_us: int, snapshot: Snapshot, *rest: Any) -> None:
+            seen.append(snapshot)
 
-    log = DecisionLog()
-    times = [(submit * SECOND_US, duration * SECOND_US, gpus) for submit, duration, gpus in rows]
-    planner = ConsolidatingPlanner()
-    drive(times, cluster, policy(), planner, log, grace_s * SECOND_US, check)
-    finished = [entry.job for entry in log if entry.event == "finish"]
-    assert sorted(finished) == list(range(len(rows)))
+    seen: list[Snapshot] = []
+    state = ClusterState(CLUSTER, {}, {}, Queues())
+    planner, measurements = ConsolidatingPlanner(), fitted_measurements()
+    return Engine(Fifo(), planner, state, SeenSnapshots(), measurements=measurements), seen
+
+
+def test_a_policy_that_takes_over_has_estimates_of_jobs_submitted_before() -> None:
+    engine, seen = engine_with_measurements()
+    job = submitted(1, 2, min_workers=1, max_workers=4, worker_gpus=1)
+    engine.step(0, [replace(job, goal=Goal(None, 100.0))])
+    engine.step(0, [started(1)])
+    losses = tuple((float(step), 1 / (step + 1)) for step in range(10))
+    engine.step(5, [ProgressMeasured(1, 10.0, losses)])
+    engine.step(6, [PolicyChanged("slaq")])
+    assert seen[0].estimates is None
+    estimates = seen[-1].wanted_estimates
+    assert (estimates.steps_left.tolist(), estimates.loss.tolist()) == ([90.0], [0.1])
+    assert estimates.forecasts is not None
+
+
+def test_a_policy_that_takes_over_has_speeds_of_machines_measured_from_then_on() -> None:
+    engine, seen = engine_with_measurements()
+    engine.step(0, [submitted(1)])
+    engine.step(1, [PolicyChanged("optimus")])
+    engine.step(5, [MachineMeasured(1, 3.0), Tick()])
+    speeds = seen[-1].machine_speeds
+    assert speeds is not None
+    assert speeds.times_as_long.tolist() == [1.0, 3.0]
+    assert speeds.measured_us.tolist() == [UNKNOWN, 5]

@@ -30,7 +30,7 @@ def test_two_workers_share_the_links_of_two_servers() -> None:
     assert epoch_s(profile(), FLEET, configuration) == pytest.approx(0.5 + 10 * 0.6)
 
 
-def test_an_uneven_server_holds_everybody_up() -> None:
+def test_an_overloaded_server_delays_every_worker() -> None:
     configuration = Configuration((5, 5, 0, 0), (0, 0, 5, 1))
     assert epoch_s(profile(), FLEET, configuration) == pytest.approx(0.5 + 10 * 2 * 0.5)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.estimate.exchange import WITHIN_A_MACHINE, Gang, Share, exchange_factor, shares_of
+from motet.estimate.exchange import WITHIN_A_MACHINE, Gang, Share, exchange_factor, gang_shares
 
 some = st.integers(1, 12)
 placements = st.lists(st.integers(1, 6), min_size=1, max_size=8)
@@ -59,7 +59,7 @@ def test_wherever_they_are_it_takes_no_longer_than_apart(
 ) -> None:
     workers = sum(counts) - servers * server_gpus
     if workers > 0:
-        found = exchange_factor(shares_of(counts, Gang(workers, servers, 1, server_gpus)))
+        found = exchange_factor(gang_shares(counts, Gang(workers, servers, 1, server_gpus)))
         assert WITHIN_A_MACHINE <= found <= 1.0
 
 
@@ -91,17 +91,17 @@ def test_equal_shares_on_the_fewest_machines_are_the_best_of_all(room: int, mach
 def test_roles_are_dealt_as_optimus_spreads_them(workers: int, servers: int, machines: int) -> None:
     wanted = even(workers, servers, min(machines, workers + servers))
     counts = [int(sum(share)) for share in wanted]
-    dealt = shares_of(counts, Gang(workers, servers, 1, 1))
+    dealt = gang_shares(counts, Gang(workers, servers, 1, 1))
     assert sum(share.servers for share in dealt) == servers
     assert [int(sum(share)) for share in dealt] == counts
     assert exchange_factor(dealt) <= exchange_factor(wanted)
 
 
 def test_servers_without_gpus_go_with_the_workers() -> None:
-    assert shares_of([4, 2], Gang(3, 3, 2, 0)) == [Share(2, 2), Share(1, 1)]
+    assert gang_shares([4, 2], Gang(3, 3, 2, 0)) == [Share(2, 2), Share(1, 1)]
 
 
 def test_what_lies_on_two_machines_counts_in_parts() -> None:
-    assert shares_of([3, 3], Gang(3, 1, 1, 3)) == [Share(0, 1), Share(3, 0)]
-    assert shares_of([2, 2, 2], Gang(3, 1, 1, 3)) == [Share(1, 1 / 3)] * 3
-    assert shares_of([1, 3], Gang(1, 1, 3, 1)) == [Share(1 / 3, 0), Share(2 / 3, 1)]
+    assert gang_shares([3, 3], Gang(3, 1, 1, 3)) == [Share(0, 1), Share(3, 0)]
+    assert gang_shares([2, 2, 2], Gang(3, 1, 1, 3)) == [Share(1, 1 / 3)] * 3
+    assert gang_shares([1, 3], Gang(1, 1, 3, 1)) == [Share(1 / 3, 0), Share(2 / 3, 1)]

@@ -36,7 +36,7 @@ def test_an_experiment_is_no_faster_than_its_longest_job() -> None:
     assert left_s(search, speed=2) == 504
 
 
-def test_on_a_share_between_its_widths_an_elastic_job_takes_turns() -> None:
+def test_between_its_widths_an_elastic_job_alternates() -> None:
     """It does 1 on one GPU and 3 on four; so 5/3 on two, and 2 for two jobs on two."""
     job = JobWork(300, 1, 4, (1.0, 0.0, 0.0, 3.0))
     assert ideal_s([job], share_gpus=2) == pytest.approx(300 / (5 / 3))
@@ -45,7 +45,7 @@ def test_on_a_share_between_its_widths_an_elastic_job_takes_turns() -> None:
     assert [job.speed(gpus) for gpus in (0, 1, 2, 4, 5)] == [0, 1, 0, 3, 0]
 
 
-def test_rho_is_one_for_who_runs_on_its_share() -> None:
+def test_rho_is_one_on_the_own_share() -> None:
     job = [JobWork.elastic(3600, 16)]
     assert rho(0, left_s(job, 6), ideal_s(job, 6)) == 1
 
@@ -55,7 +55,7 @@ def test_rho_counts_what_was_waited_and_how_slow_a_spread_gang_is() -> None:
     assert rho(300, left_s(job, 6 / 1.5), ideal_s(job, 6)) == pytest.approx((300 + 900) / 600)
 
 
-def test_who_has_no_gpus_never_ends_unless_nothing_is_left() -> None:
+def test_a_job_without_gpus_never_ends_unless_no_work_remains() -> None:
     assert left_s([JobWork.gang(1, 1)], 0) == math.inf
     assert left_s([JobWork.gang(0, 1)], 0) == 0
     assert rho(10, math.inf, 5) == math.inf
@@ -71,8 +71,8 @@ def test_more_gpus_never_take_longer(works: list[JobWork], gpus: float, factor: 
     ("make", "message"),
     [
         (lambda: JobWork(-1, 1, 1), "service_gpu_s=-1: it must be finite and at least 0"),
-        (lambda: JobWork(1, 0, 1), "a job runs on 1 GPU or more"),
-        (lambda: JobWork(1, 3, 2), "at most on no fewer than at least"),
+        (lambda: JobWork(1, 0, 1), "give 1 <= least <= most"),
+        (lambda: JobWork(1, 3, 2), "give 1 <= least <= most"),
         (lambda: JobWork(1, 1, 2, (1.0,)), "1 speeds on 1 to 2 GPUs: give all"),
         (lambda: JobWork(1, 1, 2, (2.0, 1.0)), "none is negative, and the last one is the highest"),
         (lambda: JobWork(1, 1, 2, (-1.0, 1.0)), "none is negative"),
@@ -80,6 +80,6 @@ def test_more_gpus_never_take_longer(works: list[JobWork], gpus: float, factor: 
         (lambda: rho(1, 1, 0), "ideal_s=0, elapsed_s=1: the first must be positive"),
     ],
 )
-def test_what_cannot_be_is_refused(make: object, message: str) -> None:
+def test_invalid_times_are_refused(make: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         make()  # type: ignore[operator]

@@ -72,18 +72,18 @@ def test_one_that_does_not_fall_counts_for_less_and_less(slope: float) -> None:
     assert early < falls(Lines(8.0, 0.4))[-1]
 
 
-def test_with_a_target_it_goes_on_towards_it_as_before() -> None:
+def test_with_a_target_the_loss_approaches_it_at_the_same_rate() -> None:
     """Ten steps halved the distance of 8: so will the next ten."""
     found = falls(Lines(4.0, 0.0), target_loss=0.0, steps_left=np.inf)
     left = 4.0 * 0.5 ** (STEPS[0] / 10)
     assert found == pytest.approx(((4.0 - left) / 2.0).tolist())
 
 
-def test_a_target_that_the_curve_comes_to_changes_nothing() -> None:
+def test_a_reachable_target_changes_nothing() -> None:
     found = falls(Lines(8.0, 0.4), target_loss=1.0, steps_left=8.0)
     assert found == pytest.approx([0.0, 0.2, 0.4, 1.0])
 
 
-def test_a_target_is_believed_rather_than_a_curve_that_never_comes_to_it() -> None:
+def test_a_target_overrides_a_curve_that_never_reaches_it() -> None:
     found = falls(Lines(4.001, 0.0001), target_loss=0.0, steps_left=np.inf)
     assert found[-1] > 0.3

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from motet.estimate.shares import pieces_of, speeds_together
+from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
 
 Curve = list[tuple[int, float]]
 """(GPUs more, speed more) from width to width."""
@@ -28,7 +28,7 @@ def together(groups: list[list[Curve]], share: list[float]) -> list[float]:
     gpus = [width for job in jobs for width in accumulate(more for more, _ in job)]
     speed = [total for job in jobs for total in accumulate(more for _, more in job)]
     pieces = pieces_of(first, gpus, np.array(speed))
-    return speeds_together(pieces, of, share).tolist()
+    return speeds_together(GroupPieces.of(pieces, of, len(groups)), share).tolist()
 
 
 def by_linear_program(group: list[Curve], share: float) -> float:
@@ -46,7 +46,7 @@ def by_linear_program(group: list[Curve], share: float) -> float:
 @given(
     st.lists(st.tuples(st.lists(curves, min_size=1, max_size=3), shares), min_size=1, max_size=3)
 )
-def test_no_turns_make_them_faster(groups: list[tuple[list[Curve], float]]) -> None:
+def test_the_speed_equals_that_of_a_linear_program(groups: list[tuple[list[Curve], float]]) -> None:
     found = together([group for group, _ in groups], [share for _, share in groups])
     for speed, (group, share) in zip(found, groups, strict=True):
         assert speed == pytest.approx(by_linear_program(group, share), rel=1e-6)

@@ -53,7 +53,7 @@ def test_parameters_are_never_negative() -> None:
     assert (fit_speed(samples).parameters >= 0).all()
 
 
-def test_who_has_seen_little_is_not_sure() -> None:
+def test_few_samples_have_large_standard_errors() -> None:
     theta = [8.0, 0.5, 0.6, 0.05, 0.05]
     few = fit_speed(measured(SpeedMode.SYNC, theta, ROLES[:3], 0.05), SpeedMode.SYNC)
     many = fit_speed(measured(SpeedMode.SYNC, theta, ROLES, 0.05), SpeedMode.SYNC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.domain.machine_speeds import MachineSpeeds
+from motet.domain.estimates import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN
 from motet.estimate.stragglers import stragglers
 
@@ -27,7 +27,7 @@ def test_where_all_are_slow_none_is_a_straggler() -> None:
     assert found([4.0, 4.0, 8.0], [100] * 3) == [2]
 
 
-def test_a_machine_that_nobody_measured_is_as_fast_as_usual() -> None:
+def test_an_unmeasured_machine_has_normal_speed() -> None:
     assert found([4.0, 1.0, 1.0], [100, UNKNOWN, UNKNOWN]) == [0]
     assert found([4.0, 1.0], [100, UNKNOWN]) == [0]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.estimate.speed_function import SpeedMode, speed
-from motet.estimate.widths import Request, Widths, widths_of
+from motet.estimate.widths import RequestedSizes, Widths, widths_of
 
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -19,7 +19,7 @@ def found_of(
 ) -> Widths:
     names = {"servers": 0, "min_servers": 0, "max_servers": 0, "worker_gpus": 1, "server_gpus": 0}
     columns = {name: np.array([value]) for name, value in (names | request).items()}
-    return widths_of(Request(**columns), np.array([mode]), np.array([speeds]), most_gpus)
+    return widths_of(RequestedSizes(**columns), np.array([mode]), np.array([speeds]), most_gpus)
 
 
 @st.composite
@@ -68,12 +68,12 @@ def test_widths_are_whole_workers_with_their_servers_and_ever_faster(
             assert best >= this * (1 - 1e-6)
 
 
-def test_a_rigid_job_has_one_width_all_that_it_asks_for() -> None:
+def test_a_rigid_job_has_its_full_request_as_only_width() -> None:
     found = found_of(mode=0, gpus=7, workers=1, min_workers=1, max_workers=1)
     assert [column.tolist() for column in found] == [[0, 1], [7], [1], [0], [7.0]]
 
 
-def test_who_was_never_measured_is_as_fast_as_it_has_workers() -> None:
+def test_the_speed_of_an_unmeasured_job_is_proportional_to_workers() -> None:
     roles = {"servers": 2, "min_servers": 1, "max_servers": 4, "server_gpus": 1}
     found = found_of(mode=0, gpus=6, workers=4, min_workers=1, max_workers=6, **roles)
     assert found.workers.tolist() == [1, 2, 3, 4, 5, 6]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from motet.domain.units import SECOND_US
 from motet.insight.folding import Slices, folded
 from motet.insight.story import Chapter, Kind
-from motet.insight.story_event import Happening
+from motet.insight.story_event import StoryEvent
 
 
 def chapter(kind: Kind, event: str, from_s: int, to_s: int, machine: str = "m0") -> Chapter:
-    because = Happening(from_s * SECOND_US, event, 1, machines={machine: 1})
+    because = StoryEvent(from_s * SECOND_US, event, 1, machines={machine: 1})
     return Chapter(kind, from_s * SECOND_US, to_s * SECOND_US, because)
 
 
@@ -25,23 +25,23 @@ def turns(lengths: list[int], wait_s: int = 30) -> list[Chapter]:
     return found
 
 
-def test_equal_turns_in_a_row_are_one_entry() -> None:
+def test_consecutive_equal_slices_are_one_entry() -> None:
     (slices,) = folded(turns([60, 60, 60]))
 
     assert isinstance(slices, Slices)
     assert slices.duration_us == (3 * 60 + 30 + 31 + 32) * SECOND_US
     assert slices.sentence() == (
-        "3 turns of 1 min on 3 machines, each ended by a preemption; "
+        "3 time slices of 1 min on 3 machines, each ended by a preemption; "
         "waited 30 s to 32 s after each, 1 min 33 s in all"
     )
 
 
-def test_turns_that_differ_or_are_few_stay_as_they_are() -> None:
+def test_different_or_few_slices_are_not_folded() -> None:
     for lengths in ([60, 60], [60, 50, 60, 50]):
         assert folded(turns(lengths)) == turns(lengths)
 
 
-def test_what_else_happens_is_not_folded_away() -> None:
+def test_other_events_are_not_folded() -> None:
     chapters = turns([60] * 7)
     demotion = chapter("moment", "demote", 400, 400)
     first, *middle, last = folded([*chapters[:10], demotion, *chapters[10:]])

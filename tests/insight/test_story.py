@@ -15,12 +15,13 @@ from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
-from motet.engine.catalogue import built_in_policies
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.insight.sentences import Rules, account, reason_title, sentence
 from motet.insight.story import Chapter, JobRecord, Story
-from motet.insight.story_event import Happening, OtherJob, Team
-from motet.report.cluster_run.decision_file import DecisionWriter, happenings_of
+from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
+from motet.report.cluster_run.decision_reader import story_events_of
+from motet.report.cluster_run.decision_writer import DecisionWriter
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.workload import Workload
@@ -67,7 +68,7 @@ def test_waits_and_runs_fill_the_time_from_submission_to_completion(
     outcome, workload = simulated(rows, policy, own, tmp_path / "log")
     for number, job in enumerate(workload.ids):
         record = record_of(workload, outcome, number)
-        story = Story.of(record, happenings_of(tmp_path / "log", job))
+        story = Story.of(record, story_events_of(tmp_path / "log", job))
         intervals = [chapter for chapter in story.chapters if chapter.kind != "moment"]
         edges = [record.submit_us, *(chapter.to_us for chapter in intervals)]
 
@@ -89,13 +90,13 @@ RECORD = JobRecord("a", "", "", 4, 0, 10 * SECOND_US)
 
 
 def test_a_log_of_another_run_is_refused() -> None:
-    finish = Happening(9 * SECOND_US, "finish", 4)
+    finish = StoryEvent(9 * SECOND_US, "finish", 4)
     with pytest.raises(BadInput, match="not of the same run"):
-        Story.of(RECORD, [Happening(0, "start", 4), finish])
+        Story.of(RECORD, [StoryEvent(0, "start", 4), finish])
 
 
 def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
-    waits = Happening(0, "wait", 4, reason="too_few_gpus", free_gpus=3, place=1)
+    waits = StoryEvent(0, "wait", 4, reason="too_few_gpus", free_gpus=3, place=1)
     story = Story.of(JobRecord("a", "", "", 4, 0, None), [waits])
     assert story.jct_us is None
     assert [sentence(chapter, Rules()) for chapter in story.chapters] == [
@@ -108,7 +109,7 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
     ("because", "expected"),
     [
         (
-            Happening(
+            StoryEvent(
                 0,
                 "wait",
                 8,
@@ -122,7 +123,7 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             "before it ran job-12 (4 GPUs), job 31 (1 GPU) and 4 more",
         ),
         (
-            Happening(
+            StoryEvent(
                 0,
                 "wait",
                 1,
@@ -136,45 +137,45 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             "3 were free (place 2 in line)",
         ),
         (
-            Happening(
+            StoryEvent(
                 0, "wait", 4, reason="locality", free_gpus=5, place=1, until_us=600 * SECOND_US
             ),
             "waited 12 min 40 s: 5 were free, but not 4 GPUs on as few machines as it insists on "
             "(place 1 in line); after 10 min it takes them anywhere",
         ),
         (
-            Happening(0, "wait", 1, reason="order", free_gpus=1, until_us=60 * SECOND_US),
+            StoryEvent(0, "wait", 1, reason="order", free_gpus=1, until_us=60 * SECOND_US),
             "waited 12 min 40 s: the policy kept it back: 1 was free, it needs 1 GPU; it decides "
             "again within 1 min",
         ),
         (
-            Happening(0, "wait", 16, "less_progress", 0, 3, measure=0.25, bar=1.5),
+            StoryEvent(0, "wait", 16, "less_progress", 0, 3, measure=0.25, bar=1.5),
             "waited 12 min 40 s: its loss is predicted to fall less per GPU than those of the jobs "
             "that run: 0.25, theirs at least 1.5 (in units of the largest change of a step); asks "
             "for 16 GPUs, none was free (place 3 in line)",
         ),
         (
-            Happening(0, "wait", 8, "more_left", 1, 2, measure=7200.0, bar=600.0),
+            StoryEvent(0, "wait", 8, "more_left", 1, 2, measure=7200.0, bar=600.0),
             "waited 12 min 40 s: predicted to have more left to do than the jobs that run: 2 h on "
             "one GPU, they at most 10 min; asks for 8 GPUs, 1 was free (place 2 in line)",
         ),
         (
-            Happening(0, "wait", 4, reason="too_little_memory", free_gpus=6, place=1),
+            StoryEvent(0, "wait", 4, reason="too_little_memory", free_gpus=6, place=1),
             "waited 12 min 40 s: needs 4 GPUs, 6 were free at its turn, but not enough memory "
             "beside them (place 1 in line)",
         ),
         (
-            Happening(0, "wait", 4, reason="too_few_cpus", free_gpus=6),
+            StoryEvent(0, "wait", 4, reason="too_few_cpus", free_gpus=6),
             "waited 12 min 40 s: needs 4 GPUs, 6 were free at its turn, but not enough CPUs "
             "beside them",
         ),
         (
-            Happening(0, "wait", 4, reason="share", free_gpus=2, place=3, measure=0.4, bar=0.1),
+            StoryEvent(0, "wait", 4, reason="share", free_gpus=2, place=3, measure=0.4, bar=0.1),
             "waited 12 min 40 s: its queue holds more than others that wait: dominant share 0.4, "
             "lowest waiting 0.1; needs 4 GPUs itself, 2 were free (place 3 in line)",
         ),
         (
-            Happening(
+            StoryEvent(
                 0,
                 "wait",
                 4,
@@ -188,21 +189,21 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             "was free; it decides again within 1 min",
         ),
         (
-            Happening(0, "wait", 4, reason="lease_over", free_gpus=2),
+            StoryEvent(0, "wait", 4, reason="lease_over", free_gpus=2),
             "waited 12 min 40 s: its lease ended early, as payment for what it won, and others "
             "have the GPUs until the next auction; needs 4 GPUs, 2 were free",
         ),
         (
-            Happening(0, "resume", 6, machines={"m0": 4, "m3": 2}),
+            StoryEvent(0, "resume", 6, machines={"m0": 4, "m3": 2}),
             "ran 12 min 40 s: resumed on m0 (4 GPUs) and m3 (2 GPUs)",
         ),
         (
-            Happening(0, "migrate", 6, machines={"m0": 6}, left="m3", times_as_long=4.125),
+            StoryEvent(0, "migrate", 6, machines={"m0": 6}, left="m3", times_as_long=4.125),
             "ran 12 min 40 s: moved to m0 (6 GPUs); away from m3, 4.12 times as slow as usual",
         ),
     ],
 )
-def test_what_happened_is_said_in_one_sentence(because: Happening, expected: str) -> None:
+def test_every_event_has_one_sentence(because: StoryEvent, expected: str) -> None:
     kind: Any = "wait" if because.event == "wait" else "run"
     assert sentence(Chapter(kind, 0, 760 * SECOND_US, because), Rules()) == expected
 
@@ -214,74 +215,74 @@ UNIT = "(in units of the largest change of a step)"
     ("because", "expected"),
     [
         (
-            Happening(0, "wait", 8, "too_few_gpus", 1, 2, least_gpus=2),
+            StoryEvent(0, "wait", 8, "too_few_gpus", 1, 2, least_gpus=2),
             "asks for 8 GPUs and runs with 2 at least, 1 was free at its turn (place 2 in line)",
         ),
         (
-            Happening(0, "wait", 8, "too_few_gpus", 3, least_gpus=2),
+            StoryEvent(0, "wait", 8, "too_few_gpus", 3, least_gpus=2),
             "asks for 8 GPUs and runs with 2 at least, 3 were free at its turn, but the policy "
             "gave it none of them",
         ),
         (
-            Happening(0, "wait", 6, "too_few_cpus", 4, least_gpus=2, usable_gpus=1),
+            StoryEvent(0, "wait", 6, "too_few_cpus", 4, least_gpus=2, usable_gpus=1),
             "asks for 6 GPUs and runs with 2 at least, 4 were free at its turn, but only 1 of "
             "them with enough CPUs beside it",
         ),
         (
-            Happening(0, "wait", 6, "too_little_memory", 4, least_gpus=2, usable_gpus=0),
+            StoryEvent(0, "wait", 6, "too_little_memory", 4, least_gpus=2, usable_gpus=0),
             "asks for 6 GPUs and runs with 2 at least, 4 were free at its turn, but none of "
             "them with enough memory beside them",
         ),
         (
-            Happening(0, "wait", 6, "too_few_cpus", 8, least_gpus=2),
+            StoryEvent(0, "wait", 6, "too_few_cpus", 8, least_gpus=2),
             "asks for 6 GPUs and runs with 2 at least, 8 were free at its turn, but not enough "
             "CPUs beside 6 of them",
         ),
         (
-            Happening(0, "wait", 6, "behind_head", 3, least_gpus=2),
+            StoryEvent(0, "wait", 6, "behind_head", 3, least_gpus=2),
             "may not overtake the head of the line; asks for 6 GPUs itself and runs with 2 at "
             "least, 3 were free",
         ),
         (
-            Happening(0, "start", 3, machines={"m0": 3}, team=Team(2, 1, 3)),
+            StoryEvent(0, "start", 3, machines={"m0": 3}, team=TeamSize(2, 1, 3)),
             "started with 2 workers and 1 server on m0 (3 GPUs)",
         ),
         (
-            Happening(0, "resume", 1, machines={"m0": 1}, team=Team(1, 0, 1)),
+            StoryEvent(0, "resume", 1, machines={"m0": 1}, team=TeamSize(1, 0, 1)),
             "resumed with 1 worker on m0 (1 GPU)",
         ),
         (
-            Happening(
+            StoryEvent(
                 0,
                 "resize",
                 8,
                 machines={"m0": 3, "m1": 5},
-                team=Team(5, 3, 8),
-                team_before=Team(4, 4, 8),
+                team=TeamSize(5, 3, 8),
+                team_before=TeamSize(4, 4, 8),
             ),
             "resized from 4 workers and 4 servers to 5 and 3, on m0 (3 GPUs) and m1 (5 GPUs)",
         ),
         (
-            Happening(
+            StoryEvent(
                 0,
                 "resize",
                 1,
                 machines={"m0": 1},
-                team=Team(1, 0, 1),
-                team_before=Team(3, 0, 3),
+                team=TeamSize(1, 0, 1),
+                team_before=TeamSize(3, 0, 3),
                 exchange=(OtherJob("7", 2),),
                 exchange_total=1,
             ),
             "resized from 3 workers to 1, on m0 (1 GPU); GPUs went to job 7 (2 GPUs)",
         ),
         (
-            Happening(
+            StoryEvent(
                 0,
                 "resize",
                 3,
                 machines={"m0": 3},
-                team=Team(2, 1, 3),
-                team_before=Team(1, 0, 1),
+                team=TeamSize(2, 1, 3),
+                team_before=TeamSize(1, 0, 1),
                 exchange=(OtherJob("7", 2),),
                 exchange_total=1,
             ),
@@ -290,7 +291,7 @@ UNIT = "(in units of the largest change of a step)"
         ),
     ],
 )
-def test_of_elastic_jobs_it_says_with_how_many_they_run(because: Happening, expected: str) -> None:
+def test_sentences_of_elastic_jobs_state_their_size(because: StoryEvent, expected: str) -> None:
     assert account(because, Rules()) == expected
 
 
@@ -349,7 +350,7 @@ def test_of_elastic_jobs_it_says_with_how_many_they_run(because: Happening, expe
 def test_numbers_that_are_compared_differ_and_a_guess_is_called_one(
     reason: str, measure: float | None, bar: float | None, expected: str
 ) -> None:
-    because = Happening(0, "wait", 4, reason, 0, measure=measure, bar=bar)
+    because = StoryEvent(0, "wait", 4, reason, 0, measure=measure, bar=bar)
     assert account(because, Rules()) == f"{expected}; asks for 4 GPUs, none was free"
 
 
@@ -360,8 +361,8 @@ def test_numbers_that_are_compared_differ_and_a_guess_is_called_one(
         ("promote", 1, "promoted to queue 1: had waited at least 2 times as long as it ran"),
     ],
 )
-def test_a_move_between_queues_says_why(event: str, queue: int, expected: str) -> None:
-    moment = Chapter("moment", 0, 0, Happening(0, event, 4, queue=queue))
+def test_a_move_between_queues_has_a_reason(event: str, queue: int, expected: str) -> None:
+    moment = Chapter("moment", 0, 0, StoryEvent(0, event, 4, queue=queue))
     assert sentence(moment, Rules((3200.0,), 2.0)) == expected
 
 
@@ -383,7 +384,7 @@ def test_a_file_is_the_same_whenever_it_is_written() -> None:
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"time": 0, "job": "a", "event": "start", "gpus"\n')
     with pytest.raises(BadInput, match=r"log:1: no entry of a decision log"):
-        happenings_of(tmp_path / "log", "a")
+        story_events_of(tmp_path / "log", "a")
 
 
 def test_an_entry_with_an_unknown_reason_or_event_is_refused(tmp_path: Path) -> None:
@@ -395,17 +396,17 @@ def test_an_entry_with_an_unknown_reason_or_event_is_refused(tmp_path: Path) -> 
     for message, entry in entries.items():
         (tmp_path / "log").write_text(f'{{"time": 0, "job": "a", {entry}}}\n')
         with pytest.raises(BadInput, match=rf"log:1: no entry of a decision log \({message}\)"):
-            happenings_of(tmp_path / "log", "a")
+            story_events_of(tmp_path / "log", "a")
 
 
 def test_a_reason_that_is_not_in_the_table_has_no_sentence() -> None:
     with pytest.raises(ValueError, match="unknown reason to wait 'boredom'"):
-        account(Happening(0, "wait", 4, "boredom"), Rules())
+        account(StoryEvent(0, "wait", 4, "boredom"), Rules())
 
 
 def test_time_before_the_first_decision_is_a_wait_without_a_reason() -> None:
     story = Story.of(
-        RECORD, [Happening(SECOND_US, "start", 4), Happening(10 * SECOND_US, "finish", 4)]
+        RECORD, [StoryEvent(SECOND_US, "start", 4), StoryEvent(10 * SECOND_US, "finish", 4)]
     )
     assert story.waiting_us == {"unknown": SECOND_US}
     assert sentence(story.chapters[0], Rules()) == "waited 1 s: no decision about it is recorded"

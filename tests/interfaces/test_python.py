@@ -52,14 +52,14 @@ SPREAD = Workload.of("abc", [0, 0, 0], [100_000_000] * 3, [3, 3, 2], models=["VG
 
 
 @pytest.mark.parametrize("cost", ["0", "10", "profile"])
-def test_where_machines_do_not_matter_nobody_is_slowed(cost: str) -> None:
+def test_placement_count_slows_no_job(cost: str) -> None:
     counted = simulate(SPREAD, "2x4", "fifo", placement="count", preemption_cost=cost)
     assert counted.jobs["jct"].tolist() == [100, 100, 100]
     placed = simulate(SPREAD, "2x4", "fifo", preemption_cost=cost)
     assert placed.jobs["jct"].max() > 110
 
 
-def test_under_another_placement_yarn_does_not_insist_on_few_machines() -> None:
+def test_yarn_consolidates_only_under_its_own_placement() -> None:
     insists = simulate(SPREAD, "2x4", "yarn-cs")
     assert insists.jobs["start_time"].tolist() == [0, 0, 100]
     for placement in ("count", "random", "skew"):
@@ -68,7 +68,7 @@ def test_under_another_placement_yarn_does_not_insist_on_few_machines() -> None:
         assert counted.summary["params"]["consolidate"] is False
 
 
-def test_what_a_notebook_shows_of_a_trace_and_a_result_is_a_line(tmp_path: Path) -> None:
+def test_the_repr_of_a_trace_and_a_result_is_one_line(tmp_path: Path) -> None:
     trace = load_trace(write_trace(tmp_path / "jobs.csv", QUEUE_OF_THREE))
     result = simulate(trace, "1x2", "fifo")
     assert repr(trace).startswith("<Trace: 3 jobs, ")

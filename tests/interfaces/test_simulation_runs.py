@@ -1,75 +1,51 @@
-"""Several runs at once give what one after the other gives."""
+"""One simulation in this process."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from motet.domain.errors import BadInput, MotetError
-from motet.interfaces.simulation_runs import Run, run_all
+from motet.domain.errors import JobFailed
+from motet.interfaces.simulation_runs import run_one, run_output
 from motet.sim.experiment import Experiment
-from small_traces import QUEUE_OF_THREE, scenario_of
+from small_traces import QUEUE_OF_THREE, result_of, scenario_of
 
-SCENARIO = scenario_of(QUEUE_OF_THREE, 2)
-RUNS = [Run(Experiment(policy), SCENARIO) for policy in ("fifo", "srtf", "tiresias-las")]
-
-BROKEN_POLICY = """\
-from dataclasses import dataclass
-from typing import ClassVar
-
-@dataclass(frozen=True)
-class Broken:
-    memory_columns: ClassVar[dict[str, int]] = {}
-
-    def decide(self, snapshot):
-        return snapshot.jobz
-
-POLICIES = {"broken": Broken}
-"""
+FIFO = Experiment("fifo", {"placement": "count"})
 
 
-def test_processes_change_nothing_but_the_time_that_it_takes() -> None:
-    alone = run_all(RUNS, processes=1)
-    together = run_all(RUNS, processes=2)
+def test_progress_ends_with_all_jobs() -> None:
+    reported: list[int] = []
+    run_one(FIFO, scenario_of(QUEUE_OF_THREE, 2), reported.append)
 
-    assert [run.policy for run in together] == ["fifo", "srtf", "tiresias-las"]
-    for one, other in zip(alone, together, strict=True):
-        assert list(one.job_rows()) == list(other.job_rows())
-        assert {**one.summary, "wall_s": 0} == {**other.summary, "wall_s": 0}
+    assert reported[-1] == 3
+    assert reported == sorted(reported)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_progress_ends_with_all_jobs_finished(processes: int) -> None:
-    reports: list[tuple[int, int]] = []
-    run_all(RUNS[:2], processes, lambda *report: reports.append(report))
+def test_a_swept_experiment_gives_its_parameter_and_value() -> None:
+    experiment = Experiment("tiresias-las", {"promote_knob": "8"}, swept="promote_knob")
+    result = run_one(experiment, scenario_of(QUEUE_OF_THREE, 2))
 
-    assert dict(reports) == {0: 3, 1: 3}
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_the_first_failure_ends_all(processes: int) -> None:
-    too_small = scenario_of(QUEUE_OF_THREE, 1)
-    runs = [Run(Experiment("fifo"), too_small), Run(Experiment("srtf"), too_small)]
-
-    with pytest.raises(BadInput, match="j0 needs 2 GPUs, the cluster has 1"):
-        run_all(runs, processes)
+    assert result.summary["sweep"] == {"parameter": "promote_knob", "value": "8"}
+    assert "sweep" not in result_of(QUEUE_OF_THREE).summary
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_an_error_in_a_policy_of_ones_own_names_its_line(tmp_path: Path, processes: int) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text(BROKEN_POLICY)
+def test_the_decision_log_has_an_entry_per_event(tmp_path: Path) -> None:
+    log = tmp_path / "decisions.jsonl"
+    run_one(FIFO, scenario_of(QUEUE_OF_THREE, 2), log=log)
 
-    with pytest.raises(MotetError, match=r"mine.py:9 in decide: AttributeError: .*'jobz'"):
-        run_all([Run(Experiment(str(mine)), SCENARIO), RUNS[0]], processes)
+    assert log.read_text().count('"event": "start"') == 3
+    assert log.read_text().count('"event": "finish"') == 3
 
 
-def test_a_policy_of_ones_own_runs_in_a_process_too(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text("from motet.policies.fifo import Fifo\nPOLICIES = {'my-fifo': Fifo}\n")
-    own, builtin = run_all([Run(Experiment(str(mine)), SCENARIO), RUNS[0]], 2)
+def test_a_log_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(JobFailed, match=r"the decision log cannot be written .*TMPDIR"):
+        run_one(FIFO, scenario_of(QUEUE_OF_THREE, 2), log=tmp_path / "missing" / "log")
 
-    assert own.policy == "my-fifo"
-    np.testing.assert_array_equal(own.outcome.jct_us, builtin.outcome.jct_us)
+
+def test_the_output_of_rigid_jobs_has_no_tables_of_training() -> None:
+    output = run_output("fifo", result_of(QUEUE_OF_THREE), {"seed": 0})
+
+    assert (output.training_rows, output.quality_rows, output.decisions) == (None, None, None)
+    assert [row[0] for row in output.job_rows] == ["j0", "j1", "j2"]
+    assert output.document["jobs"] == 3

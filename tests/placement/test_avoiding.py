@@ -38,14 +38,12 @@ def test_the_smallest_gangs_get_what_the_fast_machines_cannot_hold() -> None:
 
 
 def test_too_few_free_gpus_are_an_error() -> None:
-    with pytest.raises(ValueError, match="9 GPUs wanted, 8 free"):
+    with pytest.raises(ValueError, match="9 GPUs requested, 8 free"):
         placed([4, 4], [0], [9])
 
 
 @given(data=st.data(), free=st.lists(st.integers(0, 6), min_size=1, max_size=6))
-def test_everybody_finds_room_and_only_what_does_not_fit_is_on_slow_machines(
-    data: Any, free: list[int]
-) -> None:
+def test_slow_machines_hold_only_what_the_others_cannot(data: Any, free: list[int]) -> None:
     slow = data.draw(st.sets(st.integers(0, len(free) - 1)))
     workers: list[int] = []
     while (left := sum(free) - sum(workers)) and data.draw(st.booleans()):

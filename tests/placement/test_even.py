@@ -34,7 +34,7 @@ def test_one_machine_is_enough_where_it_holds_the_gang() -> None:
     assert placed([4, 6], gangs((3, 3))) == [Placement((1,), (6,))]
 
 
-def test_the_smallest_gang_goes_first_and_onto_the_emptiest_machine() -> None:
+def test_the_smallest_gang_is_placed_first_on_the_emptiest_machine() -> None:
     assert placed([4, 8], gangs((8, 0), (2, 0))) == [
         Placement((0, 1), (4, 4)),
         Placement((1,), (2,)),
@@ -50,7 +50,7 @@ def test_workers_are_not_torn_apart() -> None:
 
 
 def test_too_few_free_gpus_are_an_error() -> None:
-    with pytest.raises(ValueError, match="5 GPUs wanted, 4 free"):
+    with pytest.raises(ValueError, match="5 GPUs requested, 4 free"):
         placed([2, 2], gangs((3, 2)))
 
 

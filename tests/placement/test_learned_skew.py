@@ -31,7 +31,7 @@ def test_a_spread_gang_counts_once_there_is_a_consolidated_one_to_compare_with()
     assert learner.pack_limit == pytest.approx((MODELS[VGG19].skew + MODELS[RESNET50].skew) / 2)
 
 
-def test_what_was_learned_moves_who_is_consolidated() -> None:
+def test_the_learned_limit_changes_which_models_are_consolidated() -> None:
     learner, free = planner(), np.array([2, 4, 4, 1])
     assert learner.place(free, 4, GOOGLENET).machines == (0, 1, 3)
     for model, rate in [(VGG19, 6_000), (GOOGLENET, 8_000), (RESNET50, 10_000)]:

@@ -33,7 +33,7 @@ def test_every_parameter_is_on_one_server(divide: Divide, sizes: list[int], serv
 
 @given(sizes=st.lists(st.integers(1000, 50_000), min_size=1, max_size=60), servers=some)
 def test_only_a_last_piece_can_exceed_a_servers_share(sizes: list[int], servers: int) -> None:
-    """Where no block is small: who has less than a share of all has room left."""
+    """Without small blocks, a server below the average share has room left."""
     share = -(-sum(sizes) // servers)
     assume(min(sizes) > 0.01 * share)
     for pieces in balanced_blocks(sizes, servers).servers:
@@ -57,13 +57,13 @@ def test_small_blocks_go_where_fewest_are_asked_for_whatever_is_there() -> None:
     ]
 
 
-def test_a_block_goes_where_it_fits_best() -> None:
+def test_a_block_is_assigned_by_best_fit() -> None:
     found = balanced_blocks([60, 50, 40, 30, 20], 2)
     assert found.loads == [100, 100]
     assert found.imbalance == 1.0
 
 
-def test_a_block_that_fits_nowhere_goes_where_most_room_is() -> None:
+def test_a_block_without_a_fit_is_assigned_to_the_server_with_most_room() -> None:
     """Blocks up to the average share are never cut: of three of two thirds one holds two."""
     assert balanced_blocks([2, 2, 2], 2).loads == [4, 2]
     assert balanced_blocks([2, 2, 2], 2).imbalance == 4 / 3
@@ -76,7 +76,7 @@ def test_mxnet_cuts_from_a_million_on_and_hashes_the_others() -> None:
     assert found.requests == [2, 1, 1, 2, 1, 1, 1, 1, 1, 2]
 
 
-def test_resnet_50_on_ten_servers_asks_as_often_as_in_the_paper() -> None:
+def test_resnet_50_on_ten_servers_has_the_papers_request_count() -> None:
     """Table 3: 0.1 million parameters apart, 157 requests, one apart; MXNet: 247 requests."""
     sizes = tensor_sizes("ResNet-50")
     assert sizes is not None

@@ -37,7 +37,7 @@ def test_a_gang_that_fits_gets_its_gpus_from_free_ones(
 ) -> None:
     available = np.array(free)
     if gpus > available.sum():
-        with pytest.raises(ValueError, match=f"{gpus} GPUs wanted"):
+        with pytest.raises(ValueError, match=f"{gpus} GPUs requested"):
             planner.place(available, gpus, 0)
         return
     place = planner.place(available, gpus, 0)

@@ -18,12 +18,12 @@ def place(free: list[int], gpus: int, rack: list[int]) -> tuple[tuple[int, ...],
 
 
 @given(machines, st.integers(1, 25))
-def test_a_gang_that_fits_gets_free_gpus_in_as_few_racks_as_can_be(
+def test_a_fitting_gang_gets_free_gpus_in_the_fewest_racks(
     rows: list[tuple[int, int]], gpus: int
 ) -> None:
     free, rack = np.array(rows).T
     if gpus > free.sum():
-        with pytest.raises(ValueError, match=f"{gpus} GPUs wanted"):
+        with pytest.raises(ValueError, match=f"{gpus} GPUs requested"):
             RackPlanner(rack).place(free, gpus, 0)
         return
     found = RackPlanner(rack).place(free, gpus, 0)
@@ -52,5 +52,5 @@ def test_the_rack_with_the_fewest_machines_is_chosen_then_the_fullest() -> None:
     assert place([4, 4, 4, 4, 4], 8, [0, 0, 0, 1, 1]) == ((3, 4), (4, 4))
 
 
-def test_a_single_machine_is_chosen_by_its_gap_alone() -> None:
+def test_a_single_machine_is_chosen_by_tightest_fit() -> None:
     assert place([4, 2, 4], 2, [0, 1, 1]) == ((1,), (2,))

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import Placement
 from motet.domain.wait import Wait
-from motet.placement.room import Demand, Room, gpus_of_empty
+from motet.placement.room import ResourceDemand, Room, gpus_of_empty
 
 MACHINE = st.tuples(st.integers(0, 8), st.integers(0, 20), st.integers(0, 10**15))
-DEMAND = st.builds(Demand, st.integers(1, 64), st.integers(0, 200), st.integers(0, 10**15))
+DEMAND = st.builds(ResourceDemand, st.integers(1, 64), st.integers(0, 200), st.integers(0, 10**15))
 
 
 def cluster_of(machines: list[tuple[int, int, int]]) -> ClusterSpec:
@@ -23,7 +23,7 @@ def cluster_of(machines: list[tuple[int, int, int]]) -> ClusterSpec:
     return ClusterSpec.of(gpus, cpus=cpus, memory_bytes=memory_bytes)
 
 
-def fits(machine: tuple[int, int, int], demand: Demand, gpus: int) -> bool:
+def fits(machine: tuple[int, int, int], demand: ResourceDemand, gpus: int) -> bool:
     """By the definition."""
     share = Fraction(gpus, demand.gpus)
     return all(
@@ -34,7 +34,7 @@ def fits(machine: tuple[int, int, int], demand: Demand, gpus: int) -> bool:
 
 @given(machines=st.lists(MACHINE, min_size=1, max_size=4), demand=DEMAND)
 def test_a_machine_gives_as_many_gpus_as_have_cpus_and_memory_beside_them(
-    machines: list[tuple[int, int, int]], demand: Demand
+    machines: list[tuple[int, int, int]], demand: ResourceDemand
 ) -> None:
     most = [
         max(count for count in range(machine[0] + 1) if fits(machine, demand, count))
@@ -44,8 +44,8 @@ def test_a_machine_gives_as_many_gpus_as_have_cpus_and_memory_beside_them(
 
 
 @given(machines=st.lists(MACHINE, min_size=1, max_size=4), demand=DEMAND)
-def test_what_is_given_can_be_taken_and_comes_back(
-    machines: list[tuple[int, int, int]], demand: Demand
+def test_taken_resources_return_after_give_back(
+    machines: list[tuple[int, int, int]], demand: ResourceDemand
 ) -> None:
     cluster = cluster_of(machines)
     room, before = Room.of(cluster), Room.of(cluster)
@@ -62,15 +62,15 @@ def test_what_is_given_can_be_taken_and_comes_back(
 
 def test_a_shortage_names_what_is_short() -> None:
     room = Room.of(ClusterSpec.of([4, 4], cpus=[8, 0], memory_bytes=[0, 100]))
-    assert room.shortage(Demand(9), 9) == Wait.TOO_FEW_GPUS
-    assert room.shortage(Demand(8, cpus=24), 8) == Wait.TOO_FEW_CPUS
-    assert room.shortage(Demand(8, cpus=16, memory_bytes=208), 8) == Wait.TOO_LITTLE_MEMORY
-    assert room.shortage(Demand(8, cpus=16, memory_bytes=200), 8) == Wait.RUNS
+    assert room.shortage(ResourceDemand(9), 9) == Wait.TOO_FEW_GPUS
+    assert room.shortage(ResourceDemand(8, cpus=24), 8) == Wait.TOO_FEW_CPUS
+    assert room.shortage(ResourceDemand(8, cpus=16, memory_bytes=208), 8) == Wait.TOO_LITTLE_MEMORY
+    assert room.shortage(ResourceDemand(8, cpus=16, memory_bytes=200), 8) == Wait.RUNS
 
 
-def test_who_shares_gpus_needs_cpus_and_memory_of_its_own() -> None:
+def test_packed_jobs_need_separate_cpus_and_memory() -> None:
     room = Room.of(ClusterSpec.of([4], cpus=[8]))
-    place, demand = Placement((0,), (4,)), Demand(4, cpus=4)
+    place, demand = Placement((0,), (4,)), ResourceDemand(4, cpus=4)
     room.take(place, demand)
     assert room.holds(place, demand, shares_gpus=True)
     room.take(place, demand, shares_gpus=True)

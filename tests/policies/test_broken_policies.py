@@ -10,8 +10,9 @@ import pytest
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, MotetError
-from motet.engine.catalogue import find_policies
-from motet.interfaces.simulation_runs import Run, Scenario, run_all
+from motet.engine.policy_loading.catalogue import find_policies
+from motet.interfaces.simulation_pool import run_all
+from motet.interfaces.simulation_runs import Scenario, SimulationTask
 from motet.sim.experiment import Experiment
 from own_policies import FAULT_LINE, own_policy
 from small_traces import QUEUE_OF_THREE, scenario_of, workload_of
@@ -22,7 +23,7 @@ DECIDE = r"mine.py:16 in decide: "
 
 def failure_of(path: Path | str, processes: int = 1) -> str:
     with pytest.raises(MotetError) as raised:
-        run_all([Run(Experiment(str(path)), SCENARIO)] * processes, processes)
+        run_all([SimulationTask(Experiment(str(path)), SCENARIO)] * processes, processes)
     return str(raised.value)
 
 
@@ -75,7 +76,7 @@ def test_an_error_names_its_line(
         ),
         (
             "return Decision(gpus, reasons, {0: Placement((0,), (1,))})",
-            "at 0 s, job j0: places: (1,) GPUs on machines (0,), but gpus says 2",
+            "at 0 s, job j0: places: (1,) GPUs on machines (0,), but gpus is 2",
         ),
         (
             "return Decision(jobs.gpus * 1, reasons, group=np.array([0, 0, 0])[: len(jobs)])"
@@ -92,7 +93,7 @@ def test_a_wrong_decision_names_the_policy_the_time_and_the_job(
     assert said in message
 
 
-def test_an_error_in_another_process_reads_the_same(
+def test_an_error_in_a_worker_process_has_the_same_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_policy(tmp_path, "import sys; sys.exit(7)")
@@ -100,13 +101,13 @@ def test_an_error_in_another_process_reads_the_same(
     assert failure_of("mine.py", processes=2) == f"mine.py:{FAULT_LINE} in decide: SystemExit: 7"
 
 
-def test_gpus_that_somebody_holds_cannot_be_given_away(tmp_path: Path) -> None:
+def test_held_gpus_cannot_be_assigned(tmp_path: Path) -> None:
     both = "{0: Placement((0,), (2,)), 1: Placement((0,), (2,))}"
     mine = own_policy(tmp_path, f"return Decision(np.array([2, 2]), reasons, {both})")
     workload = workload_of([(0, 9, 2), (0, 9, 2)])
     crowded = Scenario(workload, "0" * 64, ClusterSpec.uniform(2, 2))
     with pytest.raises(MotetError, match="job j1: places: 2 GPUs on machine 0, which has 0 free"):
-        run_all([Run(Experiment(str(mine)), crowded)])
+        run_all([SimulationTask(Experiment(str(mine)), crowded)])
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_constructor_that_fails_names_its_line(tmp_path: Path) -> None:
 def test_annotations_may_be_text(tmp_path: Path) -> None:
     mine = own_policy(tmp_path)
     mine.write_text("from __future__ import annotations\n" + mine.read_text())
-    (result,) = run_all([Run(Experiment(str(mine)), SCENARIO)])
+    (result,) = run_all([SimulationTask(Experiment(str(mine)), SCENARIO)])
     assert result.summary["finished"] == 3
 
 

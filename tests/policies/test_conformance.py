@@ -18,7 +18,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.catalogue import built_in_policies
+from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation

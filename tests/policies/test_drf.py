@@ -16,7 +16,7 @@ from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
 from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.drf import Drf
@@ -134,7 +134,7 @@ def test_without_preemption_a_queue_waits_until_gpus_are_free() -> None:
     assert next(entry.event for entry in log if entry.job == 3) == "too_few_gpus"
 
 
-def test_who_waits_for_its_share_hears_of_both_shares() -> None:
+def test_the_wait_reason_of_a_share_names_both_shares() -> None:
     """a holds 4 of 8 GPUs and wants 6, b holds none and wants 5: both wait, a for its share."""
     jobs = Workload.of(
         ["a0", "a1", "b0"],

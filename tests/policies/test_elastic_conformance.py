@@ -18,8 +18,8 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.catalogue import built_in_policies
-from motet.engine.fitters import fitted_measurements
+from motet.engine.measurements.fitters import fitted_measurements
+from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -112,7 +112,7 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], da
 )
 @settings(max_examples=examples(10))
 @given(rows=workloads)
-def test_who_knows_nothing_of_elastic_jobs_runs_them_on_their_full_request(
+def test_policies_without_elasticity_run_elastic_jobs_on_their_full_request(
     name: str, rows: list[Row]
 ) -> None:
     workload = elastic_workload(rows)

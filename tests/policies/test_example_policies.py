@@ -16,8 +16,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
-from motet.engine.catalogue import find_policies
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.policy_loading.catalogue import find_policies
 from motet.sim.experiment import Experiment
 from policy_snapshots import snapshot
 
@@ -41,12 +41,12 @@ def test_elastic_and_rigid_jobs_all_finish(name: str, rows: list[Row]) -> None:
     assert len(log) >= 2 * len(rows)
 
 
-def test_whose_end_is_soonest_runs_and_the_unknown_are_tried_first() -> None:
+def test_unmeasured_jobs_run_first_then_the_earliest_end() -> None:
     seen = snapshot(ClusterSpec.of([2]), 4, known={"steps_left": [20, NAN, 10, 5]})
     assert soonest_end().decide(seen).gpus.tolist() == [0, 1, 0, 1]
 
 
-def test_a_job_gets_no_workers_that_hardly_make_it_faster() -> None:
+def test_a_job_gets_no_workers_of_little_gain() -> None:
     """Workers of the first job only share its work: of four each does a quarter."""
     shared = (0.0, 0.0, 1.0, 0.0, 0.0, 1.0)
     seen = snapshot(ClusterSpec.of([8]), 2, gpus=4, workers=4, max_workers=4)
@@ -57,7 +57,7 @@ def test_a_job_gets_no_workers_that_hardly_make_it_faster() -> None:
         assert soonest_end(efficiency=efficiency).decide(seen).workers.tolist() == workers
 
 
-def test_it_looks_again_while_there_are_elastic_jobs_only() -> None:
+def test_the_policy_rechecks_only_while_elastic_jobs_exist() -> None:
     def asks_at(seen: Snapshot) -> int:
         at_us: int = soonest_end(interval_s=7).decide(seen).recheck_at_us
         return at_us
@@ -66,7 +66,7 @@ def test_it_looks_again_while_there_are_elastic_jobs_only() -> None:
     assert asks_at(snapshot(CLUSTER, 1)) == NEVER_US
 
 
-def test_without_estimates_it_says_what_is_missing() -> None:
+def test_without_estimates_the_error_names_what_is_missing() -> None:
     seen = replace(snapshot(CLUSTER, 1), estimates=None)
-    with pytest.raises(MotetError, match="says wants_estimates: ClassVar"):
+    with pytest.raises(MotetError, match="declares wants_estimates: ClassVar"):
         soonest_end().decide(seen)

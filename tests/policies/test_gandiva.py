@@ -10,7 +10,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import profile_of
 from motet.domain.units import SECOND_US
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.gandiva import Gandiva
 from motet.sim.replay.outcome import Outcome
@@ -47,7 +47,7 @@ def ends_s(outcome: Outcome) -> list[float]:
     return (outcome.columns["end_us"] / SECOND_US).tolist()
 
 
-def test_gangs_take_turns() -> None:
+def test_gangs_share_gpus_in_time_slices() -> None:
     policy = Gandiva(quantum_s=10, packing=False)
     outcome = run([(0, 20, 4), (0, 20, 4), (0, 20, 4)], policy)
     assert ends_s(outcome) == [40, 50, 60]
@@ -63,7 +63,7 @@ def test_slices_that_a_restore_would_fill_are_lengthened(cost_s: int) -> None:
     assert outcome.columns["overhead_us"].tolist() == resumed.tolist()
 
 
-def test_without_contention_nobody_is_interrupted() -> None:
+def test_without_contention_no_job_is_preempted() -> None:
     outcome = run([(0, 35, 2), (1, 35, 2)], Gandiva(quantum_s=10))
     assert ends_s(outcome) == [35, 36]
     assert outcome.columns["preemptions"].sum() == 0
@@ -83,7 +83,7 @@ def test_packing_that_slows_down_is_undone_at_the_end_of_the_slice() -> None:
     assert outcome.columns["preemptions"].tolist() == [1, 2]
 
 
-def test_who_stays_behind_is_fast_again() -> None:
+def test_a_job_regains_its_speed_after_its_partner_ends() -> None:
     outcome = run([(0, 10, 4), (0, 30, 4)], Gandiva(quantum_s=100))
     # Both at half speed until the first has done its 10 s, then the second alone.
     assert ends_s(outcome) == [20, 40]

@@ -18,19 +18,19 @@ from policy_snapshots import snapshot
 EIGHT = ClusterSpec.of([8])
 
 
-def test_who_has_more_to_do_gets_more() -> None:
+def test_jobs_with_more_remaining_work_get_more_gpus() -> None:
     seen = snapshot(EIGHT, 2, max_workers=8, known={"steps_left": [900, 100]})
     assert Optimus().decide(seen).gpus.tolist() == [6, 2]
 
 
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
-def test_an_end_that_nobody_knows_is_taken_to_be_the_usual_one(unknown: float) -> None:
+def test_an_unpredicted_end_counts_as_the_median(unknown: float) -> None:
     left = [100.0, unknown, 100.0]
     seen = snapshot(ClusterSpec.of([9]), 3, max_workers=9, known={"steps_left": left})
     assert Optimus().decide(seen).gpus.tolist() == [3, 3, 3]
 
 
-def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None:
+def test_with_too_few_gpus_the_jobs_with_least_remaining_work_run() -> None:
     seen = snapshot(ClusterSpec.of([2]), 3, known={"steps_left": [30, 10, 20]})
     decision = Optimus().decide(seen)
     assert decision.gpus.tolist() == [0, 1, 1]
@@ -40,7 +40,7 @@ def test_whoever_has_least_left_runs_where_there_is_too_little_for_all() -> None
 
 
 @pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
-def test_of_a_job_without_an_end_the_log_says_that_the_median_was_taken(unknown: float) -> None:
+def test_the_log_states_the_assumed_median_of_a_job_without_a_predicted_end(unknown: float) -> None:
     seen = snapshot(ClusterSpec.of([2]), 4, known={"steps_left": [10, 20, 30, unknown]})
     reasons = Optimus().decide(seen).reasons
     assert reasons.code.tolist() == [0, 0, Wait.MORE_LEFT, Wait.LEFT_UNKNOWN]
@@ -78,7 +78,7 @@ def test_a_job_is_not_resized_for_less_than_that_costs() -> None:
     assert Optimus(rescale_s=4).decide(seen).gpus.tolist() == [4, 4]
 
 
-def test_a_job_is_resized_if_another_one_would_have_to_wait() -> None:
+def test_a_job_shrinks_if_another_job_would_wait() -> None:
     seen = snapshot(
         ClusterSpec.of([2]),
         2,

@@ -18,7 +18,7 @@ from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.fitters import fitted_measurements
+from motet.engine.measurements.fitters import fitted_measurements
 from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.optimus import Optimus
@@ -55,7 +55,7 @@ def two_workers(places: list[Placement], steps_left: float = 100, **others: Any)
 ON_SLOW, NOWHERE = Placement((0,), (2,)), Placement((), ())
 
 
-def test_a_job_on_a_slow_machine_gets_another_one_and_is_told_why() -> None:
+def test_a_job_leaves_a_slow_machine_and_the_log_states_the_reason() -> None:
     decision = Optimus().decide(two_workers([ON_SLOW]))
     assert decision.places == {0: Placement((1,), (2,))}
     assert decision.exclude == {0: Straggler(0, 4.0)}
@@ -80,7 +80,7 @@ def test_one_slow_machine_of_several_is_enough() -> None:
         (Optimus(straggler_ratio=1.5), {"times_as_long": [1.4, 1.0, 1.0]}),
     ],
 )
-def test_it_stays_where_that_does_not_pay_or_nobody_knows(
+def test_a_job_stays_if_a_move_does_not_pay_or_speeds_are_unknown(
     policy: Optimus, others: dict[str, Any]
 ) -> None:
     decision = policy.decide(two_workers([ON_SLOW], **others))
@@ -88,7 +88,7 @@ def test_it_stays_where_that_does_not_pay_or_nobody_knows(
     assert not decision.exclude
 
 
-def test_who_computes_next_to_nothing_stays_even_if_no_end_is_known() -> None:
+def test_a_job_with_little_computation_stays_without_a_predicted_end() -> None:
     seen = two_workers([ON_SLOW], steps_left=float("nan"))
     assert Optimus().decide(seen).exclude == {0: Straggler(0, 4.0)}
     assert seen.estimates is not None
@@ -96,14 +96,14 @@ def test_who_computes_next_to_nothing_stays_even_if_no_end_is_known() -> None:
     assert Optimus().decide(seen).exclude == {}
 
 
-def test_what_nobody_measured_for_long_is_forgotten() -> None:
+def test_old_measurements_expire() -> None:
     seen = two_workers([ON_SLOW], now_s=1000)
     object.__setattr__(seen, "machine_speeds", measured([4.0, 1.0, 1.0], 0, 1000, 1000))
     assert Optimus(straggler_memory_s=1000).decide(seen).places
     assert not Optimus(straggler_memory_s=999).decide(seen).places
 
 
-def test_who_comes_is_not_placed_on_a_slow_machine() -> None:
+def test_new_jobs_avoid_slow_machines() -> None:
     decision = Optimus().decide(two_workers([NOWHERE] * 4))
     assert {machine for place in decision.places.values() for machine in place.machines} == {1, 2}
 
@@ -114,12 +114,12 @@ def test_rather_on_a_slow_machine_than_not_at_all() -> None:
     assert sum(0 in place.machines for place in decision.places.values()) == 2
 
 
-def test_nobody_moves_where_there_is_no_room() -> None:
+def test_no_job_moves_without_room() -> None:
     places = [Placement((machine,), (2,)) for machine in (0, 0, 1, 1, 2, 2)]
     assert not Optimus().decide(two_workers(places)).places
 
 
-def test_the_one_that_gains_most_gets_the_room_that_there_is() -> None:
+def test_the_job_with_the_largest_gain_gets_the_room() -> None:
     places = [Placement((machine,), (2,)) for machine in (0, 0, 1, 1, 2)]
     seen = two_workers(places, steps_left=[100, 200, 100, 100, 100])  # type: ignore[arg-type]
     assert Optimus().decide(seen).places == {1: Placement((2,), (2,))}
@@ -180,7 +180,7 @@ def test_a_job_that_is_moved_ends_sooner(mode: SpeedMode) -> None:
     assert moves["migrations"].sum() + moves["rescales"].sum() == 1
 
 
-def test_jobs_do_not_come_back_to_a_machine_that_stays_slow_more_often_than_they_forget() -> None:
+def test_changes_for_a_slow_machine_are_limited_by_the_memory_period() -> None:
     """The job wants all twelve GPUs and tries again every time."""
     memory_s = 3000.0
     policy = Optimus(straggler_memory_s=memory_s)
@@ -204,7 +204,7 @@ def test_rigid_jobs_of_which_no_end_is_known_leave_slow_machines_too(tmp_path: P
 
 
 class TruthfulAboutLeaving(Policy):
-    """Whoever is said to leave a machine is placed elsewhere."""
+    """Every job with the reason of a slow machine is placed on other machines."""
 
     wants_estimates: ClassVar[bool] = True
     wants_machine_speeds: ClassVar[bool] = True
@@ -226,7 +226,7 @@ class TruthfulAboutLeaving(Policy):
     rescale_s=st.sampled_from([0.0, 3.0]),
 )
 @settings(max_examples=examples(50))
-def test_whatever_becomes_slow_every_job_does_its_steps(
+def test_every_job_completes_its_steps_on_any_slow_machines(
     rows: list[Row], flips: list[tuple[int, int, float]], memory_s: float, rescale_s: float
 ) -> None:
     changes = sorted(PaceChange(at * SECOND_US, it, times) for at, it, times in flips)

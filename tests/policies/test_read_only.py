@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import MotetError
-from motet.interfaces.simulation_runs import Run, run_all
+from motet.interfaces.simulation_pool import run_all
+from motet.interfaces.simulation_runs import SimulationTask
 from motet.sim.experiment import Experiment
 from own_policies import FAULT_LINE, own_policy
 from small_traces import QUEUE_OF_THREE, scenario_of
@@ -33,16 +34,16 @@ WRITES = [
 def test_writing_to_the_snapshot_names_the_line(tmp_path: Path, write: str) -> None:
     mine = own_policy(tmp_path, write)
     with pytest.raises(MotetError, match=f"mine.py:{FAULT_LINE} in decide: "):
-        run_all([Run(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
+        run_all([SimulationTask(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
 
 
-def test_an_error_from_writing_says_what_to_do_instead(tmp_path: Path) -> None:
+def test_a_write_error_names_the_alternative(tmp_path: Path) -> None:
     mine = own_policy(tmp_path, "jobs.gpus[:] = 1")
     with pytest.raises(MotetError, match="a policy cannot change its snapshot; change a copy"):
-        run_all([Run(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
+        run_all([SimulationTask(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
 
 
 def test_a_copy_may_be_changed(tmp_path: Path) -> None:
     mine = own_policy(tmp_path, "jobs.gpus.copy()[:] = 1")
-    (result,) = run_all([Run(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
+    (result,) = run_all([SimulationTask(Experiment(str(mine)), scenario_of(QUEUE_OF_THREE, 2))])
     assert result.summary["finished"] == 3

@@ -17,8 +17,8 @@ from motet.domain.errors import BadInput, MotetError
 from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.decision_log import DecisionLog
-from motet.engine.fitters import fitted_measurements
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.measurements.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.slaq import Slaq
 from motet.sim.experiment import Experiment
@@ -47,12 +47,12 @@ def run(rows: Any, policy: Slaq, journal: DecisionLog | None = None) -> Outcome:
     ).run()
 
 
-def test_a_job_at_its_beginning_gets_more_than_one_that_hardly_learns_any_more() -> None:
+def test_a_new_job_gets_more_gpus_than_a_converged_one() -> None:
     seen = snapshot(ClusterSpec.of([8]), 2, max_workers=8, known={"steps_done": [0, 500]})
     assert Slaq().decide(seen).gpus.tolist() == [7, 1]
 
 
-def test_with_more_jobs_than_gpus_those_whose_losses_fall_most_run() -> None:
+def test_with_more_jobs_than_gpus_the_largest_loss_reductions_run() -> None:
     known = {"steps_done": [300, 5, 100, 0], "loss": [0.5] * 4}
     seen = snapshot(ClusterSpec.of([2]), 4, known=known)
     decision = Slaq().decide(seen)
@@ -81,7 +81,7 @@ def test_a_rigid_job_counts_as_new_for_ever_and_the_narrow_before_the_wide() -> 
         assert Slaq().decide(seen).gpus.tolist() == runs
 
 
-def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> None:
+def test_starving_jobs_run_first_in_order_of_waiting_time() -> None:
     seen = snapshot(
         ClusterSpec.of([2]),
         4,
@@ -97,7 +97,7 @@ def test_who_has_waited_too_long_goes_first_the_longest_before_the_others() -> N
     assert decision.reasons.position.tolist()[:3:2] == [1, 0]
 
 
-def test_who_starved_is_not_sent_away_before_it_has_run_for_an_epoch() -> None:
+def test_a_starved_job_runs_for_at_least_an_epoch() -> None:
     def runs_at(executed_s: int) -> list[int]:
         seen = snapshot(
             ClusterSpec.of([1]),
@@ -116,7 +116,7 @@ def test_who_starved_is_not_sent_away_before_it_has_run_for_an_epoch() -> None:
     assert runs_at(executed_s=10) == [0, 1]
 
 
-def test_a_snapshot_without_estimates_is_an_error_that_says_what_to_do() -> None:
+def test_a_snapshot_without_estimates_is_an_error_with_a_remedy() -> None:
     seen = snapshot(CLUSTER, 1)
     with pytest.raises(MotetError, match="wants_estimates"):
         Slaq().decide(replace(seen, estimates=None))
@@ -170,7 +170,7 @@ def longest_waits_s(outcome: Outcome, job: int) -> float:
 
 @settings(max_examples=examples(30))
 @given(rows=rows_on(CLUSTER.gpu_count))
-def test_nobody_waits_longer_than_the_bound_and_its_turn_among_the_starving(rows: Any) -> None:
+def test_waits_are_bounded_by_starve_s_and_the_number_of_starving_jobs(rows: Any) -> None:
     """At worst all others starve longer, and each in turn takes the cluster for an epoch, which is
     noticed at the end of another one."""
     outcome = run(rows, Slaq(epoch_s=EPOCH_S, starve_s=STARVE_S))
@@ -179,7 +179,7 @@ def test_nobody_waits_longer_than_the_bound_and_its_turn_among_the_starving(rows
         assert longest_waits_s(outcome, job) <= bound_s
 
 
-def test_the_log_says_by_how_much_a_job_was_outdone() -> None:
+def test_the_log_states_the_compared_loss_reductions() -> None:
     log = DecisionLog()
     rows = [linear(0, 400, 6), linear(30, 100, 6), *[linear(31, 50, 1)] * 6]
     run(rows, Slaq(epoch_s=5), log)

@@ -15,7 +15,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
-from motet.engine.catalogue import make_policy
+from motet.engine.policy_loading.catalogue import make_policy
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.tetris import Tetris
 from motet.sim.replay.outcome import Outcome
@@ -52,7 +52,7 @@ def starts_s(outcome: Outcome) -> list[float]:
     return (outcome.columns["start_us"] / SECOND_US).tolist()
 
 
-def test_a_job_goes_where_its_demand_is_a_large_part_of_what_is_free() -> None:
+def test_a_job_runs_on_the_machine_with_the_best_alignment() -> None:
     """1/4 x 4/4 of the GPUs and 1/8 x 8/8 of the CPUs on either, 40/100 or 40/400 of the memory."""
     cluster = ClusterSpec.of([4, 4], cpus=[8, 8], memory_bytes=[400, 100])
     assert where(run([(9, 1, 1, 40)], cluster, Tetris()), 0) == [1]
@@ -92,7 +92,7 @@ def test_a_gang_that_no_machine_holds_takes_those_that_hold_most() -> None:
     assert outcome.holds.gpus.tolist() == [2, 4]
 
 
-def test_fairness_lets_the_queue_with_least_go_first() -> None:
+def test_fairness_prefers_the_queue_with_the_smallest_holdings() -> None:
     """All of queue "a" is shorter than "b"'s only job."""
     jobs = [(10, 1, 0, 0), (10, 1, 0, 0), (10, 1, 0, 0), (50, 1, 0, 0)]
     queues = ["a", "a", "a", "b"]
@@ -115,7 +115,7 @@ def alignment(job: Job, free: tuple[int, ...], sizes: tuple[int, ...]) -> float:
     ),
     demand=st.tuples(st.just(5), st.integers(1, 4), st.integers(0, 8), st.integers(0, 50)),
 )
-def test_alone_a_gang_gets_the_machine_with_the_largest_dot_product(
+def test_a_single_gang_gets_the_machine_with_the_largest_dot_product(
     machines: list[tuple[int, int, int]], demand: Job
 ) -> None:
     able = [

@@ -19,7 +19,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
 from motet.sim.experiment import Experiment
@@ -72,7 +72,7 @@ class Watched(Policy):
         return decision
 
     def _check_legacies(self, snapshot: Snapshot, decision: Decision) -> None:
-        """Who waits of an experiment whose job has ended does not fit on what that one left."""
+        """Waiting jobs of an experiment do not fit on the GPUs of its ended job."""
         before, self._held = self._held, _held_leases(snapshot, decision)
         known, present = self._present, set(snapshot.jobs.number.tolist())
         self._present = present
@@ -113,7 +113,7 @@ class Watched(Policy):
 
 
 def _held_leases(snapshot: Snapshot, decision: Decision) -> dict[int, tuple[int, int, int]]:
-    """(experiment, GPUs, end of the lease) of those who run, by number."""
+    """(experiment, GPUs, end of the lease) of running jobs, by number."""
     runs, jobs = decision.gpus > 0, snapshot.jobs
     columns = (jobs.experiment, decision.gpus, decision.memory["lease_us"])
     values = (
@@ -141,15 +141,16 @@ def run(workload: Workload, policy: Themis, cluster: ClusterSpec, cost_s: int = 
 
 @settings(max_examples=examples(150))
 @given(rows=rows_of_jobs, policy=policies, cost_s=st.sampled_from([0, 2]))
-def test_leases_are_kept_gpus_are_used_and_who_waits_is_told_why(
+def test_leases_hold_gpus_are_used_and_waits_have_reasons(
     rows: Rows, policy: Themis, cost_s: int
 ) -> None:
     run(workload_of(rows), policy, CLUSTER, cost_s)
 
 
 def test_a_winner_keeps_the_part_of_a_lease_that_its_payment_leaves() -> None:
-    """Shares of 2/3 GPUs: T_ideal is 10,800 s, rho 2/3 with a GPU and 19/18 for who has its share
-    a lease later. Without one winner the loser would have its GPU, so c = (18/19) / (3/2)."""
+    """Shares of 2/3 GPUs: T_ideal is 10,800 s, rho 2/3 with a GPU and 19/18 with the share one
+    lease later. Without one winner the loser would have its GPU, so c = (18/19) / (3/2).
+    """
     three = workload_of([(0, 7200, 1, 0)] * 3)
     watched = run(three, Themis(fairness=0.0), ClusterSpec.uniform(1, 2))
     snapshot, decision = watched.seen[0]
@@ -190,7 +191,7 @@ def test_gpus_of_a_job_that_ends_stay_with_its_experiment_until_their_lease_does
     assert sorted(then.memory["lease_us"].tolist()) == [0, kept_us, 600 * SECOND_US]
 
 
-def test_where_nobody_has_to_wait_nobody_bids_or_moves() -> None:
+def test_without_waiting_jobs_there_is_no_auction_and_no_move() -> None:
     jobs = workload_of([(0, 2000, 4, 0), (900, 50, 4, 0), (1500, 50, 2, 0)])
     outcome = Experiment("themis").run(jobs, CLUSTER)
     assert outcome.decision_count == 6  # each when somebody comes or goes
@@ -230,7 +231,7 @@ def test_searches_end_more_fairly_than_under_tiresias() -> None:
     assert np.mean(worst["themis"]) <= 0.75 * np.mean(worst["tiresias-las"])
 
 
-def test_who_waits_hears_what_won() -> None:
+def test_the_wait_reason_names_the_winning_rho() -> None:
     jobs = drawn_trace("tiresias-480", 0).workload
     log = DecisionLog()
     Experiment("themis").run(jobs, ClusterSpec.uniform(15, 4), journal=log)
@@ -240,7 +241,7 @@ def test_who_waits_hears_what_won() -> None:
     assert np.mean([entry.measure <= entry.bar for entry in outbid]) > 0.8
 
 
-def test_the_same_seed_draws_the_same_lots_and_another_one_others() -> None:
+def test_the_lottery_depends_only_on_the_seed() -> None:
     jobs = drawn_trace("tiresias-480", 0).workload
     ends = [
         Experiment("themis", own, seed).run(jobs, ClusterSpec.uniform(15, 4)).columns["end_us"]
@@ -271,7 +272,7 @@ def test_a_parameter_that_cannot_be_is_refused(own: dict[str, Any], text: str) -
         Themis(**own)
 
 
-def test_without_durations_it_says_what_else_to_use() -> None:
+def test_without_durations_the_error_names_another_policy() -> None:
     class Blind(Watched):
         knows_durations: ClassVar[bool] = False
 

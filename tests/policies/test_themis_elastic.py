@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.wait import Wait
-from motet.engine.fitters import fitted_measurements
+from motet.engine.measurements.fitters import fitted_measurements
 from motet.estimate.widths import request_of, widths_of
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
@@ -69,7 +69,7 @@ class Watched(Policy):
 
 @settings(max_examples=examples(60))
 @given(rows=rows_on(CLUSTER.gpu_count), policy=policies, cost_s=st.sampled_from([0, 2]))
-def test_nobody_waits_or_starts_small_while_gpus_are_free(
+def test_no_job_waits_or_starts_small_while_gpus_are_free(
     rows: list[Row], policy: Themis, cost_s: int
 ) -> None:
     book, speeds = fitted_measurements(), SameEverywhere(cost_s * 1_000_000)
@@ -93,7 +93,7 @@ def test_equal_elastic_jobs_share_the_cluster_and_end_as_on_their_shares() -> No
     assert outcome.columns["end_us"].max() <= 1_000_000_001
 
 
-def test_who_comes_alone_gets_all_that_makes_it_faster() -> None:
+def test_a_single_job_gets_all_gpus_that_make_it_faster() -> None:
     """Steps of w workers take 1 / w + 0.1 w seconds: with three it is fastest."""
     slower = linear(0, 100, 1, 8)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
     outcome = Experiment("themis").run(elastic_workload([slower]), ClusterSpec.uniform(2, 4))

@@ -27,7 +27,7 @@ Rows = list[tuple[int, int, int, int, int]]
 
 
 class Watched(Policy):
-    """Counts the GPUs of who has gone, by experiment."""
+    """Counts the GPUs of ended jobs, by experiment."""
 
     knows_durations: ClassVar[bool] = True
     memory_columns: ClassVar[dict[str, int]] = Themis.memory_columns
@@ -60,7 +60,7 @@ class Watched(Policy):
         return sum(gone) if is_left else 0
 
     def _standing(self, snapshot: Snapshot, decision: Decision) -> dict[int, tuple[int, int]]:
-        """Who ends later had what it was granted: a refusal keeps a job from ending."""
+        """Jobs that end later held their grants: a refused job does not end."""
         jobs = snapshot.jobs
         columns = (jobs.number, jobs.experiment, decision.gpus)
         return {
@@ -85,7 +85,7 @@ def run(rows: Rows) -> Watched:
 
 
 def test_memory_that_refuses_a_grant_makes_no_legacy() -> None:
-    """Two GPUs with 30 each fit once on the machine of 70; who else wins them is refused."""
+    """Two GPUs with 30 each fit once on the machine of 70; a further winner is refused."""
     assert run([(0, 300, 2, 30, 1), (0, 300, 2, 30, 1), (10, 300, 1, 10, 1)]).refused
 
 
@@ -103,5 +103,5 @@ def test_memory_that_refuses_a_grant_makes_no_legacy() -> None:
         max_size=10,
     )
 )
-def test_only_who_has_gone_leaves_gpus_to_its_experiment(rows: Rows) -> None:
+def test_only_ended_jobs_leave_gpus_to_their_experiment(rows: Rows) -> None:
     run(rows)

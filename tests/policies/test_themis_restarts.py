@@ -76,7 +76,7 @@ def test_leases_grow_only_where_little_of_them_would_be_left_to_train_in(
     cost_s=st.sampled_from([9, 20, 60]),
     fairness=st.sampled_from([0.0, 0.8, 1.0]),
 )
-def test_everybody_ends_in_a_time_that_grows_with_the_work_and_not_without_end(
+def test_every_job_ends_in_time_linear_in_the_work(
     rows: list[tuple[int, int, int]], cost_s: int, fairness: float
 ) -> None:
     outcome = run(rows, cost_s, Themis(fairness=fairness, lease_s=LEASE_S))

@@ -18,7 +18,7 @@ from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.fitters import fitted_measurements
+from motet.engine.measurements.fitters import fitted_measurements
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.themis import Themis
 from motet.sim.replay.machine_speeds import MachinePaces

@@ -9,7 +9,7 @@ from motet.domain.errors import BadInput
 from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.yarn_cs import YarnCs
 from motet.sim.replay.outcome import Outcome
@@ -56,7 +56,7 @@ def test_the_head_waits_for_one_machine_though_enough_gpus_are_free() -> None:
     assert outcome.waited_us[Wait.LOCALITY, 2] == 29 * SECOND_US
 
 
-def test_nobody_overtakes_the_head() -> None:
+def test_no_job_overtakes_the_head_of_the_line() -> None:
     outcome, log = run([*HALF_USED, (1, 10, 4), (2, 5, 1)], YarnCs())
     assert starts_s(outcome) == [0, 0, 30, 30]
     assert next(entry.event for entry in log if entry.job == 3) == "behind_locality"
@@ -67,7 +67,7 @@ def test_after_its_patience_the_head_takes_what_there_is() -> None:
     assert starts_s(outcome) == [0, 0, 13]
 
 
-def test_a_gang_that_is_larger_than_a_machine_gets_whole_ones() -> None:
+def test_a_gang_larger_than_a_machine_gets_whole_machines() -> None:
     outcome, _ = run([(0, 20, 1), (0, 5, 8), (0, 5, 2)], YarnCs())
     assert starts_s(outcome) == [0, 20, 25]
 
@@ -112,7 +112,7 @@ def test_quotas_must_be_readable(quotas: str, message: str) -> None:
 def test_quotas_of_unknown_queues_and_jobs_beyond_them_are_refused() -> None:
     with pytest.raises(BadInput, match="no queue z"):
         run([(0, 10, 2)], YarnCs(quotas="z:3"), ["a"])
-    with pytest.raises(BadInput, match="queue a asks for 2 GPUs, it has 1"):
+    with pytest.raises(BadInput, match="queue a requests 2 GPUs, its limit is 1"):
         run([(0, 10, 2)], YarnCs(quotas="a:1"), ["a"])
 
 

@@ -66,17 +66,17 @@ def test_only_gpus_are_required(tmp_path: Path) -> None:
         ("c.yaml", "", "c.yaml: the file is empty; give a list of machines"),
         ("c.yml", "\n", "c.yml: the file is empty"),
         ("c.csv", "gpus\n", "no machine in it has a GPU"),
-        ("c.csv", "name,gpus\na,1\na,2\n", "two machines are called 'a'"),
+        ("c.csv", "name,gpus\na,1\na,2\n", "two machines have the name 'a'"),
         ("c.csv", "name,gpus\na\n", r"c.csv:2: the header has 2 columns"),
         ("c.csv", "count,gpus\n2000000,1\n", "count is '2000000'"),
         ("c.yaml", "machines: 3", "write a list under 'machines:'"),
-        ("c.yaml", "- 4", r"entry 1: 4 is no mapping"),
+        ("c.yaml", "- 4", r"entry 1: 4 is not a mapping"),
         ("c.yaml", "- {gpus: x}", r"entry 1: gpus is 'x'"),
         ("c.yaml", "a: [", "no YAML"),
         ("c.yaml", "- gpus: 4\n  gpus: 8", "c.yaml:2: 'gpus' is given twice"),
     ],
 )
-def test_what_is_no_cluster_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_an_invalid_cluster_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         open_cluster(written(tmp_path, name, text))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line, Parts
-from motet.allocation.auction.rounds import Award, Outcome
+from motet.allocation.auction.rounds import AuctionOutcome, Award
 from motet.estimate.finish_time import JobWork
 
 Worth = Callable[[Parts], float]
@@ -74,7 +74,7 @@ def best_row(line: Line, bids: Sequence[Bid], order: Sequence[int]) -> Score:
     return max(score_of(list(row.values())) for row in every_row_of_stretches(line, bids, order))
 
 
-def won(outcome: Outcome, bidder: int) -> Award | None:
+def won(outcome: AuctionOutcome, bidder: int) -> Award | None:
     """What a bidder has won."""
     return next((award for award in outcome.awards if award.bidder == bidder), None)
 
@@ -86,12 +86,12 @@ def value_of(award: Award | None, line: Line, bid: Bid) -> float:
     return max(float(bid.values[line.kind[award.start], award.gpus]), bid.nothing)
 
 
-def values_in(outcome: Outcome, line: Line, bids: Sequence[Bid]) -> list[float]:
+def values_in(outcome: AuctionOutcome, line: Line, bids: Sequence[Bid]) -> list[float]:
     """What all have before hidden payments."""
     return [value_of(won(outcome, row), line, bid) for row, bid in enumerate(bids)]
 
 
-def utility(outcome: Outcome, bidder: int, line: Line, truth: Bid) -> float:
+def utility(outcome: AuctionOutcome, bidder: int, line: Line, truth: Bid) -> float:
     """On average over the lease: c_i of it with what was won, the rest with nothing."""
     award = won(outcome, bidder)
     kept = award.kept if award else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.generation.generation import Generation
 from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.options import TrainOptions

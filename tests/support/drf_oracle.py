@@ -17,7 +17,7 @@ from motet.domain.arrays import Floats
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.wait import Wait
-from motet.placement.room import Demand
+from motet.placement.room import ResourceDemand
 
 _EVERY_OTHER = "*"
 _SHORT = (int(Wait.TOO_FEW_GPUS), int(Wait.TOO_FEW_CPUS), int(Wait.TOO_LITTLE_MEMORY))
@@ -300,7 +300,7 @@ class _Filling:
     # -- what a job may get ------------------------------------------------------------------------
 
     def _units(self, row: int, is_elastic: bool) -> Units:
-        jobs, demand = self._jobs, Demand.of(self._jobs, row)
+        jobs, demand = self._jobs, ResourceDemand.of(self._jobs, row)
         age = int(jobs.submit_us[row]), int(jobs.number[row])
         if not is_elastic:
             self._ladders[row] = [_Roles(int(jobs.workers[row]), int(jobs.servers[row]))]
@@ -310,7 +310,7 @@ class _Filling:
         first = _vector(demand, self._gpus(row, least))
         return Units(age, first, self._more(row, demand), int(jobs.held_gpus[row]))
 
-    def _more(self, row: int, demand: Demand) -> Iterator[Vector]:
+    def _more(self, row: int, demand: ResourceDemand) -> Iterator[Vector]:
         """What each further worker or server adds; its roles become the next rung."""
         roles = self._ladders[row][0]
         before = _vector(demand, self._gpus(row, roles))
@@ -343,7 +343,7 @@ def _one_more(jobs: JobTable, row: int, roles: _Roles) -> _Roles | None:
     return _Roles(workers + 1, servers) if can_work else None
 
 
-def _vector(demand: Demand, gpus: int) -> Vector:
+def _vector(demand: ResourceDemand, gpus: int) -> Vector:
     """GPUs, CPUs, memory."""
     return gpus, *demand.beside(gpus)
 

@@ -161,6 +161,7 @@ class InProcessChannel:
         self.lender = buffers
         self.peer_memory = buffers
         self.deadline_s: float | None = None
+        self.is_exposed = False
 
     def receive(self, view: memoryview) -> int:
         return self._incoming.read(view, self.deadline_s)

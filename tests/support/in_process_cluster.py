@@ -9,8 +9,10 @@ from dataclasses import replace
 
 from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost, LaunchRequest, MachineGone
 from motet.runtime.core.machine import Machine
+from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment, RunOutcome
+from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
 from motet.transport import Endpoint, Request
 
 OnRequest = Callable[[int, int], None]
@@ -23,9 +25,11 @@ def _ignore(executor: int, kind: int) -> None:
 class _Watched(Executor):
     """Tells of every request before it is handled."""
 
-    def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
+    def __init__(
+        self, number: int, secret: bytes, on_request: OnRequest, resources: WorkerResources
+    ) -> None:
         self._on_request = on_request
-        super().__init__(number, secret)
+        super().__init__(number, secret, resources=resources)
 
     def _handle(self, request: Request) -> None:
         self._on_request(self.number, request.kind)
@@ -35,9 +39,11 @@ class _Watched(Executor):
 class InProcessExecutor:
     """An executor in this process; `crash` makes it look like a killed process."""
 
-    def __init__(self, number: int, secret: bytes, on_request: OnRequest) -> None:
+    def __init__(
+        self, number: int, secret: bytes, on_request: OnRequest, resources: WorkerResources
+    ) -> None:
         self.number = number
-        self._executor = _Watched(number, secret, on_request)
+        self._executor = _Watched(number, secret, on_request, resources)
         self._on_end: Callable[[int, RunOutcome | None], None] | None = None
         self._thread: threading.Thread | None = None
         self._is_dead = False
@@ -78,7 +84,7 @@ class InProcessExecutor:
     def known_workers(self) -> set[int]:
         """Who keeps step, as far as its server knows."""
         assert self._executor._context is not None
-        return set(self._executor._context.shard.worker_clocks)
+        return set(self._executor._context.tables[MODEL_TABLE].worker_clocks)
 
     @property
     def is_dead(self) -> bool:
@@ -103,9 +109,18 @@ class InProcessExecutor:
 class InProcessCluster:
     """Machines 0..n-1, all of them here."""
 
-    def __init__(self, machine_count: int, on_request: OnRequest = _ignore) -> None:
-        """`on_request(executor, kind)` is called on the threads that serve requests."""
+    def __init__(
+        self,
+        machine_count: int,
+        on_request: OnRequest = _ignore,
+        resources: WorkerResources = DEFAULT_RESOURCES,
+    ) -> None:
+        """`on_request(executor, kind)` is called on the threads that serve requests.
+
+        `resources`: of all executors.
+        """
         self._on_request = on_request
+        self._resources = resources
         self.machine_count = machine_count
         self.host = "127.0.0.1"
         self.executors: dict[int, InProcessExecutor] = {}
@@ -132,12 +147,18 @@ class InProcessCluster:
         self._machines.append(Machine(number, f"m{number}", kind))
         return self._machines[number]
 
+    def exchange(self, leaving: int, kind: str) -> None:
+        """One machine will be taken away and another appears, both in one observation."""
+        machines = [*self._machines, Machine(len(self._machines), f"m{len(self._machines)}", kind)]
+        machines[leaving] = replace(machines[leaving], condition="leaving")
+        self._machines = machines
+
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         for number in request.machines:
             if self._machines[number].condition != "up":
                 raise MachineGone(f"m{number} is {self._machines[number].condition}")
         new = {
-            number: InProcessExecutor(number, request.secret, self._on_request)
+            number: InProcessExecutor(number, request.secret, self._on_request, self._resources)
             for number in request.machines
         }
         self.launches.append(list(request.machines))

@@ -10,9 +10,9 @@ from pathlib import Path
 from in_process_cluster import InProcessCluster
 from motet.domain.reconfiguration import Add, Delete, Move, Plan
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
 

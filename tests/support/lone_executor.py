@@ -70,7 +70,7 @@ class LoneExecutor:
         """All data blocks, and a model of zeros."""
         for block, rows in deal_blocks(self.rows, self.plan.schedule).items():
             require_ok(self.ask(LoadRows(GENERATION, block, FROM_THE_START, rows)).wait(TIMEOUT_S))
-        client = TableClient(self.plan.table, self.layout.model, self._peers, GENERATION, 99)
+        client = TableClient(self.plan.table, self.layout.model, self._peers, 99, GENERATION)
         client.multi_put(None, np.zeros(self.plan.table.model.shape))
 
     def ask(self, message: ControlRequest) -> Call:

@@ -16,7 +16,7 @@ from motet.runtime.core.application import Application, Batch, Evaluation, Step,
 from motet.runtime.core.partition import Partition
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
-from motet.runtime.worker.share import Share
+from motet.runtime.worker.share import SECTION_BYTES, DataShare
 
 PLACEMENTS = [(1, 1), (2, 1), (3, 2), (5, 4)]
 """(workers, servers) worth comparing."""
@@ -36,10 +36,16 @@ class Placed:
 
 
 def train_placed(
-    app: Application, dataset: Any, epochs: int, workers: int, servers: int, seed: int = 0
+    app: Application,
+    dataset: Any,
+    epochs: int,
+    workers: int,
+    servers: int,
+    seed: int = 0,
+    section_bytes: int = SECTION_BYTES,
 ) -> Placed:
     """Train a copy of `app`, its data on `workers` workers, its model on `servers` servers."""
-    training = _PlacedTraining(copy.deepcopy(app), dataset, workers, servers, seed)
+    training = _PlacedTraining(copy.deepcopy(app), dataset, workers, servers, seed, section_bytes)
     for epoch in range(epochs):
         training.run_epoch(epoch)
     return training.finish()
@@ -56,7 +62,13 @@ def assert_placement_independent(
 
 class _PlacedTraining:
     def __init__(
-        self, app: Application, dataset: Any, workers: int, servers: int, seed: int
+        self,
+        app: Application,
+        dataset: Any,
+        workers: int,
+        servers: int,
+        seed: int,
+        section_bytes: int,
     ) -> None:
         rows = app.prepare(dataset, seed)
         table = app.model_table()
@@ -66,7 +78,12 @@ class _PlacedTraining:
         self.partition = Partition(table.key_count, min(servers, table.key_count), table.partition)
         blocks = deal_blocks(rows, self.schedule)
         self.shares = [
-            Share(app, self.schedule, {b: blocks[b] for b in blocks if b % workers == worker})
+            DataShare(
+                app,
+                self.schedule,
+                {b: blocks[b] for b in blocks if b % workers == worker},
+                section_bytes=section_bytes,
+            )
             for worker in range(workers)
         ]
 
@@ -75,18 +92,22 @@ class _PlacedTraining:
             self._run_batch(self._step(epoch, position, int(number)), int(number))
 
     def finish(self) -> Placed:
-        sums = sum(self.app.evaluate(share.rows, self.model) for share in self.shares)
+        sums = sum(self._evaluated(share) for share in self.shares)
         evaluation = self.app.summarise(self.model, np.asarray(sums), self.schedule.instance_count)
-        rows = Rows.concatenate([share.rows for share in self.shares])
+        rows = Rows.concatenate([share.select() for share in self.shares])
         self.app.adopt(self.model, rows.take(np.argsort(rows.ids)))
         return Placed(self.app, self.model, evaluation)
+
+    def _evaluated(self, share: DataShare) -> Array:
+        sums = [self.app.evaluate(rows, self.model) for rows in share.sections()]
+        return np.sum(sums, axis=0)
 
     def _run_batch(self, step: Step, number: int) -> None:
         table = self.app.model_table()
         delta = np.zeros((table.key_count, *table.delta_value_shape), table.delta_value_dtype)
         statistics = np.zeros(len(self.app.statistics))
-        batches = [share.batch(number) for share in self.shares]
-        busy = [batch for batch in batches if len(batch.rows)]
+        parts = [share.part(number) for share in self.shares]
+        busy = [batch for part in parts for batch in part.batches()]
         updates = [self._compute(batch, step) for batch in busy]
         for batch, update in zip(busy, updates, strict=True):
             delta[slice(None) if batch.keys is None else batch.keys] += update.delta

@@ -8,12 +8,11 @@ import numpy as np
 
 from demands import column
 from motet.domain.cluster import ClusterSpec
-from motet.domain.estimates import Estimates
-from motet.domain.machine_speeds import MachineSpeeds
+from motet.domain.estimates import Estimates, MachineSpeeds
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.history import FinishedJobs
-from motet.engine.table import JOB_COLUMNS
+from motet.engine.state.history import FinishedJobs
+from motet.engine.state.table import JOB_COLUMNS
 from motet.estimate.speed_function import SpeedMode
 from motet.policies.slaq import Slaq
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from motet.report.cluster_run.jobs import SimulatedJobs
 from motet.report.cluster_run.quality import QualityOverTime
+from motet.report.cluster_run.record import ClusterRun
 
-RUN = SimulatedJobs(
+RUN = ClusterRun(
     label="fifo",
     ids=("a", "b", "c", "d"),
     gpus=np.array([4, 4, 5, 8]),
@@ -23,7 +23,7 @@ RUN = SimulatedJobs(
     used_gpus=np.array([16, 8, 0]),
     waiting_jobs=np.array([3, 1, 0]),
 )
-NOTHING = SimulatedJobs(
+NOTHING = ClusterRun(
     label="lazy",
     ids=(),
     gpus=np.array([], dtype=np.int64),

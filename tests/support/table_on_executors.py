@@ -7,7 +7,7 @@ import threading
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable, Step
-from motet.runtime.core.consistency import Synchronisation
+from motet.runtime.core.consistency import Bsp, Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.executor.executor import Executor
@@ -54,7 +54,7 @@ class TableOnExecutors:
                     app=Adding(),
                     schedule=Schedule.of(1, 1, 1, 0),
                     table=self.spec,
-                    sync=Synchronisation("bsp", 0, ()),
+                    sync=Synchronisation(Bsp(), ()),
                     ownership=ownership,
                     endpoints=self.endpoints,
                     first_epoch=0,
@@ -65,17 +65,17 @@ class TableOnExecutors:
         peers = ExecutorPeers(self.endpoints, SECRET, self.arena)
         self._peers.append(peers)
         self._clients += 1
-        return TableClient(self.spec, ownership or self.ownership, peers, generation, self._clients)
+        return TableClient(self.spec, ownership or self.ownership, peers, self._clients, generation)
 
     def move(self, blocks: list[int], source: int, destination: int) -> None:
         """As the controller does it; may be called from several threads."""
         with self._lock:
             self.ownership = moved = self.ownership.moved(blocks, destination)
-        request = MoveBlocks(0, tuple(blocks), destination, moved)
+        request = MoveBlocks(0, MODEL_TABLE, tuple(blocks), destination, moved)
         answer_of(submit(self._admin.connection(source), request), BlocksMoved, TIMEOUT_S)
         for executor in self.executors:
             connection = self._admin.connection(executor.number)
-            require_ok(submit(connection, LearnOwners(0, moved)).wait(TIMEOUT_S))
+            require_ok(submit(connection, LearnOwners(0, MODEL_TABLE, moved)).wait(TIMEOUT_S))
 
     def close(self) -> None:
         self._admin.close()

@@ -10,7 +10,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.wait import Wait
-from motet.placement.room import Demand, Room
+from motet.placement.room import ResourceDemand, Room
 
 
 class Packed(NamedTuple):
@@ -53,14 +53,14 @@ def _work(snapshot: Snapshot, row: int) -> float:
     """Time that is left x parts of the cluster's resources."""
     cluster = snapshot.cluster
     totals = (int(each.sum()) for each in (cluster.gpus, cluster.cpus, cluster.memory_bytes))
-    needed = Demand.of(snapshot.jobs, row)
+    needed = ResourceDemand.of(snapshot.jobs, row)
     parts = sum(amount / total for amount, total in zip(needed, totals, strict=True) if total)
     return parts * int(snapshot.jobs.remaining_us[row])
 
 
-def _demand(snapshot: Snapshot, row: int) -> Demand:
-    demand, cluster = Demand.of(snapshot.jobs, row), snapshot.cluster
-    return Demand(
+def _demand(snapshot: Snapshot, row: int) -> ResourceDemand:
+    demand, cluster = ResourceDemand.of(snapshot.jobs, row), snapshot.cluster
+    return ResourceDemand(
         demand.gpus,
         demand.cpus if cluster.cpus.any() else 0,
         demand.memory_bytes if cluster.memory_bytes.any() else 0,
@@ -73,7 +73,7 @@ def _spots(snapshot: Snapshot, room: Room, rows: list[int]) -> dict[int, tuple[P
     return {row: spot for row, spot in found.items() if spot is not None}
 
 
-def _best_spot(room: Room, demand: Demand) -> tuple[Placement, float] | None:
+def _best_spot(room: Room, demand: ResourceDemand) -> tuple[Placement, float] | None:
     free = room.gpus_for(demand).copy()
     if free.sum() < demand.gpus:
         return None
@@ -90,7 +90,7 @@ def _best_spot(room: Room, demand: Demand) -> tuple[Placement, float] | None:
     return Placement(tuple(machines), tuple(taken[each] for each in machines)), total
 
 
-def _alignment_of_a_gpu(room: Room, demand: Demand) -> Floats:
+def _alignment_of_a_gpu(room: Room, demand: ResourceDemand) -> Floats:
     cluster = room.cluster
     total = np.zeros(cluster.size)
     for free, sizes, needed in (

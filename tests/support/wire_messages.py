@@ -37,8 +37,8 @@ from motet.runtime.wire.stealing_messages import (
     AskWork,
     OfferedRows,
     OfferedWork,
-    Question,
     ReturnState,
+    StealRequest,
 )
 from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone
@@ -97,8 +97,8 @@ BLOCK_STATES = st.builds(
     PARTIAL_SUMS,
 )
 ENDPOINTS = st.builds(Endpoint, st.text(), NUMBERS, st.text(), st.text())
-QUESTIONS = st.builds(
-    Question, NUMBERS, st.text(), NUMBERS, NUMBERS, FLOATS, st.none() | FLOATS, FLOATS
+STEAL_REQUESTS = st.builds(
+    StealRequest, NUMBERS, st.text(), NUMBERS, NUMBERS, FLOATS, st.none() | FLOATS, FLOATS
 )
 OFFERS = st.builds(OfferedRows, NUMBERS, row_sets(), st.booleans())
 CHANGES = st.builds(WorkChange, NUMBERS, NUMBERS, TUPLES, OWNERSHIPS)
@@ -109,8 +109,8 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
     InstanceState: st.builds(InstanceState, row_sets()),
     Meet: st.builds(Meet, NUMBERS, st.dictionaries(NUMBERS, ENDPOINTS, max_size=3)),
     Dismiss: st.builds(Dismiss, NUMBERS),
-    LearnOwners: st.builds(LearnOwners, NUMBERS, OWNERSHIPS),
-    MoveBlocks: st.builds(MoveBlocks, NUMBERS, TUPLES, NUMBERS, OWNERSHIPS),
+    LearnOwners: st.builds(LearnOwners, NUMBERS, NUMBERS, OWNERSHIPS),
+    MoveBlocks: st.builds(MoveBlocks, NUMBERS, NUMBERS, TUPLES, NUMBERS, OWNERSHIPS),
     BlocksMoved: st.builds(BlocksMoved, NUMBERS, NUMBERS),
     BlockTransfer: st.builds(
         BlockTransfer,
@@ -121,7 +121,7 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
         BLOCK_STATES,
         st.dictionaries(NUMBERS, NUMBERS, max_size=3),
     ),
-    Settle: st.builds(Settle, NUMBERS),
+    Settle: st.builds(Settle, NUMBERS, NUMBERS),
     PrepareWork: st.builds(PrepareWork, NUMBERS, NUMBERS, OWNERSHIPS),
     WorkPrepared: st.builds(WorkPrepared, NUMBERS),
     Hold: st.builds(Hold, NUMBERS, NUMBERS),
@@ -129,7 +129,7 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
     ChangeWork: st.builds(ChangeWork, NUMBERS, CHANGES),
     WorkChanged: st.builds(WorkChanged, NUMBERS),
     SetWorkers: st.builds(SetWorkers, NUMBERS, TUPLES, NUMBERS),
-    AskWork: st.builds(AskWork, NUMBERS, QUESTIONS),
+    AskWork: st.builds(AskWork, NUMBERS, STEAL_REQUESTS),
     OfferedWork: st.builds(OfferedWork, st.booleans(), st.none() | OFFERS),
     ReturnState: st.builds(ReturnState, NUMBERS, NUMBERS, NUMBERS, row_sets()),
     BatchDone: st.builds(

@@ -37,13 +37,13 @@ def test_a_testbed_has_one_to_two_hundred_machines(count: int) -> None:
 
 
 def test_two_types_of_one_name_are_refused() -> None:
-    with pytest.raises(BadInput, match="two hosts are called 'a-0'"):
+    with pytest.raises(BadInput, match="two hosts have the name 'a-0'"):
         machines_of([HostType("a", 1, SLOW), HostType("a", 1, FAST)])
 
 
 @pytest.mark.parametrize("name", ["", "Fast", "0", "a b", "x/y", "a" * 40])
 def test_an_invalid_host_name_is_refused(name: str) -> None:
-    with pytest.raises(BadInput, match="is no name for a host"):
+    with pytest.raises(BadInput, match="is not a host name"):
         machines_of([HostType(name, 1, SLOW)])
 
 
@@ -74,7 +74,7 @@ def test_the_front_can_be_entered_but_neither_limited_nor_killed() -> None:
         blueprint().select(["front"])
 
 
-def test_a_change_leaves_other_limits_and_other_hosts_alone() -> None:
+def test_a_change_keeps_other_limits_and_other_hosts() -> None:
     changed = blueprint().changed(blueprint().select(["1"]), SLOW)
     limits = [host.limits for host in changed.machines]
     assert limits == [FAST, Limits(cpus=0.1, bandwidth_bps=10**8), FAST]

@@ -23,7 +23,7 @@ def test_a_bandwidth_has_a_unit(text: str, bits_per_s: int) -> None:
 
 @pytest.mark.parametrize("text", ["50", "mbit", "-1mbit", "0mbit", "50mb", "1e3mbit", "999gbit"])
 def test_an_invalid_bandwidth_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^here: .* is no bandwidth; write 50mbit"):
+    with pytest.raises(BadInput, match=r"^here: .* is not a bandwidth; write 50mbit"):
         bandwidth_of(text, "here")
 
 
@@ -39,7 +39,7 @@ def test_a_time_has_a_unit(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["30", "s", "-1s", "0.5s", "2h", "61min"])
 def test_an_invalid_duration_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^here: .* is no time; write 30s or 2min"):
+    with pytest.raises(BadInput, match=r"^here: .* is not a time; write 30s or 2min"):
         seconds_of(text, "here")
 
 
@@ -50,7 +50,7 @@ def test_memory_has_a_unit() -> None:
 
 @pytest.mark.parametrize("text", ["512", "1mb", "mb", "-5gb", "1gbit"])
 def test_an_invalid_memory_limit_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^here: .* is no memory limit; write 512mb"):
+    with pytest.raises(BadInput, match=r"^here: .* is not a memory limit; write 512mb"):
         memory_of(text, "here")
 
 
@@ -60,7 +60,7 @@ def test_cpus_are_a_number() -> None:
 
 @pytest.mark.parametrize("text", ["", "two", "nan", "inf", "0", "-1", "0.01", "5000"])
 def test_an_invalid_number_of_cpus_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^here: .* is no number of CPUs; write 0.2"):
+    with pytest.raises(BadInput, match=r"^here: .* is not a number of CPUs; write 0.2"):
         cpus_of(text, "here")
 
 

@@ -187,7 +187,7 @@ def test_only_the_owner_can_read_secrets(bed: Bed) -> None:
 
 
 def test_a_second_testbed_of_that_name_is_refused_and_the_first_one_stays(bed: Bed) -> None:
-    with pytest.raises(BadInput, match="is there already; remove it with"):
+    with pytest.raises(BadInput, match="already exists; remove it with"):
         bed.up(Blueprint(bed.layout.name, equal_machines(1, LIMITS), with_ray=False))
     assert said_on(bed, "m0", "true") == ""
 
@@ -223,7 +223,7 @@ def test_down_removes_everything_and_can_be_repeated() -> None:
         assert running.wait(timeout=10) == -signal.SIGKILL
         assert left_behind(bed) == []
         assert bed.down().hosts == 0
-    with pytest.raises(NotFound, match="no testbed is called"):
+    with pytest.raises(NotFound, match="there is no testbed"):
         read_state(bed.layout)
 
 

@@ -30,7 +30,7 @@ def test_a_state_is_read_back_from_its_file(tmp_path: Path) -> None:
 def test_an_unknown_testbed_is_not_found_and_the_others_are_named(tmp_path: Path) -> None:
     write_state(layout_in(tmp_path, "other"), state("other"))
     assert existing_testbeds(tmp_path) == ["other"]
-    with pytest.raises(NotFound, match=r"no testbed is called 't' \(there is other\)"):
+    with pytest.raises(NotFound, match=r"there is no testbed 't' \(existing: other\)"):
         read_state(HostLayout("t", tmp_path))
 
 

@@ -17,6 +17,7 @@ from motet.transport.authentication import (
     prove_client,
     verify_client,
 )
+from motet.transport.sealing import SessionKeys
 from motet.transport.server import server as server_module
 from transport_parts import ECHO, echo
 
@@ -30,7 +31,7 @@ def soon() -> float:
 
 def test_both_ends_verify_that_the_other_has_the_secret(secret: bytes) -> None:
     client, server = channel_pair()
-    found: list[Identity] = []
+    found: list[tuple[Identity, SessionKeys | None]] = []
 
     def serve() -> None:
         found.append(verify_client(server, secret, soon()))
@@ -40,7 +41,88 @@ def test_both_ends_verify_that_the_other_has_the_secret(secret: bytes) -> None:
     thread.start()
     prove_client(client, secret, IDENTITY, soon())
     thread.join()
-    assert found == [IDENTITY]
+    assert found == [(IDENTITY, None)]
+
+
+def handshake(
+    secret: bytes, client: InProcessChannel, server: InProcessChannel
+) -> list[SessionKeys | None]:
+    """The keys that both ends have."""
+    found: list[SessionKeys | None] = []
+
+    def serve() -> None:
+        _, keys = verify_client(server, secret, soon())
+        accept_client(server)
+        found.append(keys)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    keys = prove_client(client, secret, IDENTITY, soon())
+    thread.join()
+    return [keys, *found]
+
+
+def test_hosts_get_fresh_keys_of_their_own_by_every_handshake(secret: bytes) -> None:
+    seen: set[bytes] = set()
+    for _ in range(3):
+        client, server = channel_pair()
+        client.is_exposed = True
+        ours, theirs = handshake(secret, client, server)
+        assert ours is not None
+        assert ours == theirs
+        seen |= set(ours)
+    assert len(seen) == 6
+
+
+def test_a_client_of_another_host_that_does_not_encrypt_is_refused(secret: bytes) -> None:
+    client, server = channel_pair()
+    server.is_exposed = True
+    refused: list[str] = []
+
+    def serve() -> None:
+        try:
+            verify_client(server, secret, soon())
+        except AuthenticationFailed as error:
+            refused.append(str(error))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with pytest.raises(AuthenticationFailed, match="refused"):
+        prove_client(client, secret, IDENTITY, soon())
+    thread.join()
+    assert refused == ["a client of another host does not encrypt"]
+
+
+def test_the_mode_cannot_be_changed_on_the_way(secret: bytes) -> None:
+    """A relay turns encryption off in the hello."""
+    client, to_relay = channel_pair()
+    from_relay, server = channel_pair()
+    client.is_exposed = True
+    mode_at = 8 + 32
+
+    def relay() -> None:
+        hello = bytearray(received(to_relay, 1000))
+        assert hello[mode_at] == 1
+        hello[mode_at] = 0
+        from_relay.send([bytes(hello)])
+        to_relay.send([received(from_relay, 1000)])
+
+    threads = [
+        threading.Thread(target=relay),
+        threading.Thread(target=lambda: raises_lost(secret, server)),
+    ]
+    for thread in threads:
+        thread.start()
+    with pytest.raises(AuthenticationFailed, match="does not have this job's secret"):
+        prove_client(client, secret, IDENTITY, soon())
+    from_relay.close()
+    for thread in threads:
+        thread.join()
+
+
+def raises_lost(secret: bytes, server: InProcessChannel) -> None:
+    with pytest.raises(ConnectionResetError):
+        verify_client(server, secret, soon())
 
 
 def test_a_wrong_secret_is_refused_at_the_client(secret: bytes) -> None:
@@ -60,7 +142,7 @@ def test_a_client_that_ignores_a_wrong_proof_is_refused_by_the_server(secret: by
     client, server = channel_pair()
 
     def bluff() -> None:
-        client.send([b"MOTET\x00\x00\x01" + bytes(32 + 16 + 1 + 64)])
+        client.send([b"MOTET\x00\x00\x02" + bytes(32 + 1 + 16 + 1 + 64)])
         received(client, 1000)
         client.send([bytes(32)])
 
@@ -108,7 +190,7 @@ def test_a_peer_with_another_protocol_fails_authentication(secret: bytes) -> Non
     thread.join()
 
 
-@pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(5000), b"\xff" * 121])
+@pytest.mark.parametrize("garbage", [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(5000), b"\xff" * 122])
 def test_garbage_does_not_disturb_the_server(
     secret: bytes, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,1 +1,1 @@
-"""How many GPUs each job gets: compiled loops over jobs in a policy's order. Pure."""
+"""GPU counts per job: compiled loops over jobs in a policy's order. Pure."""

@@ -1,4 +1,4 @@
-"""Gangs in a policy's order get their GPUs, all or none."""
+"""All-or-none allocation of GPUs to gangs in a policy's order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOO_FEW, _BEHIND = int(Wait.TOO_FEW_GPUS), int(Wait.BEHIND_HEAD)
 
 
 class Filled(NamedTuple):
-    """`gpus`: per job; `reasons`: why the others wait; `free_gpus`: what is left."""
+    """`gpus`: per job; `reasons`: of waiting jobs; `free_gpus`: remaining GPUs."""
 
     gpus: Ints
     reasons: Reasons
@@ -23,10 +23,10 @@ class Filled(NamedTuple):
 
 
 def fill(order: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool) -> Filled:
-    """Give each job of `order` all that it asks for, or nothing.
+    """Give each job of `order` its full request, or nothing.
 
     `order`: rows, first served first, each once. `demands`: GPUs by row. `may_overtake`: whether a
-    job that fits runs although one before it does not (skip, don't wait).
+    job that fits runs although an earlier job does not fit.
     """
     gpus, code, free, position, left = _fill(order, demands, free_gpus, may_overtake)
     return Filled(gpus, Reasons(code, free, position), left)

@@ -1,4 +1,4 @@
-"""Leave everything as it is."""
+"""A decision that changes nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.wait import Wait
 
 
-def hold(snapshot: Snapshot, until_us: int) -> Decision:
-    """Whoever runs goes on, nobody starts before `until_us`."""
+def keep_current(snapshot: Snapshot, until_us: int) -> Decision:
+    """Keep running jobs; start no job before `until_us`."""
     gpus = snapshot.jobs.held_gpus.copy()
     free_gpus = snapshot.gpu_count - int(gpus.sum())
     fits = snapshot.jobs.gpus <= free_gpus

@@ -1,4 +1,4 @@
-"""Who leaves slow machines, and how many GPUs there are without them."""
+"""Jobs to move off slow machines, and the number of GPUs to allocate without them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from motet.estimate.speed_function import speed
 from motet.estimate.stragglers import speed_at_paces
 
 
-class Exodus(NamedTuple):
-    """`slow: (machines,)` that are to be left. Of jobs, `(jobs,)`: `slow_gpus` that they hold
-    there; `gain_s`: how many seconds sooner they would end if those were as fast as others;
-    `leaves`: whether that is worth a move. `slowest`: by row, which machine it is.
+class SlowMachinePlan(NamedTuple):
+    """`slow: (machines,)` to be left. By job, `(jobs,)`: `slow_gpus` held on them; `gain_s`: by how
+    many seconds the job would end sooner if these machines were as fast as others; `leaves`:
+    whether that justifies a move. `slowest`: by row, the machine that slows the job most.
 
-    `gpus`: how many to hand out. `has_room`: whether those are enough for everybody's least without
-    those that would be left.
+    `gpus`: how many to allocate. `has_room`: whether these suffice for the minimum of every job
+    without the GPUs to be left.
     """
 
     slow: Bools
@@ -34,8 +34,9 @@ class Exodus(NamedTuple):
     has_room: bool
 
     def movers(self, stays: Bools, number: Ints, room: int) -> Bools:
-        """Of those that would stay as they are, who goes elsewhere: those that gain most, as far as
-        other machines have room for `room` GPUs more. `(jobs,)` each."""
+        """Of the unchanged jobs, those that move: by descending gain, as far as other machines have
+        room for `room` more GPUs. `(jobs,)` each.
+        """
         rows = np.flatnonzero(stays & self.leaves)
         moves = np.zeros(len(stays), dtype=np.bool_)
         for row in rows[np.lexsort((number[rows], -self.gain_s[rows]))].tolist():
@@ -44,9 +45,9 @@ class Exodus(NamedTuple):
         return moves
 
     def left_by(self, places: Mapping[int, Placement]) -> dict[int, Straggler]:
-        """By row, of those with new places that leave the machine that slows them most: that one.
+        """The slowest machine of each job whose new placement avoids it, by row.
 
-        Who has to come back to it, as there is no other room, does not leave it.
+        A job that returns to that machine for lack of other room is not included.
         """
         return {
             row: self.slowest[row]
@@ -55,27 +56,27 @@ class Exodus(NamedTuple):
         }
 
 
-def exodus_from(
+def slow_machine_plan(
     slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats, least_gain_s: float
-) -> Exodus:
-    """From these machines, `(machines,)`. To end sooner by `least_gain_s` is not worth a move.
+) -> SlowMachinePlan:
+    """The plan to leave these machines, `(machines,)`; a gain of `least_gain_s` justifies no move.
 
-    All GPUs of other machines are handed out, those on slow ones that are kept, and more only where
-    the least of all jobs together needs them: a job is slower there, but it runs.
+    Allocates all GPUs of other machines and the GPUs on slow machines that are kept; more only if
+    the minima of all jobs require them: a job is slower there, but it runs.
     """
-    slow_gpus, gain_s, slowest = _burdens(slow, snapshot, speeds, steps_left)
+    slow_gpus, gain_s, slowest = _slowdowns_by_job(slow, snapshot, speeds, steps_left)
     leaves, sizes = gain_s > least_gain_s, snapshot.cluster.gpus
     good = int(sizes[~slow].sum()) + int(slow_gpus[~leaves].sum())
     jobs = snapshot.jobs
     least = int((jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus).sum())
     gpus = min(max(good, least), snapshot.gpu_count)
-    return Exodus(slow, slow_gpus, gain_s, leaves, slowest, gpus, good >= least)
+    return SlowMachinePlan(slow, slow_gpus, gain_s, leaves, slowest, gpus, good >= least)
 
 
-def _burdens(
+def _slowdowns_by_job(
     slow: Bools, snapshot: Snapshot, speeds: Speeds, steps_left: Floats
 ) -> tuple[Ints, Floats, dict[int, Straggler]]:
-    """`slow_gpus`, `gain_s` and `slowest` of `Exodus`."""
+    """`slow_gpus`, `gain_s` and `slowest` of `SlowMachinePlan`."""
     jobs, measured = snapshot.jobs, snapshot.machine_speeds
     assert measured is not None
     slow_gpus, gain_s = np.zeros(len(jobs), np.int64), np.zeros(len(jobs))
@@ -93,13 +94,13 @@ def _burdens(
             for each in (times, np.where(here, 1.0, times))
         )
         slow_gpus[row] = np.array(place.counts)[here].sum()
-        lost_s = 1 / now - 1 / then  # Of a step.
+        lost_s = 1 / now - 1 / then  # Per step.
         gain_s[row] = steps_left[row] * lost_s if lost_s > 0 else 0.0
         slowest[row] = Straggler(place.machines[times.argmax()], float(times.max()))
     return slow_gpus, gain_s, slowest
 
 
 def _steps_per_s(speeds: Speeds, jobs: JobTable, row: int, times_as_long: float) -> float:
-    """If computing took all of its workers so many times as long."""
+    """Steps per second if computing took all workers `times_as_long`."""
     roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
     return speed(int(speeds.mode[row]), speeds.parameters[row].tolist(), *roles, times_as_long)

@@ -1,4 +1,4 @@
-"""What it is worth that a job runs with so many workers and servers. Compiled."""
+"""Worth of a job as a function of its numbers of workers and servers. Compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from motet.domain.arrays import Floats, Ints
 from motet.domain.estimates import Estimates
 from motet.estimate.speed_function import SpeedMode, speed
 
-_RUNGS = 24
+_STEPS = 24
 _PROPORTIONAL = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _speed = njit(cache=True)(speed)
 
@@ -25,17 +25,17 @@ class Speeds(NamedTuple):
 
     @classmethod
     def of(cls, estimates: Estimates) -> Self:
-        """As fitted; who was never measured is taken to be as fast as it has workers."""
+        """Fitted speeds; unmeasured jobs get a speed proportional to their workers."""
         is_unknown = estimates.speed_mode == int(SpeedMode.UNKNOWN)
         mode = np.where(is_unknown, int(SpeedMode.ASYNC), estimates.speed_mode)
         return cls(mode, np.where(is_unknown[:, None], _PROPORTIONAL, estimates.speed))
 
 
 class Worth(NamedTuple):
-    """A job is worth `values[row]` where it makes `steps[row]` steps in `seconds`, `(jobs, n)`
-    with n > 1, both ascending, and straight lines in between; from the last one on no more.
+    """Worth of a job: `values[row]` at `steps[row]` steps in `seconds`, `(jobs, n)` with n > 1,
+    both ascending, with linear interpolation; constant after the last point.
 
-    Without such points (n = 0): minus the seconds that it takes to do `steps_left`.
+    Without points (n = 0): minus the seconds for `steps_left`.
     """
 
     speeds: Speeds
@@ -46,12 +46,12 @@ class Worth(NamedTuple):
 
     @classmethod
     def of_points(cls, speeds: Speeds, seconds: float, steps: Floats, values: Floats) -> Self:
-        """What is reached within some time."""
+        """Worth of the steps within a time span."""
         return cls(speeds, seconds, steps, values, np.zeros(len(steps)))
 
     @classmethod
     def of_time(cls, speeds: Speeds, steps_left: Floats) -> Self:
-        """To be done soon."""
+        """Worth of an early end."""
         none = np.zeros((len(steps_left), 0))
         return cls(speeds, 0.0, none, none, steps_left)
 
@@ -72,39 +72,39 @@ def speeds_with(speeds: Speeds, workers: Ints, servers: Ints) -> Floats:
 
 
 @njit(cache=True)
-def worth_at(worth: Worth, row: int, steps_per_s: float) -> float:
-    """Of one job at that speed."""
-    if worth.steps.shape[1] == 0:
-        return -worth.steps_left[row] / steps_per_s if steps_per_s > 0.0 else -np.inf
-    steps = worth.seconds * steps_per_s
-    return float(np.interp(steps, worth.steps[row], worth.values[row]))
+def utility_at(utility: Worth, row: int, steps_per_s: float) -> float:
+    """Worth of one job at this speed."""
+    if utility.steps.shape[1] == 0:
+        return -utility.steps_left[row] / steps_per_s if steps_per_s > 0.0 else -np.inf
+    steps = utility.seconds * steps_per_s
+    return float(np.interp(steps, utility.steps[row], utility.values[row]))
 
 
 @njit(cache=True)
-def worth_with(worth: Worth, workers: Ints, servers: Ints) -> Floats:
-    """Of all jobs, `(jobs,)`."""
+def utilities(utility: Worth, workers: Ints, servers: Ints) -> Floats:
+    """Utilities of all jobs, `(jobs,)`."""
     found = np.empty(len(workers))
     for row in range(len(workers)):
-        steps_per_s = speed_of(worth.speeds, row, workers[row], servers[row])
-        found[row] = worth_at(worth, row, steps_per_s)
+        steps_per_s = speed_of(utility.speeds, row, workers[row], servers[row])
+        found[row] = utility_at(utility, row, steps_per_s)
     return found
 
 
 @njit(cache=True)
 def fastest(speeds: Speeds, demand: Demand, gpus: int) -> Floats:
-    """About the most steps per second that each job makes on at most so many GPUs, `(jobs,)`.
+    """Approximate maximum speed of each job on at most `gpus` GPUs, `(jobs,)`.
 
-    The best of some numbers of workers and servers, evenly spread by their logarithms.
+    The maximum over numbers of workers and servers that are evenly spaced by their logarithms.
     """
     found = np.zeros(len(demand.workers))
     for row in range(len(found)):
         most = _most(demand.max_workers[row], demand.worker_gpus[row], gpus)
         most_servers = _most(demand.max_servers[row], demand.server_gpus[row], gpus)
-        for rung in range(_RUNGS):
-            workers = _rung(demand.min_workers[row], most, rung)
+        for step in range(_STEPS):
+            workers = _geometric_step(demand.min_workers[row], most, step)
             for servers in (
                 demand.min_servers[row],
-                _rung(demand.min_servers[row], most_servers, rung),
+                _geometric_step(demand.min_servers[row], most_servers, step),
                 most_servers,
             ):
                 found[row] = max(found[row], speed_of(speeds, row, workers, servers))
@@ -117,8 +117,8 @@ def _most(limit: int, gpus_each: int, gpus: int) -> int:
 
 
 @njit(cache=True)
-def _rung(least: int, most: int, rung: int) -> int:
-    """From `least` to `most` in equal ratios."""
+def _geometric_step(least: int, most: int, step: int) -> int:
+    """A number from `least` to `most` in a geometric sequence."""
     if least <= 0 or most <= least:
         return max(most, least)
-    return int(least * (most / least) ** (rung / (_RUNGS - 1)) + 0.5)
+    return int(least * (most / least) ** (step / (_STEPS - 1)) + 0.5)

@@ -1,4 +1,4 @@
-"""GPUs dealt out evenly: to everybody the least with which it can run, then unit by unit."""
+"""Max-min fair division of GPUs: the minimum for every job, then unit by unit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from motet.domain.wait import Wait
 _TOO_FEW = int(Wait.TOO_FEW_GPUS)
 
 
-class Dealt(NamedTuple):
-    """By row: GPUs, workers, servers, and why the others wait; `free_gpus`: what is left."""
+class RoleAllocation(NamedTuple):
+    """By row: GPUs, workers, servers, wait reasons; `free_gpus`: remaining GPUs."""
 
     gpus: Ints
     workers: Ints
@@ -26,23 +26,23 @@ class Dealt(NamedTuple):
     free_gpus: int
 
 
-def deal(order: Ints, jobs: JobTable, free_gpus: int) -> Dealt:
-    """Give each job of `order` (rows, each once) the least that it runs with, if it fits; then one
-    more unit to the job that holds the fewest GPUs, again and again, until nothing fits any more.
+def share_evenly(order: Ints, jobs: JobTable, free_gpus: int) -> RoleAllocation:
+    """Give each job of `order` (rows, each once) its minimum, if it fits; then give units to the
+    job with the fewest GPUs until no unit fits.
 
-    A unit is a worker, or a server where otherwise the job had fewer servers per worker than it
-    asks for. Of jobs that hold equally many, the one that held more before goes first, so that
-    remainders stay where they are; then the one of the lower number.
+    A unit is a worker, or a server where the job would otherwise fall below its requested ratio of
+    servers to workers. Ties: the job that held more GPUs before, so that remainders stay where they
+    are; then the lower number.
     """
     demand = demand_of(jobs)
     first = first_round(order, demand, free_gpus)
     gpus, workers, servers, code, free, position, left = first
     left = _fill_up(gpus, workers, servers, demand, jobs.held_gpus, jobs.number, left)
-    return Dealt(gpus, workers, servers, Reasons(code, free, position), left)
+    return RoleAllocation(gpus, workers, servers, Reasons(code, free, position), left)
 
 
 class Demand(NamedTuple):
-    """What jobs can run with, by row; see `JobTable`."""
+    """Configurations that jobs can run with, by row; see `JobTable`."""
 
     min_workers: Ints
     min_servers: Ints
@@ -55,7 +55,7 @@ class Demand(NamedTuple):
 
 
 def demand_of(jobs: JobTable) -> Demand:
-    """Of these jobs."""
+    """The demand of these jobs."""
     return Demand(*(getattr(jobs, name) for name in Demand._fields))
 
 
@@ -63,9 +63,9 @@ def demand_of(jobs: JobTable) -> Demand:
 def first_round(
     order: Ints, demand: Demand, free_gpus: int
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]:
-    """To each job of `order` the least that it runs with, unless it does not fit.
+    """Give each job of `order` its minimum, unless it does not fit.
 
-    Returns columns as in `Dealt` and `Reasons` and how many GPUs are left.
+    Returns columns as in `RoleAllocation` and `Reasons`, and the number of remaining GPUs.
     """
     size = len(demand.workers)
     gpus, workers = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -95,7 +95,9 @@ def _fill_up(
     number: Ints,
     free_gpus: int,
 ) -> int:
-    """Whoever's next unit does not fit gets none any more: what is free only becomes less."""
+    """Allocate units evenly; drops a job whose next unit does not fit, as free GPUs
+    only decrease.
+    """
     line = [(gpus[row], -held_gpus[row], number[row], row) for row in range(len(gpus))]
     line = [entry for entry in line if entry[0] > 0]
     heapify(line)
@@ -119,7 +121,7 @@ def _fill_up(
 
 @njit(cache=True)
 def adds_server(workers: int, servers: int, demand: Demand, row: int) -> bool:
-    """Whether the next unit is a server: to keep the ratio, or as no more workers are wanted."""
+    """Whether the next unit is a server: to keep the ratio, or after the last worker."""
     if servers >= demand.max_servers[row]:
         return False
     if workers >= demand.max_workers[row]:

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Ints
 
 MANY_ROWS = 1000
-"""From here on a sort per key is faster than one by all of them."""
+"""From this size on, one sort per key is faster than one sort by all keys."""
 
 
 def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64]) -> Ints:
-    """Rows by ascending keys, the first counts most. The last one must break every tie."""
+    """Rows by ascending keys, the first key is the most significant. The last key
+    must be unique.
+    """
     if len(keys[-1]) < MANY_ROWS:
         return np.lexsort(keys[::-1])
     order = np.argsort(keys[-1])
@@ -22,16 +24,16 @@ def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64])
         if values.dtype == np.bool_:
             is_last = values.astype(bool, copy=False)
             order = np.concatenate((order[~is_last], order[is_last]))
-        else:  # Often sorted already, which this sort notices: numbers follow submissions.
+        else:  # Stable sort is fast for sorted input: numbers follow submissions.
             order = order[np.argsort(values, kind="stable")]
     return order
 
 
 @njit(cache=True)
 def running_first_within(order: Ints, group: Ints, gpus: Ints) -> Ints:
-    """By row, its place once those with GPUs stand before the others of their group.
+    """Position by row if rows with GPUs precede the other rows of their group.
 
-    `order` holds every group's rows in one piece; otherwise it is kept.
+    `order` holds every group's rows contiguously and is otherwise kept.
     """
     places = np.empty_like(order)
     start = 0
@@ -50,7 +52,7 @@ def running_first_within(order: Ints, group: Ints, gpus: Ints) -> Ints:
 
 
 def places_in(order: Ints) -> Ints:
-    """By row, its place in `order`: the inverse permutation."""
+    """By row, its position in `order`: the inverse permutation."""
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
     return places

@@ -1,9 +1,9 @@
-"""Progressive filling: one more unit, again and again, for the job with the least dominant share.
+"""Progressive filling: gives one unit at a time to the job with the least dominant share.
 
-Ghodsi et al., Dominant Resource Fairness (NSDI 2011), section 4.1 and algorithm 1; with queues in
-queues as in `motet.allocation.queue_tree`. In a queue the job with the least share comes first. A
-job that is refused gets no more, and the next one has its turn: nothing that fits stays free.
-Compiled.
+Ghodsi et al., Dominant Resource Fairness (NSDI 2011), section 4.1 and algorithm 1; with
+hierarchical queues as in `motet.allocation.queue_tree`. Within a queue the job with the least share
+comes first. A refused job gets no further units, and filling continues with the next job: no
+resource that fits a job stays free. Compiled.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _GPUS = 0
 
 
 class Claims(NamedTuple):
-    """What jobs may get, by row. `queue`: a node without children. `full`: `(jobs, resources)` of
-    the full request, GPUs first; parts of it take the other resources in proportion, rounded up.
+    """Requests of jobs, by row. `queue`: a node without children. `full`: `(jobs, resources)` of
+    the full request, GPUs first; fractions of it take the other resources in proportion, rounded
+    up.
 
-    An elastic job gets the least of its `roles`, then one worker or server after the other, in the
-    order of `max_min_share`; a rigid one its full request. Of jobs with equal shares the one that
-    held more GPUs comes first if it has a unit already, so that remainders stay where they are;
-    then the oldest.
+    An elastic job gets the minimum of its `roles`, then one worker or server at a time, in the
+    order of `max_min_share`; a rigid job its full request. Ties of shares: among jobs with a unit,
+    the job that held more GPUs before, so that remainders stay where they are; then the oldest.
     """
 
     queue: Ints
@@ -51,9 +51,9 @@ class Claims(NamedTuple):
 
 
 class Filling(NamedTuple):
-    """By row: `units` that the job got, with which it has `workers` and `servers`; its place in the
-    order of first answers in `position`; and, if its first unit was refused, the resource that was
-    `short` and the `free_gpus` at that moment. `share`: by node of the tree, dominant by weight.
+    """By row: allocated `units`, with `workers` and `servers`; `position` in the order of first
+    answers; and, if the first unit was refused, the `short` resource and the `free_gpus` at that
+    moment. `share`: weighted dominant share by tree node.
     """
 
     units: Ints
@@ -66,8 +66,9 @@ class Filling(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """All that a run changes, and what it reads. `line`: jobs that may get a unit, a heap for every
-    queue in `line[first[queue] :]`, `size[queue]` of them. `free`: `(resources,)`."""
+    """State and inputs of a run. `line`: jobs that can get a unit, one heap per queue in
+    `line[first[queue] :]` of `size[queue]` jobs. `free`: `(resources,)`.
+    """
 
     claims: Claims
     tree: QueueTree
@@ -84,8 +85,8 @@ class _Run(NamedTuple):
 def fill_progressively(
     claims: Claims, tree: QueueTree, capacity: Floats, has_unit: Bools | None = None
 ) -> Filling:
-    """Hand out units as long as any fits. `capacity`: `(resources,)`; an infinite one is never
-    short and counts for no share. `has_unit`: jobs that get their first unit in any case.
+    """Allocate units while any fits. `capacity`: `(resources,)`; an infinite resource is never
+    short and does not count for shares. `has_unit`: jobs that get their first unit in any case.
     """
     jobs, nodes = len(claims.queue), len(tree.parent)
     sizes = np.bincount(claims.queue, minlength=nodes)
@@ -119,31 +120,31 @@ def _fill(run: _Run, filling: Filling, have_first: Ints) -> None:
     for job in have_first:
         filling.position[job], turns = turns, turns + 1
         _grant(job, run, filling)
-    _open_queues(run)
+    _fill_heaps(run)
     queue = next_queue(run.tree, run.states, run.keys)
     while queue != ROOT:
         job = _pop(queue, run)
         if _has_more(job, run.claims, filling):
             if filling.position[job] == UNKNOWN:
                 filling.position[job], turns = turns, turns + 1
-            _answer(job, run, filling)
-        _look_at_line(queue, run)
+            _grant_or_refuse(job, run, filling)
+        _update_queue(queue, run)
         queue = next_queue(run.tree, run.states, run.keys)
 
 
 @njit(cache=True)
-def _open_queues(run: _Run) -> None:
-    """All jobs line up."""
+def _fill_heaps(run: _Run) -> None:
+    """Insert all jobs into the heaps of their queues."""
     for job in range(len(run.claims.queue)):
         _push(job, run.claims.queue[job], run)
     for queue in range(len(run.size)):
         if run.size[queue]:
-            _look_at_line(queue, run)
+            _update_queue(queue, run)
 
 
 @njit(cache=True)
-def _answer(job: int, run: _Run, filling: Filling) -> None:
-    """The next unit, or a refusal."""
+def _grant_or_refuse(job: int, run: _Run, filling: Filling) -> None:
+    """Grant or refuse the next unit of a job."""
     gpus_before, gpus = _gpus_of_unit(job, run.claims, filling)
     for resource in range(len(run.free)):
         if _amount(job, resource, gpus_before, gpus, run.claims) > run.free[resource]:
@@ -184,7 +185,7 @@ def _has_more(job: int, claims: Claims, filling: Filling) -> bool:
 
 @njit(cache=True)
 def _roles_after(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
-    """Workers and servers with one more unit; the same if there is none."""
+    """Workers and servers with one more unit; unchanged if there is none."""
     roles, workers, servers = claims.roles, filling.workers[job], filling.servers[job]
     if not claims.is_elastic[job]:
         return roles.workers[job], roles.servers[job]
@@ -208,7 +209,7 @@ def _gpus_of_unit(job: int, claims: Claims, filling: Filling) -> tuple[int, int]
 
 @njit(cache=True)
 def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims) -> int:
-    """Of one resource, between two numbers of GPUs."""
+    """Amount of one resource between two GPU counts."""
     full, all_gpus = claims.full[job, resource], claims.full[job, _GPUS]
     if resource == _GPUS:
         return gpus - gpus_before
@@ -220,8 +221,8 @@ def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims
 
 
 @njit(cache=True)
-def _look_at_line(queue: int, run: _Run) -> None:
-    """A queue wants more while jobs are in its line."""
+def _update_queue(queue: int, run: _Run) -> None:
+    """Update the state of a queue from its heap; a queue with jobs in its heap wants more."""
     states = run.states
     states.wants[queue] = run.size[queue] > 0
     states.head[queue] = run.line[run.first[queue]] if run.size[queue] else NO_JOB
@@ -241,7 +242,7 @@ def _push(job: int, queue: int, run: _Run) -> None:
 
 @njit(cache=True)
 def _pop(queue: int, run: _Run) -> int:
-    """The job whose turn it is leaves the line."""
+    """Remove the first job of the heap."""
     heap = run.line[run.first[queue] :]
     job = heap[0]
     run.size[queue] -= 1

@@ -1,9 +1,9 @@
-"""Queues in queues, and what counts for each of them. Compiled.
+"""Hierarchical queues and their dominant shares. Compiled.
 
-Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads (SoCC 2013): what the
-queues of one parent hold is scaled down to the share of the least of them that still wants more,
-before it counts for the parent. So a queue is not held back by what a sibling holds of a resource
-that it does not want, and a queue that can get no more does not count for "least".
+Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads (SoCC 2013): the usage
+of sibling queues is scaled down to the least share among the siblings that want more before it
+counts for the parent. A queue is therefore not penalised for a sibling's use of a resource that it
+does not need, and a queue that can get no more does not determine the least share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_JOB = -1
 class QueueTree(NamedTuple):
     """Node 0 is the root; every other node has a parent with a lower number.
 
-    `weight`: a queue gets so many times as much as one of weight 1. The children of a node are
+    `weight`: share relative to a queue of weight 1. The children of a node are
     `children[first_child[node] : first_child[node + 1]]`, in ascending order. A queue with children
     holds no jobs itself.
     """
@@ -42,16 +42,16 @@ class QueueTree(NamedTuple):
         return cls(above, np.array(weight, dtype=np.float64), first, children)
 
     def top(self, node: int) -> int:
-        """The queue right below the root that is, or holds, this one."""
+        """The ancestor directly below the root, or the node itself."""
         while self.parent[node] > ROOT:
             node = int(self.parent[node])
         return node
 
 
 class QueueStates(NamedTuple):
-    """By node, changed in place. `used`: `(nodes, resources)`, what its jobs hold or, of a queue of
-    queues, what counts for it. `share`: its dominant share by weight. `wants`: whether a job of it
-    may get more. `head`: the job whose turn it is inside, if it wants more.
+    """By node, changed in place. `used`: `(nodes, resources)`, the usage of its jobs or, for a
+    queue with children, their scaled usage. `share`: weighted dominant share. `wants`: whether a
+    job of the queue can get more. `head`: the next job inside, if the queue wants more.
     """
 
     used: Floats
@@ -61,15 +61,16 @@ class QueueStates(NamedTuple):
 
     @classmethod
     def empty(cls, tree: QueueTree, resources: int) -> Self:
-        """Nothing is held."""
+        """States without usage."""
         nodes = len(tree.parent)
         head = np.full(nodes, NO_JOB, dtype=np.int64)
         return cls(np.zeros((nodes, resources)), np.zeros(nodes), np.zeros(nodes, np.bool_), head)
 
 
 class JobKeys(NamedTuple):
-    """By job, what is compared inside a queue, the lowest first: `share` of what the job holds,
-    minus the GPUs that it `held` before, `submit_us`, and `number`, which is unique."""
+    """Sort keys of jobs inside a queue, lowest first: `share` of the job's usage, minus the GPUs
+    `held` before, `submit_us`, and `number`, which is unique.
+    """
 
     share: Floats
     minus_held: Ints
@@ -79,7 +80,7 @@ class JobKeys(NamedTuple):
 
 @njit(cache=True)
 def dominant_share(used: Floats, capacity: Floats) -> float:
-    """The largest part of any resource; one without capacity does not count."""
+    """The largest fraction of any resource; resources without capacity do not count."""
     share = 0.0
     for resource in range(len(used)):
         if capacity[resource] != 0.0:
@@ -89,7 +90,7 @@ def dominant_share(used: Floats, capacity: Floats) -> float:
 
 @njit(cache=True)
 def goes_before(job: int, other: int, keys: JobKeys) -> bool:
-    """Whether the key of the one job is lower."""
+    """Whether the key of `job` is lower."""
     if keys.share[job] != keys.share[other]:
         return bool(keys.share[job] < keys.share[other])
     if keys.minus_held[job] != keys.minus_held[other]:
@@ -101,24 +102,22 @@ def goes_before(job: int, other: int, keys: JobKeys) -> bool:
 
 @njit(cache=True)
 def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
-    """The queue without children whose turn it is; the root if no queue wants more.
+    """The next queue without children; the root if no queue wants more.
 
-    On every level the lowest share wins, then the job whose turn it is inside.
+    On every level the lowest share comes first, then the queue with the lower head job.
     """
     node, found = ROOT, ROOT
     while found != NO_JOB:
         node, found = found, NO_JOB
         for place in range(tree.first_child[node], tree.first_child[node + 1]):
             child = tree.children[place]
-            if states.wants[child] and (
-                found == NO_JOB or _has_its_turn_before(child, found, states, keys)
-            ):
+            if states.wants[child] and (found == NO_JOB or _precedes(child, found, states, keys)):
                 found = child
     return node
 
 
 @njit(cache=True)
-def _has_its_turn_before(node: int, other: int, states: QueueStates, keys: JobKeys) -> bool:
+def _precedes(node: int, other: int, states: QueueStates, keys: JobKeys) -> bool:
     if states.share[node] != states.share[other]:
         return bool(states.share[node] < states.share[other])
     return goes_before(states.head[node], states.head[other], keys)
@@ -128,7 +127,7 @@ def _has_its_turn_before(node: int, other: int, states: QueueStates, keys: JobKe
 def update_above(
     node: int, tree: QueueTree, states: QueueStates, keys: JobKeys, capacity: Floats
 ) -> None:
-    """What a change of a queue changes for the queues that hold it."""
+    """Propagate the change of a queue to its ancestors."""
     above = tree.parent[node]
     while above != NO_JOB and above != ROOT:
         _find_head(above, tree, states, keys)
@@ -150,7 +149,9 @@ def _find_head(node: int, tree: QueueTree, states: QueueStates, keys: JobKeys) -
 
 @njit(cache=True)
 def _add_up(node: int, tree: QueueTree, states: QueueStates) -> None:
-    """Children that want more count no more than the least of them."""
+    """Sum the usage of children; children that want more are scaled to the least of
+    their shares.
+    """
     least = np.inf
     for place in range(tree.first_child[node], tree.first_child[node + 1]):
         child = tree.children[place]

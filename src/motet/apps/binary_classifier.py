@@ -27,7 +27,7 @@ class BinaryClassifier(LinearModel):
         self.classes_, numbers = learn_classes(dataset)
         if len(self.classes_) != 2:
             raise BadInput(
-                f"{dataset.source}: {len(self.classes_)} classes; {self.name} tells two apart. "
+                f"{dataset.source}: {len(self.classes_)} classes; {self.name} separates two. "
                 "Use mlr for more"
             )
         return _signs(numbers)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -18,6 +18,8 @@ import numpy as np
 
 from motet.apps.inputs.arrays import as_dataset
 from motet.domain.arrays import Array
+from motet.domain.bounded_reading.array_files import load_arrays
+from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import StopRule
@@ -37,7 +39,7 @@ class Estimator(Application):
     """
 
     estimator_type: ClassVar[EstimatorType | None] = None
-    """What scikit-learn should take it for; None: a transformer."""
+    """The estimator type for scikit-learn; None: a transformer."""
     fitted_attribute: ClassVar[str] = "coef_"
     """An attribute that `adopt` sets and `prepare` does not: where it is, the model is fitted."""
     epochs: int
@@ -90,7 +92,10 @@ class Estimator(Application):
                 f"{path}: holds a model of {header['application']!r}, not of {cls.name!r}; "
                 "load it with that application's class or with motet.apps.load_model"
             )
-        model = cls(**header["parameters"])
+        try:
+            model = cls(**header["parameters"])
+        except TypeError as error:
+            raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
         for name, value in state.items():
             setattr(model, name, value.item() if value.ndim == 0 else value)
         return model
@@ -177,19 +182,35 @@ class Estimator(Application):
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read the header and the arrays of a saved model. Raises BadInput."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file:
+            limit = DecompressionLimit.of(path, os.fstat(file.fileno()).st_size)
+            arrays = load_arrays(file, limit)
+        if not isinstance(arrays, dict):
+            raise ValueError("one array, not an archive")
         header: dict[str, Any] = json.loads(str(arrays.pop(_HEADER)))
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a mapping")
+        if header.get("format") == _FORMAT_VERSION:
+            _check_header(header)
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file") from None
-    except (OSError, ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path}: not a model that Motet saved ({error})") from None
+    except BadInput:
+        raise
+    except Exception as error:  # NumPy and zipfile raise errors of many types for odd bytes.
+        raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
     if header.get("format") != _FORMAT_VERSION:
         raise BadInput(
             f"{path}: model format {header.get('format')}, this Motet reads {_FORMAT_VERSION}; "
             "install the version that wrote it"
         )
     return header, arrays
+
+
+def _check_header(header: Mapping[str, Any]) -> None:
+    if not isinstance(header.get("application"), str):
+        raise ValueError("its header names no application")
+    if not isinstance(header.get("parameters"), dict):
+        raise ValueError("its header has no parameters")
 
 
 def seed_of(random_state: int | None) -> int:

@@ -1,1 +1,1 @@
-"""Cruise: the best configuration of one job, when to change to it, and how to get there. Pure."""
+"""Cruise: the best configuration of one job, when to change to it, and the plan to it. Pure."""

@@ -1,4 +1,4 @@
-"""A decision about a job's configuration, as a value."""
+"""A decision about a job's configuration."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from motet.domain.reconfiguration import Plan, RoleCounts
 
 @dataclass(frozen=True)
 class TuningDecision:
-    """The decision, its reason and its prediction. `plan`: the way to `after`, None to stay.
+    """A decision, its reason and its prediction. `plan`: the plan to `after`, None to stay.
 
-    `measured_s`: the epoch at the present pace; `predicted_s`: in the best configuration that was
-    found, also if the job does not change to it; both None where nothing was measured. `gain`: the
-    part of the epoch that the best configuration saves. `machines`: usable ones.
+    `measured_s`: the epoch at the present pace; `predicted_s`: in the best configuration found,
+    even without a change to it; both None without measurements. `gain`: fraction of the epoch that
+    the best configuration saves. `machines`: number of usable machines.
     """
 
     reason: TuningReason

@@ -1,4 +1,4 @@
-"""The configuration of a job whose machines go before anything has been measured."""
+"""The configuration of a job whose machines leave before any measurement."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from motet.estimate.epoch_cost import Configuration, Profile, even_shares
 def configuration_with_kept_roles(profile: Profile, view: FleetView) -> Configuration:
     """The remaining machines keep their roles, with even shares.
 
-    A role without a holder goes to a machine without a role, if there is one, else to one of the
-    other role's holders.
+    A role without a holder goes to a machine without a role if there is one, otherwise to a holder
+    of the other role.
     """
     places = range(view.fleet.size)
     workers = [i for i in places if view.current.data_blocks[i]]
@@ -31,6 +31,6 @@ def configuration_with_kept_roles(profile: Profile, view: FleetView) -> Configur
 
 
 def _even_blocks(blocks: int, holders: Sequence[int], machines: int) -> tuple[int, ...]:
-    """Blocks of every machine; only the holders have some."""
+    """Blocks of every machine; machines other than the holders have none."""
     held = dict(zip(holders, even_shares(blocks, len(holders)), strict=True))
     return tuple(held.get(place, 0) for place in range(machines))

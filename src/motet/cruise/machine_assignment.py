@@ -1,8 +1,7 @@
-"""Which machine takes which place of a wanted configuration, so that fewest bytes move.
+"""Assignment of machines to the places of a configuration with the fewest bytes moved.
 
-Machines of a type are equal, so every assignment of a type's machines to its places leads to the
-wanted configuration. The assignment that keeps most bytes where they are is found exactly, by the
-Hungarian method.
+Machines of a type are equal, so every assignment of a type's machines to its places gives the
+wanted configuration. The Hungarian method finds the assignment that keeps the most bytes in place.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class BlockBytes:
 
 @dataclass(frozen=True)
 class AssignedMachine:
-    """A machine and the numbers of blocks that it shall hold."""
+    """A machine and its wanted numbers of blocks."""
 
     state: MachineState
     data_blocks: int
@@ -36,11 +35,11 @@ class AssignedMachine:
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles that it shall have."""
+        """The wanted roles."""
         return roles_with(self.data_blocks, self.model_blocks)
 
     def surplus(self, table: TableName) -> int:
-        """Blocks above its wanted number; below 0: blocks that it lacks."""
+        """Blocks above the wanted number; negative for missing blocks."""
         wanted = self.data_blocks if table == "data" else self.model_blocks
         return len(self.state.blocks_of(table)) - wanted
 
@@ -48,7 +47,7 @@ class AssignedMachine:
 def assign_machines(
     current: Sequence[MachineState], fleet: Fleet, wanted: Configuration, block_bytes: BlockBytes
 ) -> list[AssignedMachine]:
-    """Machines that must be left first, then every type's machines with their wanted blocks.
+    """Machines to leave first, then every type's machines with their wanted blocks.
 
     Raises BadInput if `current` and the fleet differ in the number of machines of a type.
     """
@@ -78,7 +77,7 @@ def _assigned(
     changes += (want_model > 0) != (have_model > 0)
     least_bytes = min(block_bytes.data, block_bytes.model)
     cost = incoming + changes * least_bytes / (4 * len(places) + 1)
-    # Every machine has its row, in order.
+    # Every machine has a row, in order.
     _, columns = linear_sum_assignment(cost)
     taken = [places[column] for column in columns.tolist()]
     return [AssignedMachine(state, *place) for state, place in zip(states, taken, strict=True)]

@@ -1,4 +1,4 @@
-"""What a machine does for a job and holds now, as Cruise reads it."""
+"""Roles and blocks of a machine, the input of Cruise."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from motet.domain.reconfiguration import Role, TableName
 class MachineState:
     """The roles and blocks of one machine; blocks by their numbers.
 
-    `type`: its type in the fleet; None: the job must leave the machine. `empty_roles`: roles in
-    which it holds no block. A machine without a role has no executor.
+    `type`: its type in the fleet; None: the job must leave the machine. `empty_roles`: roles
+    without blocks. A machine without a role has no executor.
     """
 
     machine: int
@@ -37,7 +37,7 @@ class MachineState:
 
 
 def roles_with(data_blocks: int, model_blocks: int) -> frozenset[Role]:
-    """The roles of a machine that holds so many blocks."""
+    """The roles of a machine with these numbers of blocks."""
     roles = set[Role]()
     if data_blocks:
         roles.add("worker")

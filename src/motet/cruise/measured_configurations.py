@@ -1,7 +1,7 @@
-"""Configurations that a job has had, with their measured mini-batches: a check of predictions.
+"""Measured mini-batch times of a job's configurations, as a check of predictions.
 
-Where the cost model is wrong, a predicted gain does not show. The job then goes back to the
-configuration that was faster, and does not return to one that was no better.
+If the cost model is wrong, a predicted gain does not occur. The job then returns to the faster
+configuration, and does not return to one without a gain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from motet.estimate.epoch_cost import Configuration
 
 _STANDARD_ERRORS = 3.0
 _OUTDATED_BY = 1.25
-"""Earlier measurements no longer hold if the same configuration takes so many times as long."""
+"""Factor between times of the same configuration from which earlier measurements are invalid."""
 
 _Machines: TypeAlias = Hashable
 _Counts: TypeAlias = Hashable
@@ -40,9 +40,10 @@ class MeasuredConfigurations:
         self._measured: dict[tuple[_Machines, _Counts], _Measured] = {}
 
     def record(self, view: FleetView, batch: Average) -> bool:
-        """Keep the mini-batch of the present configuration.
+        """Record the mini-batch of the present configuration.
 
-        Returns False if it contradicts the one before, so that all earlier ones were dropped.
+        Returns False if it contradicts the previous measurement, in which case all earlier ones are
+        dropped.
         """
         key = _machines(view), _counts(view, view.current)
         before = self._measured[key].batch if key in self._measured else batch
@@ -55,7 +56,7 @@ class MeasuredConfigurations:
     def corrected(
         self, verdict: Verdict, view: FleetView, now: Average, batch_count: int
     ) -> Verdict:
-        """The verdict by measured times where there are some, instead of predicted ones.
+        """The verdict with measured instead of predicted times where available.
 
         `now`: the present mini-batch; `batch_count`: mini-batches of an epoch.
         """
@@ -93,7 +94,7 @@ def _gain(batch: Average, now: Average) -> float:
 
 
 def _machines(view: FleetView) -> _Machines:
-    """Which machines there are, by group."""
+    """The machines of each group."""
     return tuple(group.machines for group in view.groups)
 
 

@@ -1,11 +1,11 @@
-"""The plan from the blocks' present places to a wanted configuration, with fewest bytes moved.
+"""The plan from the present placement of blocks to a wanted configuration.
 
-Blocks go from the largest surplus to the largest deficit (Cruise, section IV-A), each at most once.
-No byte moves in vain, since every block leaves a surplus for a deficit.
+Blocks move from the largest surplus to the largest deficit (Cruise, section IV-A), each at most
+once, so that no byte moves unnecessarily.
 
-A machine gets its new roles first, then blocks, and gives up an old role when its last block has
-left and all new roles have begun. So two machines can swap their roles, and no role is ever without
-a holder.
+A machine gets its new roles first, then blocks, and loses an old role after its last block has left
+and all new roles have begun. Two machines can therefore swap roles, and every role always has a
+holder.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def make_plan(
 ) -> Plan:
     """The operations that lead from `current` to `wanted`.
 
-    `current`: every machine of the fleet, also those without an executor, and those that must be
-    left. Raises BadInput if they are not as many of each type as the fleet has.
+    `current`: every machine of the fleet, including those without an executor and those to be left.
+    Raises BadInput if its number of machines of a type differs from the fleet's.
     """
     machines = assign_machines(current, fleet, wanted, block_bytes)
     moves = [*_moves(machines, "data"), *_moves(machines, "model")]
     if not moves and all(machine.state.type is not None for machine in machines):
-        # Roles without blocks alone are no reason for a reconfiguration.
+        # Roles without blocks alone do not justify a reconfiguration.
         return Plan((), ())
     return _in_order(_adds(machines, moves), moves, _deletes(machines))
 
@@ -46,14 +46,14 @@ def _in_order(adds: Sequence[Add], moves: Sequence[Move], deletes: Sequence[Dele
 
 
 def _adds(machines: Iterable[AssignedMachine], moves: Iterable[Move]) -> list[Add]:
-    """The roles that the destinations of moves lack."""
+    """The roles that destinations of moves lack."""
     present = {machine.state.machine: machine.state.roles for machine in machines}
     needed = dict.fromkeys((move.destination, holder_role(move.table)) for move in moves)
     return [Add(machine, role) for machine, role in needed if role not in present[machine]]
 
 
 def _deletes(machines: Iterable[AssignedMachine]) -> list[Delete]:
-    """The roles that hold nothing afterwards. An executor that keeps no role ends."""
+    """The roles without blocks afterwards. An executor without a role ends."""
     deletes: list[Delete] = []
     for machine in sorted(machines, key=lambda each: each.state.machine):
         state = machine.state
@@ -65,7 +65,7 @@ def _deletes(machines: Iterable[AssignedMachine]) -> list[Delete]:
 
 
 def _moves(machines: Iterable[AssignedMachine], table: TableName) -> list[Move]:
-    """From the largest surplus to the largest deficit until there is none."""
+    """Moves from the largest surplus to the largest deficit until there is none."""
     surplus = {machine.state.machine: machine.surplus(table) for machine in machines}
     blocks_of = {machine.state.machine: [*machine.state.blocks_of(table)] for machine in machines}
     # Heaps of (-blocks, machine): the first entry has the largest surplus or deficit.

@@ -1,11 +1,11 @@
-"""When to change a job's configuration: for a sufficient gain, and when machines go.
+"""The condition for changing a job's configuration: a sufficient gain, or machines that leave.
 
 The configuration cannot oscillate: let d and d' bound the relative errors of an epoch in the
-present and in the new configuration, by the noise of the measurements. A change needs a predicted
-gain of at least g = max(5 %, 1 - 1 / ((1 + d) (1 + d'))), so the real epoch becomes shorter by the
-factor (1 - g) (1 + d) (1 + d') <= 1 or better. A configuration that was left for a better one
-therefore has no gain again unless the machines themselves change. (The paper has the 5 % only; the
-two agree for errors up to 2.6 %.)
+present and in the new configuration, from measurement noise. A change requires a predicted gain of
+at least g = max(5 %, 1 - 1 / ((1 + d) (1 + d'))), so the actual epoch shrinks at least by the
+factor (1 - g) (1 + d) (1 + d') <= 1. A configuration that was left for a better one therefore has
+no gain again unless the machines themselves change. (The paper has only the 5 %; both conditions
+agree for errors up to 2.6 %.)
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ LEAST_GAIN = 0.05
 
 
 class TuningReason(Enum):
-    """Why a configuration is kept or changed; the values are those of the reports."""
+    """Reasons to keep or change a configuration; the values appear in reports."""
 
     WARMING_UP = "warming_up"
     TOO_LITTLE_GAIN = "too_little_gain"
     GAIN = "gain"
     BACK = "back"
-    """To a configuration whose epoch was measured to be shorter."""
+    """Return to a configuration with a shorter measured epoch."""
     DRAIN = "drain"
-    """Machines were reclaimed: their blocks are moved away while they still serve."""
+    """Machines were reclaimed: their blocks move away while they still serve."""
     RECOVER = "recover"
-    """Machines were lost: the job goes on from its checkpoint with the others."""
+    """Machines were lost: the job continues from its checkpoint on the others."""
 
     @property
     def is_change(self) -> bool:
-        """Whether the configuration is changed."""
+        """Whether the configuration changes."""
         return self not in (TuningReason.WARMING_UP, TuningReason.TOO_LITTLE_GAIN)
 
 
@@ -46,8 +46,8 @@ class TuningReason(Enum):
 class Verdict:
     """The best configuration, and whether the job changes to it.
 
-    `current_s`: epoch of the present configuration, None where it does not matter; `gain`: the part
-    of it that the best configuration saves.
+    `current_s`: epoch of the present configuration, None if it is irrelevant; `gain`: fraction of
+    it that the best configuration saves.
     """
 
     reason: TuningReason
@@ -64,10 +64,10 @@ def review(
     least_gain: float = LEAST_GAIN,
     overhead_s: float = 0.0,
 ) -> Verdict:
-    """Whether to leave `current` for a gain.
+    """The verdict whether to leave `current` for a gain.
 
     `measured`: the usable machines; new ones hold nothing in `current`. `overhead_s`: time of an
-    epoch beyond the cost model, the same in every configuration: it lowers the gain.
+    epoch beyond the cost model, equal in every configuration; it lowers the gain.
     """
     choice = best_configuration(profile, measured.fleet, roles)
     current_s = epoch_s(profile, measured.fleet, current) + overhead_s
@@ -79,5 +79,5 @@ def review(
 
 
 def required_gain(relative_errors: Iterable[float], least_gain: float = LEAST_GAIN) -> float:
-    """The predicted gain from which a change is an improvement in spite of these errors."""
+    """The predicted gain from which a change is an improvement despite these errors."""
     return max(least_gain, 1 - math.prod(1 / (1 + error) for error in relative_errors))

@@ -1,6 +1,6 @@
-"""Decides about a job's configuration: measurements of mini-batches in, decisions out. Pure.
+"""Decisions about a job's configuration from measurements of mini-batches. Pure.
 
-Beside the cost model it uses the measured times of configurations that the job has had.
+Uses the cost model and the measured times of the job's earlier configurations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
 
 @dataclass(frozen=True)
 class _Situation:
-    """What a decision is about: the usable machines, and the states of all executors."""
+    """The input of a decision: the usable machines, and the states of all executors."""
 
     view: FleetView
     states: Sequence[MachineState]
@@ -40,7 +40,7 @@ class _Situation:
 
 
 class ConfigurationTuner:
-    """Of one job: `observe`, `decide`, and `restart` after every change of the job's machines."""
+    """Tuner of one job: `observe`, `decide`, and `restart` after every change of its machines."""
 
     def __init__(
         self,
@@ -59,20 +59,22 @@ class ConfigurationTuner:
         self._executors: frozenset[int] = frozenset()
 
     def restart(self, workers: Iterable[int]) -> None:
-        """The job began or was reconfigured: these machines have workers from now on."""
+        """Start of the job or of a reconfigured generation: these machines have workers from now
+        on.
+        """
         self._averages.restart(workers)
 
     def observe(self, measured: BatchMeasurement) -> None:
-        """A worker finished a mini-batch."""
+        """Add the measurement of a mini-batch that a worker finished."""
         self._averages.observe(measured)
 
     def decide(
         self, machines: Sequence[CandidateMachine], states: Sequence[MachineState]
     ) -> TuningDecision:
-        """Whether to change, to what, and why.
+        """The decision: whether to change, to which configuration, and the reason.
 
-        `machines`: present ones, also those that leave; `states`: of the machines that have an
-        executor, `type` has no effect. Where all machines leave the configuration is kept.
+        `machines`: present machines, including those that leave; `states`: of the machines with an
+        executor; their `type` has no effect. If all machines leave, the configuration is kept.
         """
         self._averages.drop_outdated()
         present = {machine.number for machine in machines}
@@ -90,7 +92,7 @@ class ConfigurationTuner:
         if is_lost and not self._memory.is_empty:
             return self._forced(TuningReason.RECOVER, situation)
         if leaving:
-            # Their executors hold nothing and end; the others stay as they are.
+            # The executors of these machines hold nothing and end; the others stay unchanged.
             return self._change(_without_prediction(TuningReason.DRAIN, view.current), situation)
         if not self._averages.is_ready:
             return _kept(TuningReason.WARMING_UP, states, len(usable))
@@ -104,7 +106,7 @@ class ConfigurationTuner:
         situation = replace(situation, view=view)
         batch = _slowest(self._averages.batch_s().values())
         measured_s = batch.mean * profile.global_batches
-        # Latencies of exchanges, and what is in neither COMP nor COMM.
+        # Latencies of exchanges, and time outside COMP and COMM.
         overhead_s = max(measured_s - epoch_s(profile, view.fleet, view.current), 0.0)
         if not self._measured.record(view, batch):
             self._memory.forget_exchanges()
@@ -120,16 +122,16 @@ class ConfigurationTuner:
         return self._change(verdict, situation, measured_s, overhead_s)
 
     def _measured_profile(self, view: FleetView) -> Profile:
-        """The profile with the measured bytes of an exchange of a worker with all of the data."""
+        """The profile with the measured exchange bytes of a worker with all of the data."""
         moved = list(self._averages.moved_bytes().values())
         blocks = np.array([blocks for blocks in view.current.data_blocks if blocks], dtype=float)
         part = float(self._profile.exchanged_part(blocks).mean())
         return replace(self._profile, exchange_bytes=float(np.mean(moved)) / part if moved else 0.0)
 
-    # -- for machines that go --------------------------------------------------------------------
+    # -- for machines that leave -----------------------------------------------------------------
 
     def _forced(self, reason: TuningReason, situation: _Situation) -> TuningDecision:
-        """The best configuration by the last known costs; without any, all roles stay."""
+        """The best configuration by the last known costs; without costs, all roles stay."""
         view = situation.view
         if self._memory.is_empty:
             kept = configuration_with_kept_roles(self._profile, view)
@@ -189,11 +191,11 @@ def _role_counts(states: Sequence[MachineState]) -> RoleCounts:
 
 
 def _slowest(averages: Iterable[Average]) -> Average:
-    """The mini-batch of the worker for which it takes longest.
+    """The mini-batch of the worker with the longest mini-batches.
 
-    A worker that finishes earlier waits in the next mini-batch, so in the last one of an epoch no
-    worker has waited yet, and a mean over workers would be too short. Workers wait for each other,
-    so their errors are one.
+    A worker that finishes earlier waits in the next mini-batch; in the last one of an epoch no
+    worker has waited, so a mean over workers would be too short. The workers' errors are
+    correlated, since they wait for each other.
     """
     listed = list(averages)
     return Average(max(each.mean for each in listed), max(each.standard_error for each in listed))

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from motet.domain.bounded_reading.decompression import DecompressionLimit, limited
 from motet.domain.errors import BadInput
 
 HEAD_BYTES = 65_536
@@ -51,8 +52,18 @@ class InputFile:
             raw.seek(0)
             if not magic:
                 raise self.complaint("the file is empty", "give a file with data")
-            with _decompressed(raw, magic) as stream:
-                yield stream
+            packed = _decompressed(raw, magic)
+            if packed is None:
+                yield raw
+            else:
+                with packed, limited(packed, self, self._size) as stream:
+                    yield stream
+
+    @property
+    def limit(self) -> DecompressionLimit:
+        """The most bytes that the content may expand to. Raises BadInput."""
+        with self._explained():
+            return DecompressionLimit.of(self, self._size)
 
     def read(self, byte_count: int = -1) -> bytes:
         """Read the first decompressed bytes, or all of them."""
@@ -94,6 +105,10 @@ class InputFile:
                 return InputFile(path)
         return None
 
+    @property
+    def _size(self) -> int:
+        return self.path.stat().st_size
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
@@ -132,14 +147,15 @@ class Head:
         return cls(name, start, is_text, filled if is_text else ())
 
 
-def _decompressed(raw: BinaryIO, magic: bytes) -> BinaryIO:
+def _decompressed(raw: BinaryIO, magic: bytes) -> BinaryIO | None:
+    """A stream of the decompressed bytes, or None for other files."""
     if magic.startswith(b"\x1f\x8b"):
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if magic.startswith(b"BZh"):
         return cast(BinaryIO, bz2.BZ2File(raw))
     if magic == b"\xfd7zXZ\x00":
         return cast(BinaryIO, lzma.LZMAFile(raw))
-    return raw
+    return None
 
 
 def _without_compression(name: str) -> str:

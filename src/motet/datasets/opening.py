@@ -86,7 +86,7 @@ def _refuse_meaningless(
     if options.labels is not None and not has_labels:
         meaningless.append("--labels")
     for flag in meaningless:
-        raise BadInput(f"{source}: {flag} means nothing for {name} data; leave it out")
+        raise BadInput(f"{source}: {flag} does not apply to {name} data; leave it out")
 
 
 def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Format:

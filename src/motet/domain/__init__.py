@@ -1,1 +1,1 @@
-"""What every layer speaks: pure values, no input or output, no clock, no random numbers."""
+"""Values that all layers share: pure, no input or output, no clock, no random numbers."""

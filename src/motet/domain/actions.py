@@ -1,4 +1,4 @@
-"""What a driver is told to do. A decision becomes actions by comparing it with what runs."""
+"""Requests to a driver: the difference between a decision and the running jobs."""
 
 from __future__ import annotations
 

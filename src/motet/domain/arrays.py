@@ -1,4 +1,4 @@
-"""Names of array types, so that a signature says what an array holds."""
+"""Names of array types, which document the contents of arrays in signatures."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-"""Of any type."""
+"""Any element type."""
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 """Positions in another array."""
 Counts: TypeAlias = NDArray[np.int32]
-"""Small whole numbers: counts of words, numbers of topics."""
+"""Small integers: counts of words, numbers of topics."""
 RowIndices: TypeAlias = NDArray[np.uint32]
-"""Rows of a block as they stand on the wire."""
+"""Rows of a block in the wire format."""
 Bytes: TypeAlias = NDArray[np.uint8]
+
+
+def read_only(column: Ints) -> Ints:
+    """A read-only view of an array."""
+    view = column.view()
+    view.flags.writeable = False
+    return view

@@ -1,4 +1,4 @@
-"""Machines as columns: what a cluster is made of."""
+"""The machines of a cluster, as columns."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_MACHINES = 1_000_000
 class ClusterSpec:
     """`names`: one per machine; every other column has its length.
 
-    `type`: index into `type_names` (GPU generation). `rack`: machines of one number share a
-    switch. `cpus`, `memory_bytes`, `bandwidth_bps` of the machine's link: 0 where unknown; then
-    jobs may use as many as they like.
+    `type`: index into `type_names` (GPU generation). `rack`: machines with the same number share a
+    switch. `cpus`, `memory_bytes`, `bandwidth_bps` of the machine's link: 0 where unknown, which
+    means no limit.
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class ClusterSpec:
         memory_bytes: Any = 0,
         bandwidth_bps: Any = 0,
     ) -> Self:
-        """A cluster from columns; scalars hold for every machine."""
+        """A cluster from columns; scalars apply to every machine."""
         counts = np.asarray(gpus, dtype=np.int64)
         size = len(counts)
         kinds = types or ["gpu"] * size
@@ -85,10 +85,10 @@ class ClusterSpec:
 
     @property
     def size(self) -> int:
-        """How many machines there are."""
+        """Number of machines."""
         return len(self.names)
 
     @property
     def gpu_count(self) -> int:
-        """All GPUs."""
+        """Number of GPUs."""
         return int(self.gpus.sum())

@@ -1,4 +1,4 @@
-"""What should hold from now on: the whole output of a policy."""
+"""The output of a policy: the complete allocation from now on."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from motet.domain.wait import Wait as Wait
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reasons:
-    """Why each job waits, `(jobs,)` each.
+    """Reasons for waiting, `(jobs,)` each.
 
-    `code`: a `Wait`. `free_gpus`: how many GPUs were free at the job's turn. `position`: its place
-    in the policy's order, from 0 (UNKNOWN: there is no order now). `measure`, `bar` (one for all
-    rows, or one for each): see `COMPARISONS`; other codes, and rows with a NaN, have neither.
-    `usable_gpus`: of the free GPUs, those with enough CPUs and memory beside them for the job,
-    where they are too few (UNKNOWN: they are not; None: UNKNOWN for all jobs).
+    `code`: a `Wait`. `free_gpus`: number of free GPUs when the policy considered the job.
+    `position`: the job's place in the policy's order, from 0 (UNKNOWN: the policy has no order
+    now). `measure`, `bar` (one for all rows, or one for each): see `COMPARISONS`; other codes, and
+    rows with a NaN, have neither. `usable_gpus`: if CPUs or memory do not suffice for the job, the
+    number of free GPUs with enough of them on the same machine (UNKNOWN: they suffice; None:
+    UNKNOWN for all jobs).
     """
 
     code: Ints
@@ -35,7 +36,7 @@ class Reasons:
 
 
 class Straggler(NamedTuple):
-    """A machine on which computing took so many times as long as usual."""
+    """A slow machine; `times_as_long`: its computing time divided by the usual one."""
 
     machine: int
     times_as_long: float
@@ -43,16 +44,16 @@ class Straggler(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Decision:
-    """The whole allocation, a row per job of the snapshot; policies know nothing of start or stop.
+    """The complete allocation, a row per job of the snapshot; the engine derives starts and stops.
 
-    `gpus[i]`: how many GPUs job i has from now on (0: none). `places`: where, by row, for policies
-    that choose machines themselves; the placement planner finds machines for the others, and keeps
-    jobs that run where they are. `workers`, `servers`: for elastic jobs; what stands there for the
-    others does not matter. None: as many servers as the job asks for, and workers on the rest of
-    its GPUs. `share`: of each GPU in percent, where it is not all (None). `group`: two jobs of one
-    number and the same `gpus` share them; UNKNOWN: alone (None: everybody). `recheck_at_us`: decide
-    again then even if nothing happens. `memory`: new values of the policy's own columns.
-    `exclude`: by row, the slow machine for which a job is placed anew, for who asks why.
+    `gpus[i]`: number of GPUs of job i from now on (0: none). `places`: machines by row, from
+    policies that choose machines themselves; for other rows the placement planner chooses them, and
+    running jobs stay on theirs. `workers`, `servers`: for elastic jobs; the values of other rows
+    are ignored. None: the requested number of servers, and workers on the remaining GPUs. `share`:
+    percentage of each GPU (None: 100). `group`: two jobs with the same number and the same `gpus`
+    share them; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of the next
+    decision if no event occurs before. `memory`: new values of the policy's own columns.
+    `exclude`: by row, the slow machine that caused a new placement, for the decision log.
     """
 
     gpus: Ints
@@ -68,7 +69,7 @@ class Decision:
 
     @property
     def used_gpus(self) -> int:
-        """GPUs that are taken; those that two jobs share count once."""
+        """Number of allocated GPUs; those that two jobs share count once."""
         total = int(self.gpus.sum())
         if self.group is None:
             return total

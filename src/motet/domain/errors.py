@@ -1,16 +1,16 @@
-"""The one error tree of Motet; the command line turns `exit_code` into its exit status::
+"""The error tree of Motet; the command line uses `exit_code` as its exit status::
 
-    MotetError                 1    anything Motet itself can explain to its user
-    ├── BadInput               2    a file, field, flag or value that cannot be accepted
-    │   └── UnknownName        2    a name nobody knows, with the nearest known ones
+    MotetError                 1    any error that Motet reports with a message
+    ├── BadInput               2    a file, field, flag or value that is not accepted
+    │   └── UnknownName        2    an unknown name, with the nearest known ones
     ├── JobFailed              1    the job ran and did not succeed
-    ├── NotFound               3    what was asked for does not exist
-    ├── AuthenticationFailed   4    the other side could not prove that it knows the secret
-    ├── Unreachable            5    nobody answers at an address
-    │   └── ConnectionLost     5    somebody answered, then the connection broke
+    ├── NotFound               3    the requested object does not exist
+    ├── AuthenticationFailed   4    the peer did not prove that it has the secret
+    ├── Unreachable            5    no answer from an address
+    │   └── ConnectionLost     5    an established connection broke
     └── Interrupted          130    the user pressed Ctrl-C
 
-A message says what, where (`file:line`), the value, the limit, and how to mend it::
+A message states the error, its place (`file:line`), the value, the limit, and the remedy::
 
     ratings.csv:17: rating is nan; ratings must be finite numbers
 """
@@ -25,19 +25,19 @@ _SHORTEST_BEGINNING = 3
 
 
 class MotetError(Exception):
-    """Root of the tree: catch this to catch everything Motet raises on purpose."""
+    """Root of the tree; all errors that Motet raises deliberately derive from it."""
 
     exit_code: ClassVar[int] = 1
 
 
 class BadInput(MotetError):
-    """Something the user gave cannot be accepted; nothing was started and no machine taken."""
+    """Input of the user is not accepted; no process was started and no machine allocated."""
 
     exit_code = 2
 
 
 class UnknownName(BadInput):
-    """A `name` that is no known `kind` ("app", "format", "parameter"); suggests near ones."""
+    """`name` is no known `kind` ("app", "format", "parameter"); suggests similar names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind = kind
@@ -47,7 +47,7 @@ class UnknownName(BadInput):
 
     @property
     def hint(self) -> str:
-        """What follows the name in the message."""
+        """The part of the message after the name."""
         return _suggestion(self.name, self.known)
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, tuple[str, ...]]]:
@@ -55,11 +55,11 @@ class UnknownName(BadInput):
 
 
 class JobFailed(MotetError):
-    """The job was started and ended without success."""
+    """The job started and ended without success."""
 
 
 class NotFound(MotetError):
-    """The job, file or record that was asked for does not exist."""
+    """The requested job, file or record does not exist."""
 
     exit_code = 3
 
@@ -71,13 +71,13 @@ class AuthenticationFailed(MotetError):
 
 
 class Unreachable(MotetError):
-    """Nobody answers at the given address."""
+    """The given address does not answer."""
 
     exit_code = 5
 
 
 class ConnectionLost(Unreachable):
-    """A connection that worked has broken: the process or machine at its other end is gone."""
+    """An established connection broke: the process or machine at its other end has ended."""
 
 
 class Interrupted(MotetError):
@@ -86,8 +86,8 @@ class Interrupted(MotetError):
     exit_code = 130
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Which known name was meant, if any is alike, or begins like it; case does not matter."""
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most similar or has the same beginning, ignoring case; else None."""
     folded = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(name.lower(), folded, n=1)
     if not near and len(name) >= _SHORTEST_BEGINNING:
@@ -99,6 +99,6 @@ def _suggestion(name: str, known: tuple[str, ...]) -> str:
     """The nearest known name, then all of them."""
     if not known:
         return "; none is known here"
-    near = nearest(name, known)
+    near = nearest_name(name, known)
     hint = f"; did you mean {near!r}?" if near else ";"
     return f"{hint} known: {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""What was measured of elastic jobs while they trained, and what is predicted from it."""
+"""Measurements of elastic jobs and machines, and predictions that are computed from them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from motet.domain.arrays import Floats, Ints
 
 
 class LossForecasts(Protocol):
-    """How the losses of some jobs will fall."""
+    """Predicted loss curves of several jobs."""
 
     def __len__(self) -> int: ...
 
     def predict(self, iterations: ArrayLike, /) -> Floats:
-        """Losses after these steps, `(jobs,)` or `(jobs, n)`, none before the latest report."""
+        """Losses after these steps, `(jobs,)` or `(jobs, n)`; steps from the last report on."""
         ...
 
     def iterations_to(self, losses: ArrayLike, /) -> Floats:
-        """The first steps after which losses are at most these, `(jobs,)`; infinite: never."""
+        """The first steps after which losses are at most these, `(jobs,)`; infinity: never."""
         ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Estimates:
-    """A row per row of the `JobTable`, `(jobs,)` unless said otherwise; NaN where nobody knows.
+    """A row per row of the `JobTable`, `(jobs,)` unless stated otherwise; NaN if unknown.
 
-    What was measured: `steps_done`; `loss` now, `first_loss`; `largest_change`: the largest
-    decrease of the loss from one measurement to the next, per step, so far (SLAQ, section 3.1,
-    divides by it to compare jobs).
+    Measured: `steps_done`; the present `loss`; `first_loss`; `largest_change`: the largest decrease
+    of the loss between consecutive measurements, per step (SLAQ, section 3.1, divides by it to
+    compare jobs).
 
-    What the user said: `target_loss` at which the job shall end; `planned_steps`, where it ends
-    after so many.
+    Specified by the user: `target_loss` at which the job ends, or `planned_steps` after which it
+    ends.
 
-    What is predicted: `forecasts`, losses of those jobs whose `loss` is known, a row for each in
-    their order (None: nobody predicts); `steps_left` to the end, infinite where the loss is never
-    as low as its target; steps per second by `speed_mode` (0: unknown) with `speed`, `(jobs, 6)`:
-    see `motet.estimate.speed_function`.
+    Predicted: `forecasts`, loss curves of the jobs with a known `loss`, a row for each in their
+    order (None: there is no fitter); `steps_left` to the end, infinite if the loss never reaches
+    its target; steps per second by `speed_mode` (0: unknown) with `speed`, `(jobs, 6)`: see
+    `motet.estimate.speed_function`.
     """
 
     steps_done: Floats
@@ -54,3 +54,17 @@ class Estimates:
 
     def __len__(self) -> int:
         return len(self.steps_done)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MachineSpeeds:
+    """A row per machine, `(machines,)`.
+
+    `times_as_long`: computing time of workers on the machine at the last measurement, divided by
+    the usual time of workers of their job on such machines (1.0 before the first measurement).
+    `measured_us`: the time of that measurement, UNKNOWN: none. The value of a machine without
+    training jobs may be outdated.
+    """
+
+    times_as_long: Floats
+    measured_us: Ints

@@ -1,6 +1,6 @@
-"""What happens to jobs and machines: the input of `Engine.step`. Frozen values, as JSON and back.
+"""Events of jobs and machines: the input of `Engine.step`. Frozen values with a JSON form.
 
-A driver reports events in the order in which they happened. Jobs and machines are numbers, as in
+A driver reports events in the order of their occurrence. Jobs and machines are numbers, as in
 `JobTable` and `ClusterSpec`.
 """
 
@@ -21,7 +21,7 @@ Point: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Where a job that reports its progress shall end; None: its user does not say."""
+    """The end condition of a job that reports its progress; None: not specified."""
 
     target_loss: float | None = None
     planned_steps: float | None = None
@@ -32,7 +32,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A job arrives. `columns`: of `JobTable`; those that are not named have their defaults.
+    """A job arrives. `columns`: of `JobTable`; columns that are not named have their defaults.
 
     `goal`: of a job whose losses and speeds will be reported (None: they will not).
     """
@@ -44,28 +44,28 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The user withdraws a job; it leaves, and its processes are stopped."""
+    """The user cancels a job; it leaves, and its processes are stopped."""
 
     job: int
 
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The user takes a job out of the competition until it is resumed; it keeps its progress."""
+    """The user suspends a job: it gets no GPUs until it is resumed, and keeps its progress."""
 
     job: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A suspended job competes again. Its submission time and its past stay as they were."""
+    """A suspended job waits for GPUs again. Its submission time and its accounts do not change."""
 
     job: int
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """The user moves a job to another queue, or changes its priority."""
+    """The user moves a job to another queue or changes its priority."""
 
     job: int
     columns: Mapping[str, int]
@@ -73,20 +73,20 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged:
-    """From now on another policy decides. `settings`: its parameters as text."""
+    """Another policy replaces the present one. `settings`: its parameters as text."""
 
     policy: str
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-# -- what became of actions ------------------------------------------------------------------------
+# -- results of actions ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A job runs where it was started. `ready_us`: when its checkpoint is restored.
+    """A job was started. `ready_us`: the end of the restore of its checkpoint.
 
-    `rate`, `alone_rate`: its speed there, as in `JobTable`.
+    `rate`, `alone_rate`: its speed, as in `JobTable`.
     """
 
     job: int
@@ -97,7 +97,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """A job was moved or resized: it holds its new slots, and no others. Fields as of `Started`."""
+    """A job was moved or resized: it holds only its new slots. Fields as in `Started`."""
 
     job: int
     ready_us: int
@@ -107,8 +107,7 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The processes of a job have ended, as was requested or with their machine: its slots are
-    free."""
+    """The processes of a job have ended, on request or with their machine; its slots are free."""
 
     job: int
 
@@ -121,12 +120,12 @@ class StartFailed:
     reason: str
 
 
-# -- jobs by themselves ----------------------------------------------------------------------------
+# -- ends of jobs ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job is done. `overhead_us`: its time in checkpoints and restores."""
+    """A job has finished. `overhead_us`: its time in checkpoints and restores."""
 
     job: int
     overhead_us: int = 0
@@ -134,7 +133,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A job has ended for good without a result."""
+    """A job has ended without a result and is not retried."""
 
     job: int
     reason: str
@@ -146,7 +145,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class SpeedChanged:
-    """A job that runs does so at another speed. Fields as of `Started`."""
+    """The speed of a running job has changed. Fields as in `Started`."""
 
     job: int
     ready_us: int
@@ -156,7 +155,7 @@ class SpeedChanged:
 
 @dataclass(frozen=True, slots=True)
 class ProgressMeasured:
-    """How many steps a job has done, with the losses that are new, ascending."""
+    """The number of steps that a job has done, and its new losses in ascending order of steps."""
 
     job: int
     steps_done: float
@@ -165,7 +164,7 @@ class ProgressMeasured:
 
 @dataclass(frozen=True, slots=True)
 class SpeedMeasured:
-    """How fast a job is with so many workers and servers."""
+    """The speed of a job with these numbers of workers and servers."""
 
     job: int
     workers: int
@@ -175,7 +174,8 @@ class SpeedMeasured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingMeasured:
-    """`remaining_us` of these jobs, as in `JobTable`, `(n,)` both, from a driver with an oracle."""
+    """`remaining_us` of these jobs, as in `JobTable`; `(n,)` both. Only drivers with an oracle
+    report it."""
 
     jobs: Ints
     remaining_us: Ints
@@ -191,7 +191,7 @@ class RemainingMeasured:
 
 @dataclass(frozen=True, slots=True)
 class MachineMeasured:
-    """Workers on a machine computed so many times as long as usual."""
+    """Computing time of workers on a machine divided by the usual time."""
 
     machine: int
     times_as_long: float
@@ -202,28 +202,28 @@ class MachineMeasured:
 
 @dataclass(frozen=True, slots=True)
 class MachineCame:
-    """A machine can be used, for the first time or again."""
+    """A machine becomes usable, for the first time or again."""
 
     machine: int
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """A machine takes no more jobs; those that run there go on."""
+    """A machine takes no further jobs; its running jobs continue."""
 
     machine: int
 
 
 @dataclass(frozen=True, slots=True)
 class MachineLeft:
-    """A machine is gone; jobs that had slots there lose all of theirs."""
+    """A machine has left; jobs with slots on it lose all of their slots."""
 
     machine: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The time has come at which the policy asked to decide again."""
+    """The time of the next decision that the policy requested."""
 
 
 Event: TypeAlias = (
@@ -264,7 +264,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(document: Mapping[str, Any]) -> Event:
-    """The inverse of `event_to_json`, also after a way through text. Raises BadInput."""
+    """The inverse of `event_to_json`. Raises BadInput."""
     values = dict(document)
     name = values.pop("event", None)
     kind = EVENTS.get(name) if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""What a journal for people holds: one thing that happened to one job."""
+"""An entry of the decision log: one state change, or the reason of a wait, of one job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOWHERE = Placement((), ())
 
 
 class OtherJobs(NamedTuple):
-    """Jobs that had to do with it: `first` of them as (job, GPUs), `total` in all."""
+    """Jobs that an entry refers to: the `first` few as (job, GPUs), and their `total` number."""
 
     first: tuple[tuple[int, int], ...] = ()
     total: int = 0
@@ -22,7 +22,7 @@ NOBODY = OtherJobs()
 
 
 class Team(NamedTuple):
-    """What a job runs with; `gpus`: of all of them."""
+    """The workers and servers of a job; `gpus`: of all of them together."""
 
     workers: int
     servers: int
@@ -31,25 +31,24 @@ class Team(NamedTuple):
 
 class LogEntry(NamedTuple):
     """`event`: start, resume, migrate, resize (with another number of workers or servers), preempt,
-    promote, demote, finish, or a `Wait` in lower case once a job waits for that reason, or has come
-    much nearer to its turn.
+    promote, demote, finish, fail, cancel, suspend, unsuspend, evict, or a `Wait` in lower case when
+    a job begins to wait for that reason or has advanced far in the order.
 
-    `gpus`: that the job asks for. `placement`: where it runs from now on, or ran until it was
-    preempted; `left`: the slow machine for which it was placed anew, if it was. `others`: jobs with
-    which it shares these GPUs; of a preemption those that got them; of a wait those that hold GPUs
-    before it, or the head of the line that it may not overtake. `queue`: of the policy's own, from
-    0 (UNKNOWN: it has none). `overhead_us`: of a job that finished, its time in checkpoints and
-    restores.
+    `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
+    job's machines from now on, or of those that it lost. `left`: the slow machine that caused a new
+    placement. `others`: jobs that share these GPUs; for a preemption, jobs that
+    received them; for a wait, jobs before it that hold GPUs, or the head of the line that it may
+    not overtake. `queue`: the policy's own queue, from 0 (UNKNOWN: none). `overhead_us`: of a
+    finished job, its time in checkpoints and restores.
 
-    Of waits: `free_gpus` at the job's turn; `position`: how many jobs that wait are before it
-    (UNKNOWN: it was nobody's turn); `until_us`: when the policy looks again by itself; `measure`,
-    `bar`: by what the policy compared it and did not choose it, NaN where it did not;
-    `usable_gpus`: of the free ones those with enough CPUs and memory beside them, where that was
-    too few (UNKNOWN: it was not that).
+    Waits: `free_gpus` when the policy considered the job; `position`: number of waiting jobs before
+    it (UNKNOWN: no order); `until_us`: time of the policy's next own decision; `measure`, `bar`:
+    the values that the policy compared, NaN if it compared none; `usable_gpus`: if CPUs or memory
+    did not suffice, the free GPUs with enough of them (UNKNOWN: they sufficed).
 
-    Of elastic jobs: `team` from now on; `team_before` it was resized, and in `exchange` those that
-    got the GPUs which it gave up, or gave up some when it got more. `least_gpus` with which one
-    that waits could run (UNKNOWN: with no fewer than it asks for).
+    Elastic jobs: `team` from now on; `team_before` a resize, and in `exchange` the jobs that
+    received GPUs from this job or released GPUs to it. `least_gpus`: the smallest number of GPUs
+    with which a waiting job could run (UNKNOWN: a rigid job).
     """
 
     time_us: int

@@ -1,10 +1,11 @@
-"""What is known of deep-learning models before they run: sizes, skew, cost of a restart.
+"""Static profiles of deep-learning models: sizes, skew, cost of a restart.
 
-Tiresias (Gu et al., NSDI 2019): sizes from table 3. A preemption cost 57 to 62 s there on average
-over a scheduler's run (section 5.2; the thesis, section 3.5.2.4); a model's own part is taken to be
-writing it once and reading it once at the 1.2 GB/s of the testbed's shared file system. `gpu_busy`:
-a third for VGG16 and VGG19 as the authors of Muri (Zhao et al., SIGCOMM 2022) measured with 4 to 16
-GPUs, taken for VGG11 and AlexNet, too; high for the others.
+Sizes are from table 3 of Tiresias (Gu et al., NSDI 2019). The average cost of a preemption in a run
+of its scheduler was 57 to 62 s (section 5.2; the thesis, section 3.5.2.4); the part that depends on
+the model is assumed to be one write and one read at the 1.2 GB/s of the testbed's shared file
+system. `gpu_busy` is a third for VGG16 and VGG19, as the authors of Muri (Zhao et al., SIGCOMM
+2022) measured with 4 to 16 GPUs; the same value is assumed for VGG11 and AlexNet, and a high one
+for the others.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class ModelProfile:
 
     @property
     def skew(self) -> float:
-        """Largest tensor / model size: how uneven the load of parameter servers will be, 0 to 1."""
+        """Largest tensor / model size, 0 to 1: a measure of uneven load on parameter servers."""
         return self.largest_mb / self.size_mb
 
 
 UNKNOWN_MODEL = ModelProfile("unknown", 100.0, 200, 9.0)
-"""Stands for a model without a profile: of a usual size, not skewed."""
+"""The default for models without a profile: medium size, no skew."""
 
 
 def _of_table_3(
@@ -63,7 +64,7 @@ PROFILES = (
 
 
 def model_key(name: str) -> str:
-    """The same for all spellings and batch sizes: "ResNet-50 (batch size 64)" -> "resnet50"."""
+    """A key independent of spelling and batch size: "ResNet-50 (batch size 64)" -> "resnet50"."""
     return _NOT_ALPHANUMERIC.sub("", _BATCH_SIZE.sub("", name.lower()))
 
 
@@ -71,5 +72,5 @@ _BY_KEY = {model_key(each.name): each for each in PROFILES}
 
 
 def profile_of(name: str) -> ModelProfile:
-    """The profile of a model whatever its spelling ("resnet-50"); UNKNOWN_MODEL for others."""
+    """The profile of a model in any spelling ("resnet-50"); UNKNOWN_MODEL for others."""
     return _BY_KEY.get(model_key(name), UNKNOWN_MODEL)

@@ -1,7 +1,7 @@
 """Changes of a running parameter-server job as values: add, delete, switch, move, plans of them.
 
-Executors have the numbers of their machines. A plan is a DAG: operations without an order between
-them run at the same time (Cruise, Lee et al., ICDCS 2019, section IV).
+An executor has the number of its machine. A plan is a DAG: operations without an order between
+them run concurrently (Cruise, Lee et al., ICDCS 2019, section IV).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RoleCounts:
 
 @dataclass(frozen=True)
 class Add:
-    """Machine `executor` becomes a worker or a server as well; it has no blocks yet."""
+    """The executor of a machine gets an additional role; it has no blocks yet."""
 
     executor: int
     role: Role
@@ -35,9 +35,9 @@ class Add:
 
 @dataclass(frozen=True)
 class Delete:
-    """An executor gives up a role (None: all); the blocks it still has go to the others.
+    """An executor loses a role (None: all); its remaining blocks move to other executors.
 
-    Without a role it ends.
+    An executor without a role ends.
     """
 
     executor: int
@@ -49,7 +49,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Switch:
-    """An executor becomes a worker or a server and nothing else, in the same process."""
+    """An executor changes its role to worker or server only, in the same process."""
 
     executor: int
     role: Role
@@ -79,7 +79,7 @@ Operation: TypeAlias = Add | Delete | Switch | Move
 
 @dataclass(frozen=True)
 class Plan:
-    """Operations; number i begins when all of `after[i]` (smaller numbers) are done."""
+    """Operations; operation i begins when all operations `after[i]` (smaller numbers) are done."""
 
     operations: tuple[Operation, ...]
     after: tuple[tuple[int, ...], ...]
@@ -92,9 +92,9 @@ class Plan:
 
     @classmethod
     def of(cls, operations: Iterable[Operation]) -> Self:
-        """Each operation waits for the operations before it that touch the same executors.
+        """Each operation waits for earlier operations on the same executors.
 
-        An operation that ends a role also waits for every operation before it that begins one.
+        An operation that ends a role also waits for every earlier operation that begins one.
         """
         listed = tuple(operations)
         after = tuple(

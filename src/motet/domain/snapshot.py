@@ -1,4 +1,4 @@
-"""What is known now: the whole input of a policy.
+"""The input of a policy: jobs, machines, placements and history at one time.
 
 Jobs are columns with a row per active job, in no particular order, so that a policy ranks thousands
 of them with one sort; `number` breaks every tie.
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
-from motet.domain.estimates import Estimates
-from motet.domain.machine_speeds import MachineSpeeds
+from motet.domain.estimates import Estimates, MachineSpeeds
 from motet.domain.model_profile import ModelProfile
 
 UNKNOWN = -1
@@ -25,26 +24,26 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JobTable:
-    """Active jobs. All columns are int64, `(jobs,)`; a policy's attempt to write to them fails.
+    """Active jobs. All columns are int64, `(jobs,)`, and read-only for policies.
 
-    What a job is: `number` (unique, in the order of job ids), `queue`, `experiment` (jobs of one
-    user's search belong together; UNKNOWN: alone), `priority` (higher first), `submit_us`,
-    `model` (index of a profile, or UNKNOWN), `gpus` (its full request: a rigid job gets all of
-    them or none), `workers`, `servers` (of that request), `min_workers`, `max_workers`,
+    Attributes of a job: `number` (unique, in the order of job ids), `queue`, `experiment` (common
+    to the jobs of one hyperparameter search; UNKNOWN: none), `priority` (higher first),
+    `submit_us`, `model` (index of a profile, or UNKNOWN), `gpus` (its full request: a rigid job
+    gets all of them or none), `workers`, `servers` (of that request), `min_workers`, `max_workers`,
     `min_servers`, `max_servers` (equal for rigid jobs), `worker_gpus`, `server_gpus` (of one;
-    servers may need none), `cpus`, `memory_bytes` (of the full request, spread over its GPUs; 0:
-    any will do).
+    servers may need none), `cpus`, `memory_bytes` (of the full request, spread over its GPUs; 0: no
+    demand).
 
-    What happened to it: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it
-    does not run), `held_workers`, `held_servers`, `ready_us` (it restores its checkpoint until
-    then), `executed_us` (time on GPUs), `attained_gpu_us` (that times its GPUs; half of it while
-    they are shared), `waiting_us` (time since submission without GPUs), `partner` (shares its GPUs;
-    UNKNOWN: nobody).
+    State: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it does not run),
+    `held_workers`, `held_servers`, `ready_us` (end of the restore of its checkpoint), `executed_us`
+    (time on GPUs), `attained_gpu_us` (the integral of its GPUs over that time; half while they are
+    shared), `waiting_us` (time since submission without GPUs), `partner` (the job that shares its
+    GPUs; UNKNOWN: none).
 
-    What is estimated: `remaining_us` (time that it still trains on its GPUs, as fast as it does
-    now; while it waits, on its full request; UNKNOWN where nobody knows), `rate` (its speed now,
-    10,000 = as fast as alone and consolidated on its full request; an elastic job may be faster),
-    `alone_rate` (what that is there while nobody shares its GPUs).
+    Estimates: `remaining_us` (remaining training time at its present speed; for a waiting job, on
+    its full request; UNKNOWN without an oracle), `rate` (its present speed, 10,000 = that of
+    exclusive, consolidated GPUs of its full request; an elastic job may be faster), `alone_rate`
+    (its rate on the present machines without sharing).
     """
 
     number: Ints
@@ -83,14 +82,14 @@ class JobTable:
 
     @property
     def is_elastic(self) -> NDArray[np.bool_]:
-        """`(jobs,)`: which may run with other numbers of workers or servers than they ask for."""
+        """`(jobs,)`: jobs that may run with other numbers of workers or servers than requested."""
         elastic: NDArray[np.bool_] = self.min_workers != self.max_workers
         elastic |= self.min_servers != self.max_servers
         return elastic
 
 
 class Placement(NamedTuple):
-    """Where a job runs: `counts[i]` of its GPUs are on `machines[i]`; ascending machines."""
+    """The slots of a job: `counts[i]` GPUs on `machines[i]`; machines in ascending order."""
 
     machines: tuple[int, ...]
     counts: tuple[int, ...]
@@ -98,10 +97,10 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class History:
-    """Finished jobs, oldest first: what a policy may learn from.
+    """Finished jobs, oldest first.
 
-    `sorted_service_gpu_us`: their total service in ascending order; it lags behind by up to one
-    job in a hundred, so that it need not be sorted anew for every one.
+    `sorted_service_gpu_us`: their total service in ascending order. To avoid a sort per job, it may
+    lack the latest jobs, at most one in a hundred.
     """
 
     attained_gpu_us: Ints
@@ -118,21 +117,21 @@ class Queues:
 
     @classmethod
     def without_quotas(cls, names: tuple[str, ...]) -> Self:
-        """Queues that are only names."""
+        """Queues without quotas."""
         return cls(names, np.full(len(names), UNKNOWN, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Snapshot:
-    """Everything that a policy may look at.
+    """The complete input of a policy.
 
-    `memory`: the policy's own columns, `(jobs,)`, as its last decision left them. `free_gpus`: per
-    machine. `placements`: of the jobs that run, by number. `estimates`: None unless the policy
-    says `wants_estimates`. `free_cpus`, `free_memory_bytes`: per machine, 0 where the cluster
-    counts none; None while no job has asked for any that a machine counts (see
-    `motet.placement.room`). `models`: what is known of models before they run, by the index in
-    `jobs.model`; it may be shorter. `machine_speeds`: None unless the policy says
-    `wants_machine_speeds` and the driver measures them.
+    `memory`: the policy's own columns, `(jobs,)`, as set by its last decision. `free_gpus`: per
+    machine. `placements`: of running jobs, by number. `estimates`: None unless the policy declares
+    `wants_estimates`. `free_cpus`, `free_memory_bytes`: per machine, 0 where the cluster counts
+    none; None until a job requests CPUs or memory that the cluster counts (see
+    `motet.placement.room`). `models`: model profiles, by the index in `jobs.model`; it may be
+    shorter. `machine_speeds`: None unless the policy declares `wants_machine_speeds` and the driver
+    measures them.
     """
 
     now_us: int
@@ -152,10 +151,10 @@ class Snapshot:
 
     @property
     def wanted_estimates(self) -> Estimates:
-        """For a policy that says `wants_estimates`. Raises MotetError where a driver has none."""
+        """The estimates, for a policy that declares them. Raises MotetError if there are none."""
         if self.estimates is None:
             raise MotetError(
-                "the snapshot has no estimates; a policy that needs them says "
+                "the snapshot has no estimates; a policy that needs them declares "
                 "wants_estimates: ClassVar[bool] = True"
             )
         return self.estimates

@@ -1,4 +1,4 @@
-"""Time is whole microseconds, service whole GPU-microseconds: no drift, exact ties."""
+"""Time in integer microseconds, service in integer GPU-microseconds: no drift, exact ties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from motet.domain.errors import BadInput
 SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US
 NEVER_US = 2**62
-"""Later than every event; still far from the limit of 64 bits when a duration is added."""
+"""Later than every event; the sum with any duration still fits into 64 bits."""
 
 LONGEST_S = NEVER_US // SECOND_US // 1000
 SHORTEST_S = 1 / SECOND_US
@@ -18,7 +18,7 @@ SHORTEST_S = 1 / SECOND_US
 def microseconds(seconds: float | int | str) -> int:
     """Seconds as microseconds, exact for text such as "12.000001".
 
-    Raises BadInput for what is not a number between -146 and 146 years.
+    Raises BadInput for a value that is not a number between -146 and 146 years.
     """
     try:
         value = Decimal(str(seconds))
@@ -31,7 +31,7 @@ def microseconds(seconds: float | int | str) -> int:
 
 
 def check_seconds(name: str, value_s: float, least_s: float = 0.0) -> None:
-    """Raises BadInput for a parameter that is no time from `least_s` on, or too long to count."""
+    """Raises BadInput for a parameter that is below `least_s`, not a number, or too large."""
     if value_s > LONGEST_S:
         raise BadInput(f"{name}={value_s}: give seconds, at most {LONGEST_S}")
     if not value_s >= least_s:

@@ -1,4 +1,4 @@
-"""Why jobs wait: one table of reasons, from which everything that depends on a reason is derived.
+"""Wait reasons: one table, from which everything that depends on a reason is derived.
 
 A new reason is one more member of `Wait` with its row. Sentences are templates; their parts in
 braces are described in `motet.insight.waits`.
@@ -17,10 +17,10 @@ class DelayCause(StrEnum):
     FAIR_SHARE = "fair_share"
     """The job's queue used all of its quota, or holds more than other queues with waiting jobs."""
     FRAGMENTATION = "fragmentation"
-    """Enough GPUs are free, but too far apart for the job, or for the job at the head of the line,
-    or without the CPUs and the memory beside them."""
+    """Enough GPUs are free, but on too many machines for the job or for the job at the head of the
+    line, or on machines without enough free CPUs or memory."""
     POLICY_ORDER = "policy_order"
-    """The policy gave the GPUs to other jobs, whether this job would have fit or not."""
+    """The policy allocated the GPUs to other jobs, whether or not this job fits."""
 
 
 class BlockerRule(Enum):
@@ -29,7 +29,7 @@ class BlockerRule(Enum):
     HOLDERS_BEFORE = auto()
     """Jobs with GPUs before it in the policy's order; without an order, all jobs with GPUs."""
     HEAD_OF_LINE = auto()
-    """The first job that waits for a reason of its own."""
+    """The first job whose reason does not depend on another waiting job."""
     HOLDERS_OF_QUEUE = auto()
     """Jobs with GPUs in the same queue."""
     ALL_HOLDERS = auto()
@@ -238,7 +238,7 @@ WAITS = tuple(wait for wait in Wait if wait is not Wait.RUNS)
 """All codes of jobs that wait."""
 COMPARISONS = tuple(wait for wait in WAITS if wait.reason.compares)
 """Codes with a `measure` and a `bar`: the number by which the policy compares jobs, and that of the
-last job that it chose, unless `compares` says otherwise."""
+last job that it chose, unless `compares` states another."""
 
 
 def wait_named(key: str) -> Wait:

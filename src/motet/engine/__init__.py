@@ -1,1 +1,1 @@
-"""The one loop body under every driver: events in, a decision, actions out. Pure."""
+"""The scheduling loop of every driver: events in, one decision, actions out. Pure."""

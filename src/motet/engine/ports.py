@@ -1,4 +1,4 @@
-"""What the engine needs of the world around it. Drivers bring the real things, tests their own."""
+"""Interfaces that the engine requires; drivers and tests implement them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from motet.domain.snapshot import Snapshot
 
 
 class CurveFitter(Protocol):
-    """Predicts how losses will fall."""
+    """Predicts loss curves."""
 
     def fit_many(self, histories: Sequence[tuple[Floats, Floats]], /) -> LossForecasts:
-        """From (steps, losses) of every job, at least one report each, steps ascending.
+        """Fit a curve to (steps, losses) of every job: at least one report each, steps ascending.
 
-        A dataclass whose fields are arrays with a row per job, so that rows can be kept.
+        The result must be a dataclass whose fields are arrays with a row per job, because the
+        caller keeps single rows.
         """
         ...
 
 
 class SpeedFitter(Protocol):
-    """Learns speed functions from measurements."""
+    """Fits speed functions to measurements."""
 
     def fit(self, samples: Floats) -> tuple[int, Floats]:
         """Mode and parameters, `(6,)`; `samples`: (workers, servers, steps per second), `(n, 3)`.
 
-        Mode 0 where the samples are too few.
+        The mode is 0 if the samples are too few.
         """
         ...
 
 
 class Journal(Protocol):
-    """Keeps what happened, in order: events before they are folded, then the decision."""
+    """Records every step in order: its events before they are folded, then the decision."""
 
     def received(self, now_us: int, events: Sequence[Event]) -> None:
-        """The events of one step, before the engine's state changes."""
+        """Record the events of one step, before the engine's state changes."""
         ...
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
-        """`snapshot`: what the policy saw; its arrays change afterwards. `actions`: all that follow
-        from the decision, those that still wait for slots included."""
+        """Record a decision. `snapshot`: the policy's input; its arrays change afterwards.
+        `actions`: all that follow from the decision, including those that wait for slots."""
         ...

@@ -1,4 +1,4 @@
-"""Events into what is known: the state, the measurements and the requests on their way."""
+"""Fold events into the state, the measurements and the pending requests."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from motet.domain import events
 from motet.domain.errors import BadInput
 from motet.domain.events import Event
-from motet.engine.machine_monitor import MachineMonitor
-from motet.engine.measurements import Measurements
-from motet.engine.requests import Requests
-from motet.engine.slots import Slots
-from motet.engine.state import ClusterState
+from motet.engine.actions.requests import Requests
+from motet.engine.actions.slots import Slots
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.measurements.machine_monitor import MachineMonitor
+from motet.engine.state.cluster_state import ClusterState
 
 UPDATABLE = ("queue", "priority")
-"""Columns of a job that its user may change."""
+"""Columns of a job that the user may change."""
 _NAN = float("nan")
 
 
 class Reducer:
-    """Folds one event after the other; `fold` says whether it is a reason to ask the policy."""
+    """Folds one event after the other; `fold` returns whether the event requires a decision."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class Reducer:
         }
 
     def fold(self, event: Event) -> bool:
-        """Raises BadInput for a job that is not active."""
+        """Apply an event. Raises BadInput for a job that is not active."""
         return self._handlers[type(event)](event)
 
     # -- users -------------------------------------------------------------------------------------
 
     def _submitted(self, event: events.Submitted) -> bool:
-        if event.job in self._state.table or event.job in self._state.suspended:
-            raise BadInput(f"job {event.job} was submitted before")
+        if self._state.is_active(event.job):
+            raise BadInput(f"job {event.job} was already submitted")
         self._state.submitted({"number": event.job, **event.columns})
         if event.goal is not None and self._measurements is not None:
             target, planned = event.goal.target_loss, event.goal.planned_steps
@@ -92,14 +92,14 @@ class Reducer:
         return True
 
     def _updated(self, event: events.Updated) -> bool:
-        self._require(event.job, self._is_active(event.job))
+        self._require(event.job, self._state.is_active(event.job))
         for name in event.columns:
             if name not in UPDATABLE:
                 raise BadInput(f"{name} of a job cannot change; it is one of {UPDATABLE}")
         self._state.updated(event.job, event.columns)
         return True
 
-    # -- what became of actions --------------------------------------------------------------------
+    # -- results of actions ------------------------------------------------------------------------
 
     def _runs(self, event: events.Started | events.Resized | events.SpeedChanged) -> bool:
         table = self._state.table
@@ -114,38 +114,38 @@ class Reducer:
         return self._runs(event)
 
     def _stopped(self, event: events.Stopped) -> bool:
-        """A job that stops without a request, as when it was killed, waits again."""
+        """A job that stops without a request, for example because it was killed, waits again."""
         if self._requests.stopped(event.job) or event.job not in self._state.placements:
             return False
         self._slots.vacate(event.job)
         return True
 
     def _start_failed(self, event: events.StartFailed) -> bool:
-        self._requests.stopped(event.job)
+        self._requests.gone(event.job)
         if event.job in self._state.placements:
             self._state.vacated(event.job)
         return True
 
-    # -- jobs by themselves ------------------------------------------------------------------------
+    # -- ends of jobs ------------------------------------------------------------------------------
 
     def _finished(self, event: events.Finished) -> bool:
-        self._require(event.job, self._is_active(event.job))
-        if event.job in self._state.suspended:  # It was done before it could be stopped.
+        self._require(event.job, self._state.is_active(event.job))
+        if event.job in self._state.suspended:  # It finished before its processes were stopped.
             self._state.resume(event.job)
         self._slots.observe(event.job)
         if self._measurements is not None:
             self._measurements.left(event.job)
         self._state.finished(event.job)
-        self._requests.stopped(event.job)
+        self._requests.gone(event.job)
         return True
 
     def _failed(self, event: events.Failed) -> bool:
         self._leave(event.job)
-        self._requests.stopped(event.job)
+        self._requests.gone(event.job)
         return True
 
     def _leave(self, job: int) -> None:
-        self._require(job, self._is_active(job))
+        self._require(job, self._state.is_active(job))
         if self._measurements is not None:
             self._measurements.left(job)
         self._state.left(job)
@@ -164,7 +164,7 @@ class Reducer:
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:
         jobs, table = self._state.jobs, self._state.table
-        if np.array_equal(event.jobs, jobs.number):
+        if len(event.jobs) == len(jobs) and not np.count_nonzero(event.jobs != jobs.number):
             jobs.remaining_us[:] = event.remaining_us
             return False
         for job, remaining_us in zip(event.jobs.tolist(), event.remaining_us, strict=True):
@@ -198,11 +198,8 @@ class Reducer:
         del event
         return True
 
-    # -- which jobs there are ----------------------------------------------------------------------
-
-    def _is_active(self, job: int) -> bool:
-        return job in self._state.table or job in self._state.suspended
+    # -- active jobs -------------------------------------------------------------------------------
 
     def _require(self, job: int, holds: bool) -> None:
         if not holds:
-            raise BadInput(f"job {job} is not there, or not in a state for this event")
+            raise BadInput(f"job {job} is not active, or its state does not permit this event")

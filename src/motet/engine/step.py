@@ -1,7 +1,7 @@
-"""The only loop body: what happened -> what is known -> a decision -> actions.
+"""The scheduling loop: events -> state -> decision -> actions.
 
-Every driver calls `Engine.step` with the events of one instant and carries the actions out. They
-are requests: what became of them, the driver reports as events (`motet.domain.events`).
+Every driver calls `Engine.step` with the events of one instant and executes the returned actions.
+Actions are requests: the driver reports their results as events (`motet.domain.events`).
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from dataclasses import replace
 
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
-from motet.domain.errors import MotetError
+from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, exact_seconds
+from motet.engine.actions.checks import DecisionProblem, problem_of
+from motet.engine.actions.diff import SlotChange, changes_of, partners_of
+from motet.engine.actions.fitting import Fitting, Overcommitted
+from motet.engine.actions.requests import Requests
+from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
-from motet.engine.catalogue import find_policies, make_policy
-from motet.engine.checks import Problem, problem_of
-from motet.engine.diff import SlotChange, changes_of, partners_of
-from motet.engine.faults import BrokenPolicy, fault, place_of_decide
-from motet.engine.fitting import Fitting, Overcommitted
-from motet.engine.machine_monitor import MachineMonitor
-from motet.engine.measurements import Measurements
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.measurements.machine_monitor import MachineMonitor
+from motet.engine.policy_loading.catalogue import find_policies, make_policy
+from motet.engine.policy_loading.faults import BrokenPolicy, fault, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
-from motet.engine.requests import Requests
-from motet.engine.slots import Slots
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.placement.planner import Planner
 
 
 class Engine:
-    """A policy and a planner at work on one cluster's state.
+    """Applies a policy and a placement planner to the state of one cluster.
 
-    `decision` and `changes`: what the last step decided, and the actions that follow from it,
-    those that still wait for slots included; None and nothing if it was no time for a decision.
+    `decision` and `changes`: the decision of the last step and all actions that follow from it,
+    including those that wait for slots; None and empty if the step made no decision.
     `recheck_at_us`: when a `Tick` is due.
     """
 
@@ -51,8 +51,12 @@ class Engine:
         measurements: Measurements | None = None,
         monitor: MachineMonitor | None = None,
     ) -> None:
-        """`name_of`: what people call the job of a number. `measurements`: with the fitters that a
-        policy needs which wants estimates. `monitor`: for a policy that wants machine speeds."""
+        """`name_of`: the job id for a job number, used in messages.
+
+        `measurements`: with the fitters that a policy which declares `wants_estimates` needs, this
+        policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
+        it a later policy that declares this starts without known speeds.
+        """
         self._policy = policy
         self._name_of = name_of
         self._journal = journal
@@ -69,11 +73,11 @@ class Engine:
         self.recheck_at_us = NEVER_US
 
     def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
-        """Fold what happened at one instant; ask the policy if there is a reason to.
+        """Fold the events of one instant; call the policy if one of them requires a decision.
 
-        Returns the actions that can be carried out now; those that need slots which a job still
-        holds follow in the step that is told of its end. Raises BrokenPolicy for a decision that
-        cannot be, BadInput for an event that cannot be.
+        Returns the actions that can be executed now. An action whose slots a job still holds is
+        returned by the step that receives the event of their release. Raises BrokenPolicy for an
+        invalid decision, BadInput for an invalid event.
         """
         self.state.advance(now_us)
         if self._journal is not None:
@@ -125,7 +129,7 @@ class Engine:
         return snapshot
 
     def _ask(self, snapshot: Snapshot) -> Decision:
-        """Whatever a policy of the user's own raises names its line, sys.exit() included."""
+        """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
         try:
             return self._policy.decide(snapshot)
         except MotetError:
@@ -139,9 +143,16 @@ class Engine:
     def _changes(
         self, decision: Decision, snapshot: Snapshot, partners: dict[int, int]
     ) -> list[SlotChange]:
-        return changes_of(decision, snapshot, partners, has_elastic=self.state.has_elastic)
+        state = self.state
+        return changes_of(
+            decision,
+            snapshot,
+            partners,
+            has_elastic=state.has_elastic,
+            has_shared=state.has_shared,
+        )
 
-    def _broken(self, problem: Problem, snapshot: Snapshot) -> BrokenPolicy:
+    def _broken(self, problem: DecisionProblem, snapshot: Snapshot) -> BrokenPolicy:
         when = f"at {exact_seconds(snapshot.now_us)} s"
         if problem.row != UNKNOWN:
             when += f", job {self._name_of(int(snapshot.jobs.number[problem.row]))}"
@@ -150,20 +161,25 @@ class Engine:
     def _change_policy(self, event: PolicyChanged) -> None:
         ((name, kind),) = find_policies(event.policy).items()
         policy = make_policy(name, kind, event.settings)
+        if policy.wants_estimates and self._measurements is None:
+            raise BadInput(
+                f"{name} wants estimates, but goals and losses of jobs were not kept so far; "
+                "create the engine with measurements (fitted_measurements())"
+            )
         self.state.change_memory(dict(policy.memory_columns))
         self._policy = policy
-        if policy.wants_estimates and self._measurements is None:
-            self._measurements = Measurements()
+        if policy.wants_machine_speeds and self._monitor is None:
+            self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()
 
     def _new_reducer(self) -> Reducer:
         return Reducer(self.state, self._slots, self._requests, self._measurements, self._monitor)
 
-    # -- captured and restored ---------------------------------------------------------------------
+    # -- capture and restore -----------------------------------------------------------------------
 
     def capture(self) -> CapturedEngine:
-        """What is known now, once all actions have been carried out."""
-        assert self._requests.are_settled, "actions are still on their way"
+        """The present state; all actions must have been executed."""
+        assert self._requests.are_settled, "some actions have not been executed"
         return CapturedEngine(
             self.state.capture(),
             self.recheck_at_us,
@@ -172,7 +188,7 @@ class Engine:
         )
 
     def restore(self, captured: CapturedEngine) -> None:
-        """Go on from what another engine knew, of the same cluster; the policy may be another."""
+        """Continue from the state of another engine of the same cluster; the policy may differ."""
         self.state.restore(captured.state)
         self.recheck_at_us = captured.recheck_at_us
         if captured.measurements is not None:

@@ -1,1 +1,1 @@
-"""What is not known but can be estimated. Pure."""
+"""Estimates of unknown quantities: loss curves, speeds, finish times, epoch costs. Pure."""

@@ -1,4 +1,4 @@
-"""How long an epoch of one parameter-server job takes under a configuration: Cruise's cost model.
+"""Cruise's cost model: the epoch time of a parameter-server job under a configuration.
 
 Cruise (Lee et al., ICDCS 2019, section III-B; the dissertation, chapter 3), for worker i, its share
 of d_i instances, and servers j with m_j bytes of what a worker exchanges per mini-batch:
@@ -6,12 +6,12 @@ of d_i instances, and servers j with m_j bytes of what a worker exchanges per mi
     C_i = C_proc_i d_i + k_i max(max_j m_j |w| / b_ij, sum_j m_j / b_ij),    C = max_i C_i
 
 The first term of the inner maximum is a server's link, which all workers share, the second the
-worker's own. The number k_i of mini-batches is ceil(d_i / B) where B is each worker's, as in the
-paper, or ceil(D / B) for every worker where B counts the instances of all workers.
+worker's own link. The number k_i of mini-batches is ceil(d_i / B) if B is the batch of each worker,
+as in the paper, or ceil(D / B) for every worker if B counts the instances of all workers.
 
-Departures: instances and model come in whole blocks, which are what can be moved. A machine without
-blocks is idle. A machine with blocks of both tables has both roles; what it exchanges with itself
-crosses no link.
+Departures: instances and model are divided into whole blocks, the units of migration. A machine
+without blocks is idle. A machine with blocks of both tables has both roles; its exchange with
+itself crosses no link.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 
 ROUNDING = 1e-9
-"""Relative; so much more than a whole number of mini-batches or blocks is that number."""
+"""Relative tolerance up to which mini-batches and blocks count as a whole number."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What a job does in an epoch, wherever it runs.
+    """Work of a job per epoch, independent of the configuration.
 
-    `batch_size`: B, in instances. `exchange_bytes`: what one worker pulls and pushes per
-    mini-batch. `data_blocks`, `model_blocks`: equal parts in which instances and model can be
-    placed. `touched`: where workers exchange only the rows of the model that their instances need,
-    pairs of a share of the data, ascending up to 1, and the part of `exchange_bytes` that a worker
-    with this share exchanges; empty: everybody exchanges all of them.
+    `batch_size`: B, in instances. `exchange_bytes`: bytes that one worker pulls and pushes per
+    mini-batch. `data_blocks`, `model_blocks`: numbers of equal blocks of instances and model.
+    `touched`: for jobs whose workers exchange only the model rows that their instances need, pairs
+    of a share of the data, ascending up to 1, and the fraction of `exchange_bytes` that a worker
+    with this share exchanges; empty: every worker exchanges all bytes.
     """
 
     instances: int
@@ -56,7 +56,7 @@ class Profile:
 
     @property
     def block_instances(self) -> float:
-        """Instances of one data block."""
+        """Instances per data block."""
         return self.instances / self.data_blocks
 
     @property
@@ -65,8 +65,8 @@ class Profile:
         return self.exchange_bytes / self.model_blocks
 
     def exchanged_part(self, data_blocks: Floats) -> Floats:
-        """The part of `exchange_bytes` that workers with so many data blocks exchange."""
-        # Where B is each worker's, a mini-batch is as large with any share.
+        """The fraction of `exchange_bytes` that workers with this many data blocks exchange."""
+        # If B is the batch of each worker, the mini-batch does not depend on the share.
         if not self.touched or not self.is_batch_global:
             return np.ones(len(data_blocks))
         shares, parts = np.array(self.touched).T
@@ -76,11 +76,11 @@ class Profile:
 
     @property
     def global_batches(self) -> int:
-        """Mini-batches of an epoch where B counts the instances of all workers."""
+        """Mini-batches per epoch if B counts the instances of all workers."""
         return -(-self.instances // self.batch_size)
 
     def batches(self, instances: Floats) -> Floats:
-        """Mini-batches in which workers with that many instances run them."""
+        """Numbers of mini-batches of workers with this many instances."""
         if self.is_batch_global:
             return np.full(len(instances), float(self.global_batches))
         batches: Floats = np.ceil(instances / self.batch_size * (1 - ROUNDING))
@@ -89,7 +89,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class MachineType:
-    """`count` equal machines. `comp_s_per_instance`: C_proc, what COMP takes for one instance."""
+    """`count` equal machines. `comp_s_per_instance`: C_proc, COMP time per instance."""
 
     name: str
     count: int
@@ -107,10 +107,10 @@ class MachineType:
 
 @dataclass(frozen=True)
 class Fleet:
-    """The machines that a job may use, type by type.
+    """The machines available to a job, by type.
 
-    `bandwidth_bytes_per_s[t][u]`: between a worker of type t and a server of type u; effective, as
-    measured from COMM.
+    `bandwidth_bytes_per_s[t][u]`: effective bandwidth between a worker of type t and a server of
+    type u, as measured from COMM.
     """
 
     types: tuple[MachineType, ...]
@@ -129,13 +129,13 @@ class Fleet:
     def uniform(
         cls, machines: int, comp_s_per_instance: float, bandwidth_bytes_per_s: float
     ) -> Fleet:
-        """Equal machines."""
+        """A fleet of equal machines."""
         kind = MachineType("machine", machines, comp_s_per_instance)
         return cls((kind,), ((bandwidth_bytes_per_s,),))
 
     @property
     def size(self) -> int:
-        """All machines."""
+        """The number of machines."""
         return sum(kind.count for kind in self.types)
 
     @cached_property
@@ -150,20 +150,21 @@ class Fleet:
 
     @cached_property
     def bandwidths(self) -> Floats:
-        """`(types, types)`, worker's first."""
+        """`(types, types)`; the worker's type is the row."""
         return np.array(self.bandwidth_bytes_per_s, dtype=np.float64)
 
     @cached_property
     def type_of(self) -> Ints:
-        """The type of every machine; machines of a type follow one another."""
+        """The type of every machine; machines of a type are consecutive."""
         return np.repeat(np.arange(len(self.types)), self.counts)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Blocks of every machine of a fleet, in its order: who has data works, who has model serves.
+    """Block counts of every machine of a fleet, in fleet order: data for workers, model for
+    servers.
 
-    `data_blocks[i]`, `model_blocks[i]`: how many the machine i holds.
+    `data_blocks[i]`, `model_blocks[i]`: blocks on machine i.
     """
 
     data_blocks: tuple[int, ...]
@@ -181,7 +182,7 @@ class Configuration:
 
 
 def even_shares(blocks: int, holders: int) -> tuple[int, ...]:
-    """Blocks for every holder, give or take one; the first have more."""
+    """Blocks per holder, equal up to one; the first holders have more."""
     if holders == 0:
         return ()
     share, more = divmod(blocks, holders)
@@ -189,12 +190,14 @@ def even_shares(blocks: int, holders: int) -> tuple[int, ...]:
 
 
 def epoch_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> float:
-    """C: the slowest worker's epoch. Raises BadInput if not every block is on one machine."""
+    """C: the slowest worker's epoch. Raises BadInput unless every block is on exactly
+    one machine.
+    """
     return float(worker_epochs_s(profile, fleet, configuration).max())
 
 
 def worker_epochs_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> Floats:
-    """C_i of every machine of the fleet, `(machines,)`; 0 for those that do not work."""
+    """C_i of every machine of the fleet, `(machines,)`; 0 for machines without a worker."""
     _check(profile, fleet, configuration)
     instances = np.array(configuration.data_blocks) * profile.block_instances
     is_worker = instances > 0
@@ -205,13 +208,15 @@ def worker_epochs_s(profile: Profile, fleet: Fleet, configuration: Configuration
 
 
 def exchange_s(profile: Profile, fleet: Fleet, configuration: Configuration) -> Floats:
-    """P_i: seconds in which the worker on each machine exchanges one mini-batch, `(machines,)`."""
+    """P_i: exchange time per mini-batch of the worker on each machine, in seconds,
+    `(machines,)`.
+    """
     held_bytes = np.array(configuration.model_blocks) * profile.block_bytes
     data_blocks = np.array(configuration.data_blocks, dtype=np.float64)
     part = np.where(data_blocks > 0, profile.exchanged_part(data_blocks), 0.0)
     crossing_s = held_bytes / fleet.bandwidths[np.ix_(fleet.type_of, fleet.type_of)]
     np.fill_diagonal(crossing_s, 0.0)
-    # A server's own worker does not cross its link: the others share it.
+    # Traffic of a server with the worker on its machine does not cross its link.
     servers_link_s: Floats = (crossing_s * (part.sum() - part)).max(axis=1)
     workers_link_s: Floats = crossing_s.sum(axis=1) * part
     return np.maximum(servers_link_s, workers_link_s)

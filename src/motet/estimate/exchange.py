@@ -1,18 +1,18 @@
-"""How long workers and parameter servers exchange a model, by who of them is on which machine.
+"""Exchange time between workers and parameter servers as a function of their placement.
 
 Peng et al., EuroSys 2018, section 4.2: with p servers each holds S/p of a model of size S. In a
-step every worker sends that much to every server and gets it back; what stays within a machine
-costs next to nothing. On a machine with w_i of the w workers and p_i of the p servers, a server
-exchanges S/p with w - w_i workers elsewhere, a worker with p - p_i servers elsewhere, and the
-slowest of all decides.
+step every worker sends S/p to every server and receives it back; traffic within a machine costs
+almost nothing. On a machine with w_i of the w workers and p_i of the p servers, a server exchanges
+S/p with w - w_i workers on other machines, a worker with p - p_i servers on other machines, and the
+slowest of all determines the time.
 
-Every worker and every server has a bandwidth of its own, as in Optimus' model: its share of a
-machine's link, on machines that are full of workers and servers of this and other jobs. A whole
-link for the job alone would make two machines worse than eight, which have more links.
+Every worker and every server has its own bandwidth, as in Optimus' model: its share of a machine's
+link, on machines that are full of workers and servers of this and other jobs. If the job had whole
+links to itself, two machines would be worse than eight, which have more links.
 
-A speed function's term of w/p is taken to hold where every worker and every server is on a machine
-of its own: the slowest then exchanges S/p with max(w, p) others. Elsewhere, and nowhere longer, it
-takes the part of that time that the slowest has of these others elsewhere.
+A speed function's term of w/p is assumed to hold for one worker or server per machine: the slowest
+then exchanges S/p with max(w, p) others. For other placements the exchange takes the fraction of
+that time that corresponds to the slowest member's peers on other machines.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 WITHIN_A_MACHINE = 0.01
-"""Of the time: through memory, a hundred times as fast as 1 Gbit/s. Our choice; so an exchange
-always takes some time."""
+"""Relative to the time between machines: memory is taken as 100 times as fast as 1 Gbit/s. An
+assumption; it keeps every exchange time above 0.
+"""
 
 
 class Gang(NamedTuple):
-    """Workers and servers of a job, and the GPUs that one of them takes."""
+    """Workers and servers of a job, and the GPUs of each."""
 
     workers: int
     servers: int
@@ -35,16 +36,16 @@ class Gang(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Of one machine. Parts of one that lies on several machines count on each of them."""
+    """Workers and servers on one machine; fractional if one of them spans machines."""
 
     workers: float
     servers: float
 
 
 def exchange_factor(shares: Sequence[Share]) -> float:
-    """The part of the time of an exchange with everybody on a machine of their own, up to 1.
+    """Exchange time relative to a placement with one member per machine, at most 1.
 
-    `shares`: of every machine; in all at least one worker and one server.
+    `shares`: of every machine; in total at least one worker and one server.
     """
     workers = sum(share.workers for share in shares)
     servers = sum(share.servers for share in shares)
@@ -53,12 +54,12 @@ def exchange_factor(shares: Sequence[Share]) -> float:
     return max(max(by_servers, by_workers) / max(workers, servers), WITHIN_A_MACHINE)
 
 
-def shares_of(counts: Sequence[int], gang: Gang) -> list[Share]:
-    """Who is where, of a gang that has so many GPUs on each machine.
+def gang_shares(counts: Sequence[int], gang: Gang) -> list[Share]:
+    """Workers and servers on each machine of a gang with these GPU counts.
 
-    Every machine has servers in proportion to its GPUs, whole ones: those that are left over go
-    where most is missing, of equal machines to the first. Workers have the other GPUs. Servers that
-    take no GPU go with the workers. Where no whole server fits, all are divided in proportion.
+    Every machine gets whole servers in proportion to its GPUs: the remainder goes to the machines
+    with the largest deficit, ties to the first. Workers take the other GPUs. Servers without GPUs
+    follow the workers. If no whole server fits, all are divided in proportion.
     """
     servers = _whole_servers(counts, gang)
     if sum(servers) < gang.servers:
@@ -71,7 +72,7 @@ def shares_of(counts: Sequence[int], gang: Gang) -> list[Share]:
 
 
 def _whole_servers(counts: Sequence[int], gang: Gang) -> list[int]:
-    """By machine, no more than have room."""
+    """Whole servers by machine, limited by its GPUs."""
     total = sum(counts)
     dealt = [gang.servers * count // total for count in counts]
     by_lack = sorted(

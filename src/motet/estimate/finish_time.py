@@ -1,16 +1,16 @@
-"""Finish-time fairness: how much longer an experiment takes in a shared cluster than in its share.
+"""Finish-time fairness: an experiment's time in a shared cluster relative to its own share.
 
 Themis (Mahajan et al., NSDI 2020, section 3.1):
 
     rho = T_shared / T_ideal
 
-T_ideal is the experiment's time from its submission to its end alone on 1/N of the cluster, N
-experiments contending; T_shared what it has taken so far and what it will still take at its present
-speed. Nobody is worse off than with a cluster of its own if rho <= 1 (the sharing incentive).
+T_ideal is the experiment's time from its submission to its end alone on 1/N of the cluster, with N
+contending experiments; T_shared is its elapsed time plus its remaining time at its present speed.
+rho <= 1 is the sharing incentive: no experiment would gain from a cluster of its own.
 
-What is left is counted as service: GPU-seconds at the speed of GPUs that lie together. For a search
-over hyper-parameters it is what the search will still run until its rule stops it; who calls
-estimates that (successive halving: the remaining rungs), and the end is the experiment's own.
+Remaining work is measured as service: GPU-seconds at the speed of contiguous GPUs. For a
+hyper-parameter search it is the work until the search's rule stops it; the caller estimates it
+(successive halving: the remaining rungs), and the end is that of the experiment.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from motet.domain.errors import BadInput
-from motet.estimate.shares import pieces_of, speeds_together
+from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
 
 
 @dataclass(frozen=True)
 class JobWork:
-    """What a job needs: `service_gpu_s` more, on `least` to `most` GPUs at a time (equal: a gang).
+    """Work of a job: `service_gpu_s` of service, on `least` to `most` GPUs at a time (equal: a
+    gang).
 
-    `speeds`: how much of it per second on `least`, `least` + 1, ..., `most` GPUs that lie together;
-    0 on numbers that it cannot run on, never on the last one, which is the fastest. None: as much
-    as there are GPUs. Raises BadInput.
+    `speeds`: service per second on `least`, `least` + 1, ..., `most` contiguous GPUs; 0 for numbers
+    on which it cannot run, but not for the last one, which is the fastest. None: proportional to
+    the number of GPUs. Raises BadInput.
     """
 
     service_gpu_s: float
@@ -43,10 +44,7 @@ class JobWork:
         if not (math.isfinite(self.service_gpu_s) and self.service_gpu_s >= 0):
             raise BadInput(f"service_gpu_s={self.service_gpu_s}: it must be finite and at least 0")
         if not 1 <= self.least <= self.most:
-            raise BadInput(
-                f"least={self.least}, most={self.most}: a job runs on 1 GPU or more, and at "
-                "most on no fewer than at least"
-            )
+            raise BadInput(f"least={self.least}, most={self.most}: give 1 <= least <= most")
         if self.speeds is not None:
             self._check(self.speeds)
 
@@ -58,11 +56,11 @@ class JobWork:
 
     @property
     def fastest(self) -> float:
-        """Its speed on all GPUs that it can use."""
+        """The speed on all GPUs that the job can use."""
         return float(self.most) if self.speeds is None else self.speeds[-1]
 
     def speed(self, gpus: int) -> float:
-        """On so many that lie together; 0: it cannot run on them."""
+        """The speed on this many contiguous GPUs; 0: the job cannot run on them."""
         if not self.least <= gpus <= self.most:
             return 0.0
         return float(gpus) if self.speeds is None else self.speeds[gpus - self.least]
@@ -81,9 +79,9 @@ class JobWork:
 def ideal_s(jobs: Sequence[JobWork], share_gpus: float, slowdown: float = 1.0) -> float:
     """T_ideal: the time of an experiment, all of its jobs from their start, on its own share.
 
-    `share_gpus`: GPUs of the cluster / N, a fraction where N does not divide them; a gang larger
-    than that takes turns in more of them. `slowdown`: of that many GPUs on as few machines as can
-    be (1: none). No job runs on more GPUs than it can use. Raises BadInput.
+    `share_gpus`: GPUs of the cluster / N, possibly a fraction; a larger gang runs on more GPUs for
+    a fraction of the time. `slowdown`: of that many GPUs on as few machines as possible (1: none).
+    A job runs on at most `most` GPUs. Raises BadInput.
     """
     if share_gpus <= 0 or slowdown <= 0:
         raise BadInput(f"share_gpus={share_gpus}, slowdown={slowdown}: both must be positive")
@@ -94,25 +92,38 @@ def ideal_s(jobs: Sequence[JobWork], share_gpus: float, slowdown: float = 1.0) -
 
 
 def longest_job_s(jobs: Sequence[JobWork], gpus: float = math.inf) -> float:
-    """The longest that one of them takes with all the GPUs it can use, of `gpus` at most."""
+    """The longest time of a single job on the most GPUs that it can use, at most `gpus`."""
     if math.isinf(gpus):
         return max((job.service_gpu_s / job.fastest for job in jobs), default=0.0)
     return max((job.service_gpu_s / speed_together([job], gpus) for job in jobs), default=0.0)
 
 
 def speed_together(jobs: Sequence[JobWork], gpus: float) -> float:
-    """The total speed of jobs that take turns on GPUs, also on a fraction of one."""
-    if all(job.speeds is None for job in jobs):
-        return min(gpus, sum(job.most for job in jobs))
+    """The total speed of jobs that share GPUs in turns; `gpus` can be a fraction."""
+    return speeds_on_share([jobs], gpus)[0]
+
+
+def speeds_on_share(groups: Sequence[Sequence[JobWork]], gpus: float) -> list[float]:
+    """The total speed of each group's jobs when they share this many GPUs in turns."""
+    found = [min(gpus, float(sum(job.most for job in jobs))) for jobs in groups]
+    has_speeds = [any(job.speeds is not None for job in jobs) for jobs in groups]
+    curved = [place for place, has in enumerate(has_speeds) if has]
+    jobs = [job for place in curved for job in groups[place]]
     entries = [_widths(job) for job in jobs]
+    if not entries:
+        return found
     first = np.cumsum([0, *map(len, entries)])
     widths, speeds = np.array([entry for job in entries for entry in job]).T
-    pieces = pieces_of(first, widths, speeds)
-    return float(speeds_together(pieces, np.zeros(len(jobs), dtype=np.int64), [gpus])[0])
+    of = np.repeat(np.arange(len(curved)), [len(groups[place]) for place in curved])
+    pieces = GroupPieces.of(pieces_of(first, widths, speeds), of, len(curved))
+    together = speeds_together(pieces, np.full(len(curved), gpus)).tolist()
+    for place, speed in zip(curved, together, strict=True):
+        found[place] = speed
+    return found
 
 
 def _widths(job: JobWork) -> list[tuple[float, float]]:
-    """(GPUs, speed), ascending, of which the function consists."""
+    """Points (GPUs, speed) of the speed function, ascending."""
     if job.speeds is None:
         return [(job.most, job.most)]
     return [(gpus, speed) for gpus, speed in enumerate(job.speeds, start=job.least) if speed > 0]
@@ -121,9 +132,9 @@ def _widths(job: JobWork) -> list[tuple[float, float]]:
 def left_s(jobs: Sequence[JobWork], speed: float) -> float:
     """The time until all `jobs` have ended at a total speed of `speed` GPU-seconds per second.
 
-    Jobs take turns so that the speed is kept to the end, and none is faster than it can be. The
-    speed of some GPUs is their number over the slowdown of their placement. Infinite at speed 0,
-    unless nothing is left.
+    Assumes that jobs take turns so that this speed is kept until the end, and that no job exceeds
+    its highest speed. The speed of a set of GPUs is their number over the slowdown of their
+    placement. Infinite at speed 0, unless no work remains.
     """
     service_gpu_s = sum(job.service_gpu_s for job in jobs)
     if service_gpu_s == 0:

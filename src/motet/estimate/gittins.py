@@ -1,11 +1,11 @@
-"""The Gittins index of a job from the service that finished jobs needed.
+"""The Gittins index of a job, from the total service of finished jobs.
 
 Tiresias (Gu et al., NSDI 2019, section 3.2.2), from Gittins (1979): with S the total service of a
-job and a what it has attained,
+job and a its attained service,
 
     G(a) = sup over D > 0 of  P(S - a <= D | S > a) / E[min(S - a, D) | S > a].
 
-The higher it is, the more finished jobs per unit of service. `discretised_index` takes one D.
+A higher index means more finished jobs per unit of service. `discretised_index` uses one D.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ServiceDistribution:
 
     @classmethod
     def from_sorted(cls, samples: Floats) -> Self:
-        """From samples that are in order already."""
+        """A distribution of samples that are sorted in ascending order."""
         made = cls(())
         made._sorted = samples
         made._sums = np.concatenate([[0.0], np.cumsum(made._sorted)])
@@ -39,7 +39,7 @@ class ServiceDistribution:
         return len(self._sorted)
 
     def discretised_index(self, attained: ArrayLike, quantum: float) -> Floats:
-        """The ratio for D = `quantum`; 0 where no sample is larger than `attained`."""
+        """The ratio for D = `quantum`; 0 where no sample exceeds `attained`."""
         a = np.asarray(attained, dtype=np.float64)
         first = np.searchsorted(self._sorted, a, side="right")
         last = np.searchsorted(self._sorted, a + quantum, side="right")
@@ -51,7 +51,7 @@ class ServiceDistribution:
         return index
 
     def index(self, attained: ArrayLike) -> Floats:
-        """The supremum over D, `(jobs,)`; it is reached where S - a takes one of its values."""
+        """The supremum over D, `(jobs,)`; reached where S - a equals one of its values."""
         a, of_job = np.unique(np.asarray(attained, dtype=np.float64), return_inverse=True)
         found: Floats = _suprema(self._sorted, a)[of_job]
         return found
@@ -59,7 +59,7 @@ class ServiceDistribution:
 
 @njit(cache=True)
 def _suprema(samples: Floats, attained: Floats) -> Floats:
-    """Of ascending samples, for each of these; 0 where no sample is larger."""
+    """The suprema for ascending samples; 0 where no sample is larger."""
     found = np.zeros(len(attained))
     for job in range(len(attained)):
         first = np.searchsorted(samples, attained[job], side="right")

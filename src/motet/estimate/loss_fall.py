@@ -1,14 +1,14 @@
-"""By how much losses will fall, so that jobs compare: what SLAQ hands GPUs out by.
+"""Normalised loss reductions, comparable between jobs: SLAQ's objective.
 
-Zhang et al., SoCC 2017, sections 4.1 and 4.2: a fall of a loss is divided by the largest one that
-the job has shown from one step to the next.
+Zhang et al., SoCC 2017, sections 4.1 and 4.2: the reduction of a loss is divided by the job's
+largest change from one step to the next.
 
-Where the curves that were fitted say nothing, because they are flat, or as there are none yet:
+If the fitted curves are flat, or none exist yet:
 
-- with a target (the user's hint, section 4.4) the distance to it shrinks by the same part with
-  every step, as it did so far on average; also where the curves would never come to the target;
-- without, the job is taken to converge as 1/(1 + k), SLAQ's slower class, so that a new job is
-  tried and one that stays where it is counts for ever less.
+- with a target (the user's hint, section 4.4) the distance to it shrinks by a constant factor per
+  step, the average factor so far; also if the curves never reach the target;
+- without a target, the job is assumed to converge as 1/(1 + k), SLAQ's slower class, so that a new
+  job is tried and the priority of a stagnating job decreases.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from motet.domain.estimates import Estimates
 
 
 def normalised_falls(estimates: Estimates, ahead: Floats) -> Floats:
-    """How far losses fall in these numbers of steps from now, `(jobs, n)`; they ascend by row.
+    """Loss reductions within these numbers of steps from now, `(jobs, n)`; they ascend by row.
 
     In units of each job's largest change of a step so far; never below 0, never less for more
-    steps, and no more after the last of the planned steps.
+    steps, and constant after the last of the planned steps.
     """
     done = np.nan_to_num(estimates.steps_done)[:, None]
     planned = np.nan_to_num(estimates.planned_steps, nan=np.inf)[:, None]
@@ -37,7 +37,7 @@ def normalised_falls(estimates: Estimates, ahead: Floats) -> Floats:
 
 
 def _forecast(estimates: Estimates, steps: Floats) -> Floats:
-    """As the curves say; NaN where there are none, or nothing changed yet."""
+    """Predictions of the curves; NaN where there are none, or before the first change."""
     falls = np.full(steps.shape, np.nan)
     if estimates.forecasts is None:
         return falls
@@ -52,7 +52,7 @@ def _forecast(estimates: Estimates, steps: Floats) -> Floats:
 
 
 def _has_target(estimates: Estimates) -> Bools:
-    """Whose loss has fallen, and not yet to the target."""
+    """Jobs whose loss has decreased, but not yet to the target."""
     fell = (estimates.loss < estimates.first_loss) & (estimates.largest_change > 0)
     found: Bools = fell & (estimates.target_loss < estimates.loss) & (estimates.steps_done > 0)
     return found
@@ -68,6 +68,6 @@ def _towards_target(estimates: Estimates, rows: Bools, steps: Floats) -> Floats:
 
 
 def _like_sublinear(done: Floats, steps: Floats) -> Floats:
-    """Falls of 1/(1 + k) in units of its first one, 1/2."""
+    """Reductions of 1/(1 + k) in units of its first one, 1/2."""
     falls: Floats = 2 * (1 / (1 + done) - 1 / (1 + done + steps))
     return falls

@@ -1,8 +1,8 @@
-"""PACKLIMIT: how much skew a model may have and still be spread without harm.
+"""PACKLIMIT: the largest skew of a model that can be spread without harm.
 
 Tiresias (Gu et al., NSDI 2019, section 3.3; the thesis, section 3.3.3.3) refits it from the job
-history with a linear classifier. On one feature, the skew, a linear classifier is a threshold: here
-the one that puts the fewest jobs that were seen spread on the wrong side, found exactly.
+history with a linear classifier. On one feature, the skew, a linear classifier is a threshold:
+here the threshold with the fewest misclassified spread jobs, computed exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class PackLimit:
     """A threshold that is refitted whenever a sample could change it."""
 
     def __init__(self, prior: float) -> None:
-        """`prior`: the limit until jobs of both kinds were seen."""
+        """`prior`: the limit until samples of both classes exist."""
         self._prior = prior
         self._skews: list[float] = []
         self._seen: dict[float, list[int]] = {}
@@ -23,7 +23,7 @@ class PackLimit:
         self._limit = prior
 
     def add(self, skew: float, is_hurt: bool) -> None:
-        """A job with that skew ran spread, and was slower for it or not."""
+        """Add a spread job with this skew; `is_hurt`: whether spreading slowed it."""
         if skew not in self._seen:
             insort(self._skews, skew)
             self._seen[skew] = [0, 0]
@@ -32,10 +32,10 @@ class PackLimit:
 
     @property
     def limit(self) -> float:
-        """Jobs with more skew than this are better consolidated, 0 to 1.
+        """The skew above which jobs should be consolidated, 0 to 1.
 
-        Halfway between two skews that were seen, or 0 (consolidate all) or 1 (spread all) if that
-        is wrong less often. Of several best limits the one with the widest gap about it, then the
+        Halfway between two observed skews, or 0 (consolidate all) or 1 (spread all) if that
+        misclassifies fewer. Of several best limits the one with the widest gap around it, then the
         lowest.
         """
         if self._is_stale:

@@ -1,13 +1,13 @@
-"""How fast jobs are together on a share of a cluster, whose GPUs they take turns on.
+"""Total speed of jobs that share the GPUs of a cluster in turns.
 
-On a part of the GPUs that it needs, or between two of its widths, a job takes turns between what it
-can: its speed is the least concave function that is not below its own. Of several jobs the share
-goes to where it makes them fastest. A gang of g GPUs is as fast as its share, up to g.
+On a fraction of the GPUs that it needs, or between two of its widths, a job alternates between its
+configurations: its speed is the least concave majorant of its speed function. Among several jobs
+the share goes to the largest gains. A gang of g GPUs has a speed equal to its share, up to g.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
@@ -17,35 +17,51 @@ from motet.domain.arrays import Floats, Ints
 
 
 class Pieces(NamedTuple):
-    """Straight pieces of these functions: `job`, `gpus` of length, and `gain` in speed per GPU."""
+    """Linear pieces of these functions: `job`, length in `gpus`, and `gain` in speed per GPU."""
 
     job: Ints
     gpus: Floats
     gain: Floats
 
 
+class GroupPieces(NamedTuple):
+    """Pieces of the jobs of each group, in descending order of gain. `before`: total GPUs of the
+    preceding pieces of the group.
+    """
+
+    group: Ints
+    gpus: Floats
+    gain: Floats
+    before: Floats
+
+    @classmethod
+    def of(cls, pieces: Pieces, of: Ints, groups: int) -> Self:
+        """`of: (jobs,)`: the group of each job; every group has a job."""
+        group = of[pieces.job]
+        order = np.lexsort((-pieces.gain, group))
+        group, gpus, gain = group[order], pieces.gpus[order], pieces.gain[order]
+        passed = np.cumsum(gpus) - gpus
+        begins = np.searchsorted(group, np.arange(groups))
+        return cls(group, gpus, gain, passed - passed[begins][group] if len(group) else passed)
+
+
 def pieces_of(first: Ints, gpus: ArrayLike, speed: Floats) -> Pieces:
-    """Job i runs on `gpus[first[i] : first[i + 1]]`, ascending, at these speeds."""
+    """Pieces of jobs; job i runs on `gpus[first[i] : first[i + 1]]`, ascending, at these speeds."""
     return Pieces(*_pieces(first, np.asarray(gpus, dtype=np.float64), speed))
 
 
-def speeds_together(pieces: Pieces, of: Ints, share_gpus: ArrayLike) -> Floats:
-    """`(groups,)`: how fast the jobs of each are on its share. `of: (jobs,)`: their groups."""
+def speeds_together(pieces: GroupPieces, share_gpus: ArrayLike) -> Floats:
+    """`(groups,)`: total speed of the jobs of each group on its share."""
     share = np.asarray(share_gpus, dtype=np.float64)
-    group = of[pieces.job]
-    order = np.lexsort((-pieces.gain, group))
-    group, gpus, gain = group[order], pieces.gpus[order], pieces.gain[order]
-    passed = np.cumsum(gpus) - gpus
-    begins = np.searchsorted(group, np.arange(len(share)))
-    before = passed - passed[begins][group] if len(group) else passed
-    taken = np.clip(share[group] - before, 0.0, gpus)
-    found: Floats = np.bincount(group, taken * gain, minlength=len(share)).astype(np.float64)
+    taken = np.clip(share[pieces.group] - pieces.before, 0.0, pieces.gpus)
+    total = np.bincount(pieces.group, taken * pieces.gain, minlength=len(share))
+    found: Floats = total.astype(np.float64)
     return found
 
 
 @njit(cache=True)
 def _pieces(first: Ints, gpus: Floats, speed: Floats) -> tuple[Ints, Floats, Floats]:
-    """From (0, 0) on, corner by corner: what lies below the line between its neighbours is none."""
+    """The corners of the concave majorant from (0, 0) on; points below it are dropped."""
     job, length, gain = np.empty(len(gpus), np.int64), np.empty(len(gpus)), np.empty(len(gpus))
     corner = np.empty(len(gpus), np.int64)
     end = 0

@@ -1,8 +1,8 @@
-"""Speed functions learnt from a few measurements, with how sure they are.
+"""Speed functions fitted to a few measurements, with standard errors.
 
 Peng et al., EuroSys 2018, section 3.2: non-negative least squares. The time of a step (of a
 worker's step, if asynchronous) is linear in the parameters. Departure: each measurement is weighted
-by its speed, so that errors count in proportion; the slowest would decide everything otherwise.
+by its speed, so that relative errors count; otherwise the slowest sample would dominate.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from motet.domain.arrays import Floats
 from motet.estimate.speed_function import PARAMETERS, SpeedMode, speed
 
 _UNLIKELY = 1e-9
-"""A parameter that small, as a part of a step, is taken to be none."""
+"""Parameters below this fraction of a step count as 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSpeed:
-    """`parameters`: `(6,)`, as `PARAMETERS`, the batch 1. `covariance`: of the first five,
-    `(5, 5)`. `relative_error`: root mean square of the measured samples' relative errors.
+    """`parameters`: `(6,)`, as `PARAMETERS`, with batch 1. `covariance`: of the first five,
+    `(5, 5)`. `relative_error`: root mean square of the samples' relative errors.
     """
 
     mode: SpeedMode
@@ -32,11 +32,13 @@ class FittedSpeed:
     relative_error: float
 
     def steps_per_s(self, workers: float, servers: float) -> float:
-        """As predicted."""
+        """The predicted speed."""
         return speed(int(self.mode), self.parameters.tolist(), workers, servers)
 
     def standard_error(self, workers: float, servers: float) -> float:
-        """Of the prediction, as a part of it; infinite where the samples say nothing."""
+        """Relative standard error of the prediction; infinite where the samples do not determine
+        it.
+        """
         terms = _terms(self.mode, np.array([[workers, servers]], dtype=np.float64))[0]
         found = self.steps_per_s(workers, servers)
         of_step = found / workers if self.mode == SpeedMode.ASYNC else found
@@ -46,7 +48,7 @@ class FittedSpeed:
 def fit_speed(samples: Floats, mode: SpeedMode = SpeedMode.UNKNOWN) -> FittedSpeed:
     """`samples`: (workers, servers, steps per second), `(n, 3)`, n > 0, all speeds above 0.
 
-    `mode`: UNKNOWN: the one that errs less, synchronous if they are equally good.
+    `mode`: UNKNOWN: the mode with the smaller error, synchronous if both are equal.
     """
     if mode != SpeedMode.UNKNOWN:
         return _fit(samples, mode)
@@ -55,13 +57,13 @@ def fit_speed(samples: Floats, mode: SpeedMode = SpeedMode.UNKNOWN) -> FittedSpe
 
 
 class NonNegativeFitter:
-    """A `SpeedFitter` of the engine. `fewest`: with fewer samples it says nothing."""
+    """A `SpeedFitter` of the engine. `fewest`: the minimum number of samples for a fit."""
 
     def __init__(self, fewest: int = 3) -> None:
         self._fewest = fewest
 
     def fit(self, samples: Floats) -> tuple[int, Floats]:
-        """Mode and parameters, `(6,)`; mode 0 where the samples are too few."""
+        """Mode and parameters, `(6,)`; mode 0 if there are too few samples."""
         if len(samples) < self._fewest:
             return int(SpeedMode.UNKNOWN), np.full(len(PARAMETERS), np.nan)
         fitted = fit_speed(samples)
@@ -82,7 +84,7 @@ def _fit(samples: Floats, mode: SpeedMode) -> FittedSpeed:
 
 
 def _terms(mode: SpeedMode, roles: Floats) -> Floats:
-    """What every parameter is multiplied by, `(n, 5)`."""
+    """The factor of every parameter, `(n, 5)`."""
     workers, servers = roles[:, 0], roles[:, 1]
     one = np.ones(len(workers))
     exchanged = np.divide(workers, servers, out=1 - 1 / workers, where=servers > 0)
@@ -92,7 +94,7 @@ def _terms(mode: SpeedMode, roles: Floats) -> Floats:
 
 
 def _covariance(terms: Floats, is_used: NDArray[np.bool_], errors: Floats) -> Floats:
-    """Of ordinary least squares with the parameters that are not 0; the others count as known."""
+    """Covariance of ordinary least squares over the parameters that are not 0."""
     found = np.zeros((terms.shape[1], terms.shape[1]))
     rows = np.flatnonzero(is_used)
     freedom = len(errors) - len(rows)

@@ -1,18 +1,18 @@
-"""How many steps per second a job makes with so many workers and servers (Optimus' model).
+"""Steps per second of a job as a function of its workers and servers (Optimus' model).
 
 Peng et al., EuroSys 2018, section 3.2. A step of w workers and p parameter servers takes
 
     synchronous   t0 M/w + t1 + t2 w/p + t3 w + t4 p        (M: the batch of all workers)
     asynchronous  (t0 + t1 w/p + t2 w + t3 p) / w           (each worker steps on its own)
 
-seconds. Jobs without servers (collectives, one process) have (w - 1)/w in the place of w/p: what
-each worker sends and receives in a ring that sums gradients (our addition; Optimus knows servers
-only), and no other term with p.
+seconds. Jobs without servers (collectives, one process) use (w - 1)/w instead of w/p: the traffic
+of each worker in a ring all-reduce (an addition; Optimus covers servers only), and no other term
+with p.
 
-Of a step, `t0 M/w + t1` (asynchronous: `t0`) is computing, the rest is communicating: a slow
-machine makes the former longer, being spread over machines the latter. Of that, the term of w/p is
-the exchange of the model between workers and servers: how long it takes depends on where they are
-(`motet.estimate.exchange`) and on how the model is divided among the servers.
+Of a step, `t0 M/w + t1` (asynchronous: `t0`) is computation, the rest is communication: a slow
+machine extends the former, spreading over machines the latter. The term of w/p is the exchange of
+the model between workers and servers: its duration depends on their placement
+(`motet.estimate.exchange`) and on the division of the model among the servers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PARAMETERS = ("t0", "t1", "t2", "t3", "t4", "batch")
 
 
 class SpeedMode(IntEnum):
-    """Which formula holds."""
+    """The formula that holds."""
 
     UNKNOWN = 0
     ASYNC = 1
@@ -50,7 +50,7 @@ class SpeedFunctions:
         return len(self.mode)
 
     def steps_per_s(self, workers: Any, servers: Any) -> Floats:
-        """`(jobs,)` speeds; 0 without workers, NaN where nothing is known."""
+        """`(jobs,)` speeds; 0 without workers, NaN for unknown functions."""
         modes, shape = self.mode.tolist(), self.mode.shape
         columns = (np.broadcast_to(np.asarray(c, np.float64), shape) for c in (workers, servers))
         rows = zip(modes, self.parameters.tolist(), *(c.tolist() for c in columns), strict=True)
@@ -70,10 +70,10 @@ def speed(
     communicating: float = 1.0,
     exchanging: float = 1.0,
 ) -> float:
-    """Steps per second of one job; `parameters`: `(6,)`. Numba can compile this.
+    """Steps per second of one job; `parameters`: `(6,)`. Compatible with Numba.
 
-    `computing`, `communicating`: how many times as long these parts of a step take here;
-    `exchanging`: the term of w/p (without servers of (w - 1)/w) once more.
+    `computing`, `communicating`: factors on the durations of these parts of a step; `exchanging`:
+    an additional factor on the term of w/p (without servers of (w - 1)/w).
     """
     if mode == 0:
         return NAN

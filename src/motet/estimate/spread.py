@@ -1,21 +1,22 @@
-"""How much longer a gang takes when it is spread over machines, by its model's skew.
+"""Slowdown of a gang that is spread over machines, as a function of its model's skew.
 
-The load of the machine that hosts a skewed model's largest tensor falls linearly with the number of
-the gang's workers beside it (Tiresias' T_i, Gu et al., NSDI 2019, section 3.3.1). So a gang whose
-largest part has w workers, where w* could be together, is taken to run
+The load of the machine that hosts a skewed model's largest tensor decreases linearly with the
+number of the gang's workers on that machine (Tiresias' T_i, Gu et al., NSDI 2019, section 3.3.1).
+A gang whose largest part has w workers, where w* could be together, is therefore assumed to run
 
     1 + c * skew^2 * (1 - w / w*)
 
-times as long. The square and c agree with what Tiresias measured: placement mattered for the VGG
-family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), and was worth
-a factor of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
+times as long. The square and c agree with Tiresias' measurements: placement mattered for the VGG
+family and AlexNet (skew 0.6 to 0.8) but hardly for models with less skew (figure 3), with a factor
+of up to 1.67 (section 5.2), reached here by 8 GPUs of VGG on 8 machines instead of 2.
 
 A gang whose largest rack has r of its workers, where r* could be, takes longer by
 
     (k + c * skew^2) * (1 - r / r*)
 
-of its time together: to cross racks costs a skewed model as much again as to cross machines, and
-any model k = 0.2, a tenth for two halves. No measurement by racks is at hand: both are our choice.
+of its consolidated time: crossing racks costs a skewed model as much again as crossing machines,
+and any model k = 0.2, a tenth for two halves. No measurement by racks is available: both are
+assumptions.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ def part_apart(counts: Sequence[int], largest: int) -> float:
 
 
 def spread_slowdown(skew: float, counts: Sequence[int], largest: int) -> float:
-    """How many times as long as together, at least 1."""
+    """The run time relative to one machine, at least 1."""
     return 1 + by_skew(skew) * part_apart(counts, largest)
 
 
 def rack_slowdown(skew: float, counts: Sequence[int], largest: int) -> float:
-    """How many times its time together is added where it is spread over racks: see above.
+    """Additional run time for spreading over racks, relative to the consolidated time; see above.
 
     `counts`: GPUs in each rack; `largest`: GPUs of the largest rack.
     """

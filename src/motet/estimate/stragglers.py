@@ -1,4 +1,4 @@
-"""Which machines are stragglers, as far as anybody can know, and how fast jobs are on them."""
+"""Detection of straggling machines, and the speed of jobs on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from motet.domain.arrays import Bools
-from motet.domain.machine_speeds import MachineSpeeds
+from motet.domain.estimates import MachineSpeeds
 from motet.domain.snapshot import UNKNOWN
 from motet.estimate.speed_function import SpeedMode
 
@@ -15,9 +15,9 @@ from motet.estimate.speed_function import SpeedMode
 def stragglers(speeds: MachineSpeeds, now_us: int, ratio: float, memory_us: int) -> Bools:
     """Machines where computing takes at least `ratio` times as long as on others, `(machines,)`.
 
-    Others: the median of all machines, the lower one of two. Those that were not measured within
-    the last `memory_us` are taken to be as fast as usual: nobody has trained there since, and
-    whatever was may have passed.
+    The reference is the (lower) median of all machines. A machine without a measurement within the
+    last `memory_us` counts as normal: no job has trained there since, and the cause may have
+    passed.
     """
     is_known: Bools = (speeds.measured_us != UNKNOWN) & (speeds.measured_us >= now_us - memory_us)
     times_as_long = np.where(is_known, speeds.times_as_long, 1.0)
@@ -28,11 +28,11 @@ def stragglers(speeds: MachineSpeeds, now_us: int, ratio: float, memory_us: int)
 def speed_at_paces(
     mode: int, counts: Sequence[int], times: Sequence[float], speed_at: Callable[[float], float]
 ) -> float:
-    """Of a job with so many GPUs on machines where computing takes so many times as long.
+    """Speed of a job with these GPU counts on machines with these factors of the computing time.
 
-    `speed_at`: if it took all of its workers so many times as long. A gang waits for its slowest
-    machine. Where workers do not wait for each other, a job makes what they make at their own
-    paces; they are taken to be spread over machines as its GPUs are.
+    `speed_at`: the speed if computing took all workers this many times as long. A synchronous gang
+    runs at the pace of its slowest machine. Asynchronous workers run at their own paces; they are
+    assumed to be spread over machines in proportion to the GPUs.
     """
     if mode != SpeedMode.ASYNC:
         return speed_at(max(times))

@@ -1,12 +1,13 @@
-"""On how many GPUs jobs can run, and how fast they are there. Compiled.
+"""Widths of jobs: the GPU counts on which they can run, and their speeds there. Compiled.
 
-A rigid job has one width, all that it asks for. An elastic one grows by a worker at a time, with
-servers in the proportion that it asks for; widths at which it is no faster than at a smaller one
-are left out. Speeds are counted in GPUs of the full request: on that, a job has its speed.
+A rigid job has one width, its full request. An elastic job grows by one worker at a time, with
+servers in the requested proportion; widths that are no faster than a smaller one are omitted.
+Speeds are in GPUs of the full request: the speed on the full request equals its GPU count.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ _FASTER = 1 + 1e-9
 _speed = njit(cache=True)(speed)
 
 
-class Request(NamedTuple):
-    """`(jobs,)` each. `gpus`: of all that it asks for, which a rigid job gets, whatever else."""
+class RequestedSizes(NamedTuple):
+    """`(jobs,)` each. `gpus`: of the full request, the only width of a rigid job."""
 
     gpus: Ints
     workers: Ints
@@ -47,51 +48,50 @@ class Widths(NamedTuple):
 
     @property
     def least(self) -> Ints:
-        """`(jobs,)`: the fewest GPUs."""
+        """`(jobs,)`: the smallest width in GPUs."""
         return self.gpus[self.first[:-1]]
 
     @property
     def most(self) -> Ints:
-        """`(jobs,)`: more GPUs are of no use."""
+        """`(jobs,)`: the largest width in GPUs."""
         return self.gpus[self.first[1:] - 1]
 
     @property
     def fastest(self) -> Floats:
-        """`(jobs,)`: the speed on these."""
+        """`(jobs,)`: the speed on the largest width."""
         return self.speed[self.first[1:] - 1]
 
     def of(self, row: int) -> slice:
-        """Its entries."""
+        """The entries of a job."""
         return slice(int(self.first[row]), int(self.first[row + 1]))
 
     def entry(self, row: int, gpus: int) -> int:
-        """The one with so many GPUs, or else fewer."""
+        """The entry with this many GPUs, or the next smaller one."""
         own = self.of(row)
-        found = np.searchsorted(self.gpus[own], gpus, side="right")
-        return int(self.first[row]) + int(found) - 1
+        return bisect_right(self.gpus, gpus, own.start, own.stop) - 1
 
 
-def request_of(table: Any) -> Request:
-    """From columns of these names."""
-    return Request(*(getattr(table, name) for name in Request._fields))
+def request_of(table: Any) -> RequestedSizes:
+    """A request from columns of these names."""
+    return RequestedSizes(*(getattr(table, name) for name in RequestedSizes._fields))
 
 
 def widths_of(
-    request: Request, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int = 0
+    request: RequestedSizes, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int = 0
 ) -> Widths:
-    """`mode`, `parameters`: of speed functions; where they are not known, an elastic job is taken
-    to be as fast as it has workers. `most_gpus`: of the cluster.
+    """`mode`, `parameters`: of speed functions; without one, an elastic job's speed is proportional
+    to its workers. `most_gpus`: of the cluster.
 
-    `together_gpus`: so many share a machine, and every width lies on the fewest machines, where
-    exchanging takes less (`motet.estimate.exchange`); 0: speeds are as the functions say. That on
-    the full request stays the unit, with a machine for each.
+    `together_gpus`: GPUs per machine; every width is assumed to be on the fewest machines, which
+    shortens the exchange (`motet.estimate.exchange`); 0: speeds as the functions give them. The
+    unit remains the speed on the full request with one member per machine.
     """
     return Widths(*_widths(request, mode, parameters, most_gpus, together_gpus))
 
 
 @njit(cache=True)
 def _widths(
-    request: Request, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int
+    request: RequestedSizes, mode: Ints, parameters: Floats, most_gpus: int, together_gpus: int
 ) -> tuple[Ints, Ints, Ints, Ints, Floats]:
     jobs = len(request.gpus)
     first = np.zeros(jobs + 1, np.int64)
@@ -122,21 +122,21 @@ def _widths(
 
 
 @njit(cache=True)
-def _most_workers(request: Request, row: int, most_gpus: int) -> int:
-    """How many numbers of workers there are within the cluster."""
+def _most_workers(request: RequestedSizes, row: int, most_gpus: int) -> int:
+    """The number of worker counts that fit into the cluster."""
     most = min(request.max_workers[row], most_gpus // max(request.worker_gpus[row], 1))
     return int(most - request.min_workers[row] + 1)
 
 
 @njit(cache=True)
-def _servers(request: Request, row: int, workers: int) -> int:
+def _servers(request: RequestedSizes, row: int, workers: int) -> int:
     wanted = -(-workers * request.servers[row] // max(request.workers[row], 1))
     return int(min(max(wanted, request.min_servers[row]), request.max_servers[row]))
 
 
 @njit(cache=True)
 def _exchanging(gpus: int, together_gpus: int) -> float:
-    """On the fewest machines, in equal shares."""
+    """Exchange factor on the fewest machines, in equal shares."""
     if together_gpus == 0:
         return 1.0
     machines = -(-gpus // together_gpus)
@@ -145,7 +145,7 @@ def _exchanging(gpus: int, together_gpus: int) -> float:
 
 @njit(cache=True)
 def _part(
-    request: Request,
+    request: RequestedSizes,
     row: int,
     mode: Ints,
     parameters: Floats,
@@ -153,7 +153,7 @@ def _part(
     servers: int,
     exchanging: float,
 ) -> float:
-    """Of the speed on the full request."""
+    """Speed relative to that on the full request."""
     asked, asked_servers = request.workers[row], request.servers[row]
     if workers == asked and servers == asked_servers and exchanging == 1.0:
         return 1.0

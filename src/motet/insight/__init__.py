@@ -1,1 +1,1 @@
-"""What became of a job, and why: for people. Pure."""
+"""The history of a job in sentences: waits, runs and their reasons. Pure."""

@@ -1,4 +1,4 @@
-"""Time slices of a story in one line: what repeats itself tells nothing new."""
+"""Folding of repeated time slices of a story into one line."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from motet.domain.units import SECOND_US
 from motet.insight.story import Chapter
 from motet.insight.wording import duration_words
 
-FEWEST_TURNS = 3
-_OF_A_TURN = ("wait", "preempt")
+FEWEST_SLICES = 3
+_SLICE_EVENTS = ("wait", "preempt")
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Turns of the same length, each of them ended by a preemption; `chapters`: all of theirs."""
+    """Time slices of equal length, each ended by a preemption; `chapters`: of all slices."""
 
     chapters: tuple[Chapter, ...]
 
     @property
     def from_us(self) -> int:
-        """When the first begins."""
+        """The begin of the first slice."""
         return self.chapters[0].from_us
 
     @property
     def duration_us(self) -> int:
-        """Until the wait after the last one ends, or begins if it never ends."""
+        """Duration until the end of the wait after the last slice, or its begin if it
+        never ends.
+        """
         ends_us = (chapter.to_us or chapter.from_us for chapter in self.chapters)
         return max(ends_us) - self.from_us
 
     def sentence(self) -> str:
-        """How many, how long and where, and what was waited in between."""
+        """Number, length and machines of the slices, and the waits between them."""
         runs, waits = (
             [each.duration_us or 0 for each in self.chapters if each.kind == kind]
             for kind in ("run", "wait")
@@ -41,7 +43,8 @@ class Slices:
         where = (
             f"on {next(iter(machines))}" if len(machines) == 1 else f"on {len(machines)} machines"
         )
-        text = f"{len(runs)} turns of {duration_words(runs[0])} {where}, each ended by a preemption"
+        slices = f"{len(runs)} time slices of {duration_words(runs[0])}"
+        text = f"{slices} {where}, each ended by a preemption"
         if not waits:
             return text
         shortest, longest = duration_words(min(waits)), duration_words(max(waits))
@@ -50,33 +53,38 @@ class Slices:
 
 
 def folded(chapters: Sequence[Chapter]) -> list[Chapter | Slices]:
-    """At least three equal turns in a row become one entry; the others stay as they are."""
+    """Chapters with at least three equal consecutive slices folded into one entry."""
     parts: list[Chapter | Slices] = []
-    for length_s, turns in groupby(_turns(chapters), _slice_s):
+    for length_s, turns in groupby(_slices(chapters), _slice_s):
         same = list(turns)
-        inside = tuple(chapter for turn in same for chapter in turn)
-        is_folded = length_s is not None and len(same) >= FEWEST_TURNS
+        inside = tuple(chapter for group in same for chapter in group)
+        is_folded = length_s is not None and len(same) >= FEWEST_SLICES
         parts += [Slices(inside)] if is_folded else inside
     return parts
 
 
-def _turns(chapters: Iterable[Chapter]) -> Iterator[list[Chapter]]:
-    """A run and what follows until the next one."""
-    turn: list[Chapter] = []
+def _slices(chapters: Iterable[Chapter]) -> Iterator[list[Chapter]]:
+    """Groups of a run and the chapters until the next run."""
+    group: list[Chapter] = []
     for chapter in chapters:
-        if chapter.kind == "run" and turn:
-            yield turn
-            turn = []
-        turn.append(chapter)
-    if turn:
-        yield turn
+        if chapter.kind == "run" and group:
+            yield group
+            group = []
+        group.append(chapter)
+    if group:
+        yield group
 
 
-def _slice_s(turn: Sequence[Chapter]) -> int | None:
-    """How long the run of a turn was; None if it was ended by anything but a preemption."""
-    run, *others = turn
+def _slice_s(group: Sequence[Chapter]) -> int | None:
+    """Length of a slice's run in seconds; None unless a preemption ended it."""
+    run, *others = group
     events = [chapter.because.event for chapter in others]
-    if run.kind != "run" or not events or set(events) - set(_OF_A_TURN) or run.duration_us is None:
+    if (
+        run.kind != "run"
+        or not events
+        or set(events) - set(_SLICE_EVENTS)
+        or run.duration_us is None
+    ):
         return None
     return round(run.duration_us / SECOND_US)
 

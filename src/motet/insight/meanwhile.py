@@ -1,4 +1,4 @@
-"""Who had the GPUs while a job waited."""
+"""The jobs that held GPUs while a job waited."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from motet.insight.story import Story
 MOST_NAMED = 5
 
 
-class Holding(NamedTuple):
-    """A job held so many GPUs for some time; `to_us`: None where the simulation ended first."""
+class HeldGpus(NamedTuple):
+    """GPUs that a job held for some time; `to_us`: None if the simulation ended first."""
 
     job: str
     gpus: int
@@ -24,9 +24,9 @@ class Holding(NamedTuple):
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """`most`: (job, GPU-time in microseconds) of those that held most during all of its waits.
+    """`most`: (job, GPU-time in microseconds) of the jobs that held most during all waits.
 
-    `jobs`: that held any; `later`: of them, submitted after it.
+    `jobs`: number of jobs that held any; `later`: those among them submitted after the job.
     """
 
     most: tuple[tuple[str, int], ...] = ()
@@ -34,9 +34,11 @@ class Meanwhile:
     later: int = 0
 
     @classmethod
-    def of(cls, story: Story, holdings: Iterable[Holding], submitted_later: Set[str]) -> Meanwhile:
-        """Only time in which the job of the story waited counts. Open ends count nothing."""
-        waited = _WaitedBefore(story)
+    def of(cls, story: Story, holdings: Iterable[HeldGpus], submitted_later: Set[str]) -> Meanwhile:
+        """Counts only time in which the job of the story waited. Waits without an end
+        do not count.
+        """
+        waited = _CumulativeWait(story)
         held_gpu_us: dict[str, int] = {}
         for holding in holdings:
             to_us = waited.end_us if holding.to_us is None else holding.to_us
@@ -49,8 +51,8 @@ class Meanwhile:
         return cls(tuple(ranked[:MOST_NAMED]), len(ranked), later)
 
 
-class _WaitedBefore:
-    """How long the job had waited in all, as a function of time."""
+class _CumulativeWait:
+    """Total waiting time of the job before a point in time."""
 
     def __init__(self, story: Story) -> None:
         waits = [
@@ -64,7 +66,7 @@ class _WaitedBefore:
         self.end_us = waits[-1][0] + waits[-1][1] if waits else 0
 
     def at(self, time_us: int) -> int:
-        """Microseconds until then."""
+        """Microseconds waited until `time_us`."""
         place = bisect_right(self._from_us, time_us) - 1
         if place < 0:
             return 0

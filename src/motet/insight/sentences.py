@@ -1,4 +1,4 @@
-"""A story in sentences."""
+"""Sentences for the chapters of a story."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from motet.domain.wait import wait_named
 from motet.insight.story import UNKNOWN_REASON, Chapter
-from motet.insight.story_event import Happening
+from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
 from motet.insight.wording import change_of_team, duration_words, job_name, jobs, team, where
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is known of the policy's queues: the GPU-seconds at which a job leaves each of them, and
-    how many times as long as it ran a job waits until it is promoted.
+    """Settings of the policy's queues: the GPU-seconds at which a job leaves each queue, and the
+    ratio of waiting to running time at which a job is promoted.
     """
 
     thresholds_gpu_s: tuple[float, ...] = ()
@@ -23,7 +23,7 @@ class Rules:
 
 
 def sentence(chapter: Chapter, rules: Rules) -> str:
-    """With its duration: "waited 12 min 40 s: needs 8 GPUs, ..."."""
+    """The sentence of a chapter with its duration: "waited 12 min 40 s: needs 8 GPUs, ..."."""
     text = account(chapter.because, rules)
     if chapter.kind == "moment":
         return text
@@ -33,33 +33,33 @@ def sentence(chapter: Chapter, rules: Rules) -> str:
     return f"{verb} {duration_words(chapter.duration_us)}: {text}"
 
 
-def account(each: Happening, rules: Rules) -> str:
-    """What happened, or why it waits. Raises ValueError for an unknown reason to wait."""
+def account(each: StoryEvent, rules: Rules) -> str:
+    """The event, or the reason for a wait. Raises ValueError for an unknown reason."""
     if each.event != "wait":
         return _EVENTS[each.event](each, rules)
     return wait_sentence(each) if each.reason else "no decision about it is recorded"
 
 
 def reason_title(key: str) -> str:
-    """A few words for the time that a job waited for a reason, as in `Story.waiting_us`."""
+    """Short title of a wait reason, as in `Story.waiting_us`."""
     return UNKNOWN_REASON if key == UNKNOWN_REASON else wait_named(key).reason.title
 
 
-def _begun(verb: str) -> Callable[[Happening, Rules], str]:
-    def tell(each: Happening, rules: Rules) -> str:
+def _begun(verb: str) -> Callable[[StoryEvent, Rules], str]:
+    def describe(each: StoryEvent, rules: Rules) -> str:
         del rules
         with_team = f" with {team(each.team)}" if each.team else ""
         return f"{verb}{with_team} on {_there(each)}"
 
-    return tell
+    return describe
 
 
-def _moved(each: Happening, rules: Rules) -> str:
+def _moved(each: StoryEvent, rules: Rules) -> str:
     del rules
     return f"moved to {_there(each)}"
 
 
-def _resized(each: Happening, rules: Rules) -> str:
+def _resized(each: StoryEvent, rules: Rules) -> str:
     del rules
     if each.team is None or each.team_before is None:
         return f"resized to {_there(each)}"
@@ -67,8 +67,8 @@ def _resized(each: Happening, rules: Rules) -> str:
     return f"resized from {change}, on {_there(each)}{_exchanged(each)}"
 
 
-def _there(each: Happening) -> str:
-    """Where it is now, with whom, and away from what."""
+def _there(each: StoryEvent) -> str:
+    """Present machines, jobs that share them, and the slow machine that was left."""
     company = f", shared with {job_name(each.others[0].job)}" if each.others else ""
     slow = ""
     if each.left is not None and each.times_as_long is not None:
@@ -76,22 +76,22 @@ def _there(each: Happening) -> str:
     return f"{where(each.machines)}{company}{slow}"
 
 
-def _exchanged(each: Happening) -> str:
+def _exchanged(each: StoryEvent) -> str:
     if not each.exchange or each.team is None or each.team_before is None:
         return ""
     verb = "went to" if each.team.gpus < each.team_before.gpus else "came from"
     return f"; GPUs {verb} {jobs(each.exchange, each.exchange_total)}"
 
 
-def _preempted(each: Happening, rules: Rules) -> str:
+def _preempted(each: StoryEvent, rules: Rules) -> str:
     del rules
     queue = f" (it is in queue {each.queue})" if each.queue is not None else ""
     others = jobs(each.others, each.others_total)
-    gone = f"GPUs went to {others}" if each.others else "nobody got GPUs at that moment"
+    gone = f"GPUs went to {others}" if each.others else "no job got GPUs at that moment"
     return f"preempted{queue}: lost {where(each.machines)}; {gone}"
 
 
-def _demoted(each: Happening, rules: Rules) -> str:
+def _demoted(each: StoryEvent, rules: Rules) -> str:
     limits, queue = rules.thresholds_gpu_s, each.queue or 0
     if not 2 <= queue <= len(limits) + 1:
         return f"demoted to queue {queue}"
@@ -99,26 +99,26 @@ def _demoted(each: Happening, rules: Rules) -> str:
     return f"demoted to queue {queue}: used up the {limit} of queue {queue - 1}"
 
 
-def _promoted(each: Happening, rules: Rules) -> str:
+def _promoted(each: StoryEvent, rules: Rules) -> str:
     knob = rules.promote_knob
     why = "" if knob is None else f": had waited at least {knob:g} times as long as it ran"
     return f"promoted to queue {each.queue}{why}"
 
 
-def _evicted(each: Happening, rules: Rules) -> str:
+def _evicted(each: StoryEvent, rules: Rules) -> str:
     del rules
     return f"lost {where(each.machines)}: a machine left the cluster"
 
 
-def _plainly(text: str) -> Callable[[Happening, Rules], str]:
-    def tell(each: Happening, rules: Rules) -> str:
+def _constant(text: str) -> Callable[[StoryEvent, Rules], str]:
+    def describe(each: StoryEvent, rules: Rules) -> str:
         del each, rules
         return text
 
-    return tell
+    return describe
 
 
-_EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
+_EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "start": _begun("started"),
     "resume": _begun("resumed"),
     "migrate": _moved,
@@ -127,9 +127,9 @@ _EVENTS: Mapping[str, Callable[[Happening, Rules], str]] = {
     "demote": _demoted,
     "promote": _promoted,
     "evict": _evicted,
-    "suspend": _plainly("suspended by its user"),
-    "unsuspend": _plainly("no longer suspended"),
-    "finish": _plainly("finished"),
-    "cancel": _plainly("cancelled by its user"),
-    "fail": _plainly("failed"),
+    "suspend": _constant("suspended by its user"),
+    "unsuspend": _constant("no longer suspended"),
+    "finish": _constant("finished"),
+    "cancel": _constant("cancelled by its user"),
+    "fail": _constant("failed"),
 }

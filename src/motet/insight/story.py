@@ -1,4 +1,4 @@
-"""The story of one job: from its submission to its end, every moment either a wait or a run."""
+"""The story of one job: a complete sequence of waits and runs from submission to end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from motet.domain.errors import BadInput
-from motet.insight.story_event import Happening
+from motet.insight.story_event import StoryEvent
 
 Kind = Literal["wait", "run", "moment"]
 _STOPS = ("preempt", "evict", "suspend")
@@ -17,12 +17,12 @@ _WAITS = ("wait", "unsuspend", *_STOPS)
 _MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", *_ENDS)
 _BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)
 UNKNOWN_REASON = "unknown"
-"""Of time before the first decision about a job."""
+"""Reason of the time before the first decision about a job."""
 
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What `jobs.csv` says of a job. `end_us`: None where it did not finish."""
+    """The job's row of `jobs.csv`. `end_us`: None if it did not finish."""
 
     job: str
     user: str
@@ -34,14 +34,14 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class Chapter:
-    """`because`: what it began with. A moment ends when it begins; `to_us` is None where the
+    """`because`: the event at its beginning. A moment has no duration; `to_us` is None if the
     simulation ended first.
     """
 
     kind: Kind
     from_us: int
     to_us: int | None
-    because: Happening
+    because: StoryEvent
 
     @property
     def duration_us(self) -> int | None:
@@ -51,32 +51,32 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Story:
-    """`chapters`: in order; its waits and runs follow each other without a gap."""
+    """`chapters`: in order; waits and runs are contiguous."""
 
     record: JobRecord
     chapters: tuple[Chapter, ...]
 
     @classmethod
-    def of(cls, record: JobRecord, happenings: Sequence[Happening]) -> Story:
-        """From what happened to the job, in order. Raises BadInput where that is not all of it."""
-        _check(record, happenings)
-        found = [*_intervals(record, happenings), *_moments(happenings)]
+    def of(cls, record: JobRecord, events: Sequence[StoryEvent]) -> Story:
+        """The story from all events of the job, in order. Raises BadInput if events are missing."""
+        _check(record, events)
+        found = [*_intervals(record, events), *_moments(events)]
         return cls(record, tuple(chapter for _, chapter in sorted(found, key=lambda it: it[0])))
 
     @property
     def jct_us(self) -> int | None:
-        """Submission to completion; None where it did not finish."""
+        """Submission to completion; None if the job did not finish."""
         end_us = self.record.end_us
         return None if end_us is None else end_us - self.record.submit_us
 
     @cached_property
     def running_us(self) -> int:
-        """Time with GPUs, until the last end that is known."""
+        """Time with GPUs, until the last known end."""
         return sum(chapter.duration_us or 0 for chapter in self.chapters if chapter.kind == "run")
 
     @cached_property
     def waiting_us(self) -> Mapping[str, int]:
-        """Time without GPUs by reason, the longest first; time in suspension is none of it."""
+        """Time without GPUs by reason, the longest first; excludes suspensions."""
         sums: dict[str, int] = {}
         for chapter in self.chapters:
             if chapter.kind == "wait" and chapter.because.event != "suspend":
@@ -86,19 +86,19 @@ class Story:
 
     @property
     def overhead_us(self) -> int:
-        """Of the time with GPUs, how much went into checkpoints and restores."""
+        """Time of checkpoints and restores within the time with GPUs."""
         return sum(chapter.because.overhead_us for chapter in self.chapters)
 
     def count(self, event: str) -> int:
-        """How often something happened."""
+        """Number of events of this kind."""
         return sum(chapter.because.event == event for chapter in self.chapters)
 
 
-def _check(record: JobRecord, happenings: Sequence[Happening]) -> None:
-    ends_us = [each.time_us for each in happenings if each.event == "finish"]
-    times_us = [record.submit_us, *(each.time_us for each in happenings)]
+def _check(record: JobRecord, events: Sequence[StoryEvent]) -> None:
+    ends_us = [each.time_us for each in events if each.event == "finish"]
+    times_us = [record.submit_us, *(each.time_us for each in events)]
     expected = [] if record.end_us is None else [record.end_us]
-    if not happenings or ends_us != expected or sorted(times_us) != times_us:
+    if not events or ends_us != expected or sorted(times_us) != times_us:
         raise BadInput(
             f"job {record.job}: its decisions and its row of jobs.csv are not of the same run, or "
             "some are missing; simulate again"
@@ -106,12 +106,12 @@ def _check(record: JobRecord, happenings: Sequence[Happening]) -> None:
 
 
 def _intervals(
-    record: JobRecord, happenings: Sequence[Happening]
+    record: JobRecord, events: Sequence[StoryEvent]
 ) -> Iterator[tuple[tuple[int, int], Chapter]]:
-    """Waits and runs of some length, with (begin, number of what they began with)."""
-    begins = [(number, each) for number, each in enumerate(happenings) if each.event in _BEGINS]
+    """Waits and runs of positive length, with (begin, number of the first event)."""
+    begins = [(number, each) for number, each in enumerate(events) if each.event in _BEGINS]
     if begins[0][1].time_us > record.submit_us:
-        silence = Happening(record.submit_us, "wait", record.gpus)
+        silence = StoryEvent(record.submit_us, "wait", record.gpus)
         begins.insert(0, (-1, silence))
     for (number, begin), end in zip(begins, [*begins[1:], None], strict=True):
         if begin.event in _ENDS:
@@ -122,7 +122,7 @@ def _intervals(
             yield (begin.time_us, number), Chapter(kind, begin.time_us, to_us, begin)
 
 
-def _moments(happenings: Sequence[Happening]) -> Iterator[tuple[tuple[int, int], Chapter]]:
-    for number, each in enumerate(happenings):
+def _moments(events: Sequence[StoryEvent]) -> Iterator[tuple[tuple[int, int], Chapter]]:
+    for number, each in enumerate(events):
         if each.event in _MOMENTS:
             yield (each.time_us, number), Chapter("moment", each.time_us, each.time_us, each)

@@ -1,4 +1,4 @@
-"""One entry of a decision log with names, as a story is made from it."""
+"""Entries of a decision log with names, the input of stories."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class OtherJob:
-    """`gpus`: that it holds, got, or (the head of a line) asks for."""
+    """`gpus`: that the job holds, received, or (the head of a line) requests."""
 
     job: str
     gpus: int
 
 
 @dataclass(frozen=True)
-class Team:
-    """Workers and servers of an elastic job, and on how many GPUs they are."""
+class TeamSize:
+    """Workers and servers of an elastic job, and their total GPUs."""
 
     workers: int
     servers: int
@@ -24,23 +24,23 @@ class Team:
 
 
 @dataclass(frozen=True)
-class Happening:
+class StoryEvent:
     """`event`: wait, start, resume, migrate, resize, preempt, evict, suspend,
     unsuspend, promote, demote, finish, cancel, fail.
 
-    `reason`: of a wait. `gpus`: that the job asks for. `free_gpus`, `place`: at its turn, `place`
-    among those that waited, from 1. `machines`: GPUs by machine, where it runs from now on or ran
-    until now. `others`: of a wait its blockers, of a preemption those that got the GPUs, else the
-    job that shares them; the first of `others_total`. `queue`: the policy's own, from 1.
-    `until_us`: when the policy looks again by itself. `overhead_us`: time in checkpoints and
-    restores of a job that finished. `measure`, `bar`: of a wait, by what it was compared with
-    others, and that of the last who was chosen. `left`: the machine for which it was placed anew,
-    as computing took `times_as_long` there.
+    `reason`: of a wait. `gpus`: of the job's request. `free_gpus`, `place`: when the policy
+    considered the job, `place` among the waiting jobs, from 1. `machines`: GPUs by machine, of the
+    new placement or the previous one. `others`: of a wait its blockers, of a preemption the jobs
+    that got the GPUs, otherwise the job that shares them; the first of `others_total`. `queue`: the
+    policy's own, from 1. `until_us`: time of the policy's next decision. `overhead_us`: time in
+    checkpoints and restores of a finished job. `measure`, `bar`: of a wait, the compared quantity
+    and its value for the last chosen job. `left`: the machine that the job left because computing
+    took `times_as_long` there.
 
-    Of elastic jobs: `least_gpus` with which one that waits could run; `usable_gpus`, how many of
-    the free ones had beside them what it needs; `team` from now on; `team_before` it was resized,
-    and the first of `exchange_total` in `exchange` that got the GPUs which it gave up, or gave up
-    some when it got more.
+    Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
+    sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
+    resize; `exchange`: the first of `exchange_total` jobs that got the released GPUs, or that
+    released the additional GPUs.
     """
 
     time_us: int
@@ -61,7 +61,7 @@ class Happening:
     times_as_long: float | None = None
     least_gpus: int | None = None
     usable_gpus: int | None = None
-    team: Team | None = None
-    team_before: Team | None = None
+    team: TeamSize | None = None
+    team_before: TeamSize | None = None
     exchange: tuple[OtherJob, ...] = ()
     exchange_total: int = 0

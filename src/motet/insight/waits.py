@@ -1,6 +1,6 @@
-"""Why a job waits, in a sentence: the templates of `motet.domain.wait` with their parts filled in.
+"""Sentences for wait reasons: the templates of `motet.domain.wait` with their fields filled in.
 
-Every part is a function of the event; most are empty where the log has nothing to say.
+Every field is a function of the event; most are empty without data in the log.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import partial
 
 from motet.domain.units import SECOND_US
 from motet.domain.wait import wait_named
-from motet.insight.story_event import Happening
+from motet.insight.story_event import StoryEvent
 from motet.insight.wording import (
     asked,
     duration_words,
@@ -24,15 +24,15 @@ from motet.insight.wording import (
 )
 
 
-def wait_sentence(each: Happening) -> str:
+def wait_sentence(each: StoryEvent) -> str:
     """Raises ValueError for a reason that is not in the table."""
     return wait_named(each.reason).reason.sentence.format_map(_Parts(each))
 
 
 class _Parts(dict[str, str]):
-    """The parts of a template; only those that it names are made."""
+    """The fields of a template, computed on access."""
 
-    def __init__(self, each: Happening) -> None:
+    def __init__(self, each: StoryEvent) -> None:
         super().__init__()
         self._each = each
 
@@ -43,35 +43,35 @@ class _Parts(dict[str, str]):
 # -- GPUs and the line -----------------------------------------------------------------------------
 
 
-def _asks(each: Happening) -> str:
-    """As `asked`, but "asks for", not "needs", of rigid jobs, too."""
+def _asks(each: StoryEvent) -> str:
+    """As `asked`, but with "asks for" instead of "needs" for rigid jobs."""
     return f"asks for {gpus(each.gpus)}" if each.least_gpus is None else asked(each)
 
 
-def _needs_itself(each: Happening) -> str:
+def _needs_itself(each: StoryEvent) -> str:
     return asked(each).replace(gpus(each.gpus), f"{gpus(each.gpus)} itself", 1)
 
 
-def _refused(each: Happening) -> str:
-    """Of an elastic job that could have run with the free GPUs."""
+def _refused(each: StoryEvent) -> str:
+    """Clause for an elastic job that could have run on the free GPUs."""
     is_refused = each.least_gpus is not None and each.least_gpus <= (each.free_gpus or 0)
     return ", but the policy gave it none of them" if is_refused else ""
 
 
-def _head(each: Happening, need: str = "") -> str:
+def _head(each: StoryEvent, need: str = "") -> str:
     if not each.others:
         return "the head of the line"
     return f"{job_name(each.others[0].job)}, which needs {gpus(each.others[0].gpus)}{need}"
 
 
-def _others_after(introduction: str, each: Happening, end: str = "") -> str:
+def _others_after(introduction: str, each: StoryEvent, end: str = "") -> str:
     return f"{introduction}{jobs(each.others, each.others_total)}{end}" if each.others else ""
 
 
 # -- time ------------------------------------------------------------------------------------------
 
 
-def _timed(before: str, each: Happening, after: str = "") -> str:
+def _timed(before: str, each: StoryEvent, after: str = "") -> str:
     if each.until_us is None:
         return ""
     return f"{before}{duration_words(each.until_us - each.time_us)}{after}"
@@ -80,22 +80,22 @@ def _timed(before: str, each: Happening, after: str = "") -> str:
 # -- compared with other jobs ----------------------------------------------------------------------
 
 
-def _rhos(each: Happening) -> str:
+def _rhos(each: StoryEvent) -> str:
     if each.measure is None or each.bar is None:
         return ""
     own, lowest = told_apart(each.measure, each.bar)
     return f": its rho {own}, lowest winning rho {lowest}"
 
 
-def _shares(each: Happening) -> str:
+def _shares(each: StoryEvent) -> str:
     if each.measure is None or each.bar is None:
         return "others that wait"
     own, lowest = told_apart(each.measure, each.bar)
     return f"others that wait: dominant share {own}, lowest waiting {lowest}"
 
 
-def _fall(each: Happening) -> str:
-    """By how much less its loss falls than the losses of the jobs that run."""
+def _fall(each: StoryEvent) -> str:
+    """Loss reduction of the job compared with those of running jobs."""
     if each.measure is None or each.bar is None:
         return "less per GPU than those of the jobs that run"
     unit = "(in units of the largest change of a step)"
@@ -105,8 +105,8 @@ def _fall(each: Happening) -> str:
     return f"less per GPU than those of the jobs that run: {own}, theirs at least {least} {unit}"
 
 
-def _left(each: Happening) -> str:
-    """How much more it has left to do than the jobs that run."""
+def _left(each: StoryEvent) -> str:
+    """Remaining work of the job compared with that of running jobs."""
     if each.measure is None or each.bar is None:
         return "more left to do than the jobs that run"
     if is_as_much(each.measure, each.bar):
@@ -116,7 +116,7 @@ def _left(each: Happening) -> str:
     return f"more left to do than the jobs that run: {own} on one GPU, they at most {most}"
 
 
-def _left_assumed(each: Happening) -> str:
+def _left_assumed(each: StoryEvent) -> str:
     if each.measure is None:
         return "no job's end is predicted, so those go first that run with the fewest GPUs"
     return (
@@ -132,8 +132,8 @@ def _on_one_gpu(gpu_s: float) -> str:
 # -- CPUs and memory -------------------------------------------------------------------------------
 
 
-def _short_of(what: str, each: Happening) -> str:
-    """An elastic job may run with a part of what is free."""
+def _short_of(what: str, each: StoryEvent) -> str:
+    """An elastic job may run with a part of the free GPUs."""
     if each.least_gpus is None:
         return f"not enough {what} beside them"
     if each.usable_gpus is None:
@@ -142,7 +142,7 @@ def _short_of(what: str, each: Happening) -> str:
     return f"{count} of them with enough {what} beside {'it' if each.usable_gpus == 1 else 'them'}"
 
 
-PARTS: Mapping[str, Callable[[Happening], str]] = {
+PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "needs": asked,
     "needs_itself": _needs_itself,
     "asks": _asks,
@@ -166,4 +166,4 @@ PARTS: Mapping[str, Callable[[Happening], str]] = {
     "short_of_cpus": partial(_short_of, "CPUs"),
     "short_of_memory": partial(_short_of, "memory"),
 }
-"""The parts that templates may name."""
+"""The fields that templates may contain."""

@@ -1,4 +1,4 @@
-"""Words for what stories speak of: times, GPUs, machines, other jobs."""
+"""Words for times, GPUs, machines and jobs in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 
 from motet.domain.units import SECOND_US
-from motet.insight.story_event import Happening, OtherJob, Team
+from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _MOST_MACHINES = 6
@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 def duration_words(duration_us: int) -> str:
-    """Its two largest units: "0.25 s", "42 s", "12 min 40 s", "3 h 5 min"."""
+    """A duration in its two largest units: "0.25 s", "42 s", "12 min 40 s", "3 h 5 min"."""
     whole_s = round(duration_us / SECOND_US)
     if whole_s < 10:
         return f"{round(duration_us / SECOND_US, 3):g} s"
@@ -28,7 +28,7 @@ def duration_words(duration_us: int) -> str:
 
 
 def job_name(job: str) -> str:
-    """An id that reads like a name: "job 17" for 17."""
+    """An id as a noun: "job 17" for 17."""
     return f"job {job}" if job.isdecimal() else job
 
 
@@ -42,21 +42,21 @@ def gpus(count: int) -> str:
     return counted(count, "GPU")
 
 
-def asked(each: Happening) -> str:
-    """ "needs 4 GPUs"; elastic jobs may run with fewer."""
+def asked(each: StoryEvent) -> str:
+    """ "needs 4 GPUs"; elastic jobs have a minimum."""
     if each.least_gpus is None:
         return f"needs {gpus(each.gpus)}"
     return f"asks for {gpus(each.gpus)} and runs with {each.least_gpus:,} at least"
 
 
-def free(each: Happening) -> str:
+def free(each: StoryEvent) -> str:
     """ "3 were free"."""
     count = each.free_gpus or 0
     return f"{count:,} {'was' if count == 1 else 'were'} free" if count else "none was free"
 
 
-def place_in_line(each: Happening) -> str:
-    """In brackets, after a space, if there is a line."""
+def place_in_line(each: StoryEvent) -> str:
+    """Position in the line in brackets, after a space; empty without a line."""
     return "" if each.place is None else f" (place {each.place:,} in line)"
 
 
@@ -66,13 +66,13 @@ def where(machines: Mapping[str, int]) -> str:
     return listed(named[:_MOST_MACHINES], len(named))
 
 
-def team(with_: Team) -> str:
+def team(with_: TeamSize) -> str:
     """ "2 workers and 1 server"."""
     servers = f" and {counted(with_.servers, 'server')}" if with_.servers else ""
     return f"{counted(with_.workers, 'worker')}{servers}"
 
 
-def change_of_team(before: Team, after: Team) -> str:
+def change_of_team(before: TeamSize, after: TeamSize) -> str:
     """ "4 workers and 4 servers to 5 and 3", "1 worker to 3"."""
     if before.servers and after.servers:
         return f"{team(before)} to {after.workers:,} and {after.servers:,}"
@@ -82,7 +82,7 @@ def change_of_team(before: Team, after: Team) -> str:
 
 
 def jobs(others: Sequence[OtherJob], total: int) -> str:
-    """With their GPUs: "job 3 (2 GPUs), job 5 (1 GPU) and 4 more"."""
+    """Jobs with their GPUs: "job 3 (2 GPUs), job 5 (1 GPU) and 4 more"."""
     return listed([f"{job_name(other.job)} ({gpus(other.gpus)})" for other in others], total)
 
 
@@ -94,15 +94,16 @@ def listed(named: Sequence[str], total: int) -> str:
 
 
 def is_as_much(one: float, other: float) -> bool:
-    """But for rounding."""
+    """Whether two numbers are equal except for rounding."""
     return isclose(one, other, rel_tol=_ROUNDING)
 
 
 def told_apart(
     one: float, other: float, words: Callable[[float], str] = "{:.3g}".format, unit: str = ""
 ) -> tuple[str, str]:
-    """Two numbers in words; if they would read the same, with `unit` and as many digits as it
-    takes."""
+    """Two numbers in words; if these are equal, with `unit` and the digits required to distinguish
+    them.
+    """
     texts = words(one), words(other)
     for digits in range(4, 18):
         if texts[0] != texts[1]:

@@ -1,1 +1,1 @@
-"""Where everything is wired together: the command line."""
+"""The interfaces for users: the Python API and the `motet` command line."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from motet.domain.cluster import ClusterSpec
+from motet.interfaces.plottable_result import PlottableResult
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import drawn_trace, is_drawn
-from motet.sim.metrics.results import SimulationResult
 from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace, read_trace
 from motet.sim.traces.writing import motet_csv
@@ -27,10 +27,10 @@ def load_trace(
     skip_bad_rows: bool = False,
     largest_gang: int | None = None,
 ) -> Trace:
-    """Read a log of jobs; its format is recognised by its content unless it is named.
+    """Read a log of jobs; the format is recognised from the content unless `format` names it.
 
-    `largest_gang`: jobs with more GPUs are bad rows. Raises BadInput for the first bad row, unless
-    `skip_bad_rows`, which counts them in the trace's `skipped`.
+    `largest_gang`: jobs with more GPUs are bad rows. Raises BadInput for the first bad row; with
+    `skip_bad_rows` bad rows are left out and counted in the trace's `skipped`.
     """
     return read_trace(path, format, skip_bad_rows, largest_gang)
 
@@ -42,15 +42,15 @@ def simulate(
     seed: int = 0,
     machine_events: str | os.PathLike[str] | None = None,
     **settings: Any,
-) -> SimulationResult:
+) -> PlottableResult:
     """Replay a trace on a simulated cluster, in this process.
 
-    `trace`: what `load_trace` returned, a path, a `Workload`, or "tiresias-480", which every seed
-    draws anew. `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines.
-    `policy`: a name from `motet policy list`, or the path of your own, `./mine.py`.
-    `machine_events`: a CSV file of machines that come, drain or leave. `settings`: as behind
-    `--set`, for example `thresholds=(3200, 7200), placement="count"`. Raises BadInput and
-    UnknownName for what cannot be simulated, a job that is wider than the cluster among them.
+    `trace`: a result of `load_trace`, a path, a `Workload`, or "tiresias-480", a workload drawn
+    from `seed`. `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines. `policy`: a
+    name from `motet policy list`, or the path of your own, `./mine.py`. `machine_events`: a CSV
+    file of machines that come, drain or leave. `settings`: as with `--set`, for example
+    `thresholds=(3200, 7200), placement="count"`. Raises BadInput and UnknownName for arguments that
+    cannot be simulated, such as a job wider than the cluster.
     """
     machines = open_cluster(cluster) if isinstance(cluster, str) else cluster
     experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
@@ -72,13 +72,13 @@ def _scenario(
 
 
 def _opened(trace: str | os.PathLike[str], seed: int) -> Trace:
-    """A file wins over a workload of its name."""
+    """A file is preferred to a workload of the same name."""
     name = os.fspath(trace)
     return drawn_trace(name, seed) if is_drawn(name) else load_trace(trace)
 
 
 def _sha256(workload: Workload) -> str:
-    """Of jobs that come from no file."""
+    """SHA-256 of a workload that was not read from a file."""
     digest = hashlib.sha256("\n".join(workload.ids).encode())
     demands = [each for each in (workload.cpus, workload.memory_bytes) if each.any()]
     for column in (workload.submit_us, workload.duration_us, workload.gpus, *demands):
@@ -89,7 +89,7 @@ def _sha256(workload: Workload) -> str:
 
 
 def _text(value: Any) -> str:
-    """As `--set` takes it."""
+    """The value as text for `--set`."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,48 +1,32 @@
-"""Runs simulations, several at once in processes of their own, and measures how long they take."""
+"""Runs one simulation in this process and measures how long it takes."""
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.errors import JobFailed, MotetError
-from motet.engine.catalogue import find_policies
-from motet.engine.decision_log import DecisionLog
+from motet.domain.errors import JobFailed
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.policy_loading.catalogue import find_policies
 from motet.engine.ports import Journal
-from motet.report.cluster_run.decision_file import DecisionWriter
-from motet.report.cluster_run.sweep import Sweep
+from motet.interfaces.plottable_result import PlottableResult
+from motet.report.cluster_run.decision_writer import DecisionWriter
+from motet.report.cluster_run.run_label import Sweep
+from motet.report.simulation.folder import RunOutput
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
-RunProgress: TypeAlias = Callable[[int, int], None]
-"""Told the number of a run and how many of its jobs have finished."""
-
-RunKeeper: TypeAlias = Callable[[int, SimulationResult], None]
-"""Given the number of a run and its result, as soon as it is finished."""
-
-REPORT_EVERY_S = 0.1
-
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What an experiment is carried out on. `timeline`: what happens to machines meanwhile."""
+    """The workload and the cluster of an experiment. `timeline`: machine events."""
 
     workload: Workload
     trace_sha256: str
@@ -51,33 +35,12 @@ class Scenario:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """`log`: a file for the decision log, or None."""
+class SimulationTask:
+    """One simulation to run. `log`: file for the decision log; None for no log."""
 
     experiment: Experiment
     scenario: Scenario
     log: Path | None = None
-
-
-def run_all(
-    runs: Sequence[Run],
-    processes: int | None = None,
-    report: RunProgress = lambda *_: None,
-    keep: RunKeeper = lambda *_: None,
-) -> list[SimulationResult]:
-    """Results in the order of the runs; one process means this one.
-
-    `processes`: at most so many at once (None: as many as there are CPUs). Raises what the first
-    run that fails raises; what finished before has been given to `keep`.
-    """
-    processes = min(processes or cpu_count(), len(runs))
-    if processes > 1:
-        return _run_in_processes(runs, processes, report, keep)
-    results = []
-    for number, run in enumerate(runs):
-        results.append(run_one(run.experiment, run.scenario, partial(report, number), run.log))
-        keep(number, results[-1])
-    return results
 
 
 def run_one(
@@ -85,10 +48,10 @@ def run_one(
     scenario: Scenario,
     report: Callable[[int], None] = lambda _: None,
     log: Path | None = None,
-) -> SimulationResult:
-    """Simulate in this process; `report` is told how many jobs have finished.
+) -> PlottableResult:
+    """Simulate in this process; calls `report` with the number of finished jobs.
 
-    `log`: a file for the decision log. Raises JobFailed where it cannot be written.
+    `log`: file for the decision log. Raises JobFailed if it cannot be written.
     """
     started_s = time.perf_counter()
     with _journal(log, scenario) as journal:
@@ -100,7 +63,7 @@ def run_one(
             scenario.timeline,
         )
     report(len(scenario.workload))
-    return SimulationResult(
+    return PlottableResult(
         policy_name(experiment.policy),
         experiment.parameters(),
         experiment.seed,
@@ -111,6 +74,30 @@ def run_one(
     )
 
 
+def run_output(
+    name: str, result: SimulationResult, setup: Mapping[str, Any], log: Path | None = None
+) -> RunOutput:
+    """The output of a result. `log`: file with its decision log."""
+    return RunOutput(
+        name,
+        result.summary,
+        setup,
+        result.job_rows(),
+        result.fairness_rows(),
+        result.placement_rows(),
+        result.cluster_run,
+        result.placements,
+        log,
+        result.training_rows(),
+        result.quality_rows(),
+    )
+
+
+def policy_name(asked: str) -> str:
+    """The name of a policy; for `./mine.py` the name of the policy in that file."""
+    return next(iter(find_policies(asked)))
+
+
 def _sweep(experiment: Experiment) -> Sweep | None:
     swept = experiment.swept
     return None if swept is None else Sweep(swept, experiment.settings[swept])
@@ -118,7 +105,7 @@ def _sweep(experiment: Experiment) -> Sweep | None:
 
 @contextmanager
 def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
-    """What hears of the decisions; nobody without a file."""
+    """A journal that writes the decision log; None without a file."""
     if log is None:
         yield None
         return
@@ -130,96 +117,3 @@ def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
             f"{log}: the decision log cannot be written ({error.strerror or error}); free some "
             "space, or name another folder for temporary files in TMPDIR"
         ) from error
-
-
-def policy_name(asked: str) -> str:
-    """What a policy is called: of `./mine.py` the name that it gives itself."""
-    return next(iter(find_policies(asked)))
-
-
-def cpu_count() -> int:
-    """CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-# -- several at once -------------------------------------------------------------------------------
-
-
-def _run_in_processes(
-    runs: Sequence[Run], processes: int, report: RunProgress, keep: RunKeeper
-) -> list[SimulationResult]:
-    with _scoreboard(len(runs)) as (path, scores):
-        ended = _pooled(runs, processes, lambda: _report_all(scores, report), keep, path)
-    # Raised here, where no frame holds the pool: it must be gone before this process is.
-    if isinstance(ended, BrokenProcessPool):
-        raise MotetError(
-            "a simulation was killed, most likely because memory ran out; use fewer processes "
-            "(--jobs 1) or a shorter trace"
-        ) from ended
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
-
-
-def _pooled(
-    runs: Sequence[Run],
-    processes: int,
-    report: Callable[[], None],
-    keep: RunKeeper,
-    scoreboard: Path,
-) -> list[SimulationResult] | BaseException:
-    """All results, or what ended the first run that failed."""
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        promises = [
-            pool.submit(_run_numbered, number, run, scoreboard) for number, run in enumerate(runs)
-        ]
-        failure = _watch(promises, report, keep)
-        if failure is None:
-            return [promise.result() for promise in promises]
-        for promise in promises:
-            promise.cancel()
-        for process in active_children():
-            process.kill()
-        return failure
-
-
-def _watch(
-    runs: Sequence[Future[SimulationResult]], report: Callable[[], None], keep: RunKeeper
-) -> BaseException | None:
-    """Report until all are done or one has failed."""
-    kept: set[int] = set()
-    while len(kept) < len(runs):
-        done, _ = wait(runs, timeout=REPORT_EVERY_S, return_when=FIRST_EXCEPTION)
-        report()
-        for number, run in enumerate(runs):
-            if run in done and number not in kept and run.exception() is None:
-                keep(number, run.result())
-                kept.add(number)
-        failure = next((run.exception() for run in runs if run in done and run.exception()), None)
-        if failure is not None:
-            return failure
-    return None
-
-
-def _report_all(scores: NDArray[np.int64], report: RunProgress) -> None:
-    for number, finished in enumerate(scores.tolist()):
-        report(number, finished)
-
-
-@contextmanager
-def _scoreboard(runs: int) -> Iterator[tuple[Path, NDArray[np.int64]]]:
-    """A file that every process maps: how many jobs have finished in each run."""
-    with tempfile.TemporaryDirectory(prefix="motet-simulate-") as folder:
-        path = Path(folder) / "finished_jobs"
-        yield path, np.memmap(path, dtype=np.int64, mode="w+", shape=(runs,))
-
-
-def _run_numbered(number: int, run: Run, scoreboard: Path) -> SimulationResult:
-    """In a process of the pool. What a policy prints there must not come between results."""
-    scores = np.memmap(scoreboard, dtype=np.int64, mode="r+")
-
-    def report(finished: int) -> None:
-        scores[number] = finished
-
-    with redirect_stdout(sys.stderr):
-        return run_one(run.experiment, run.scenario, report, run.log)

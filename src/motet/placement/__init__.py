@@ -1,1 +1,1 @@
-"""Which machines a gang runs on. Pure planners."""
+"""Placement planners: choose the machines of a gang. Pure."""

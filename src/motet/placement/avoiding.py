@@ -1,4 +1,4 @@
-"""As few machines as can hold them evenly, slow ones last."""
+"""Even placement on as few machines as possible, with slow machines last."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from motet.placement.even import Gangs, place_evenly
 
 
 def place_avoiding(free_gpus: Ints, slow: Bools, gangs: Gangs) -> list[Placement]:
-    """`place_evenly`, and on `slow` machines, `(machines,)`, only what the others cannot hold.
+    """As `place_evenly`, but `slow` machines, `(machines,)`, only hold what the others cannot.
 
-    The largest gangs come to the others first: on a slow machine they would lose most.
+    The largest gangs get the other machines first, since a slow machine costs them most.
     Raises ValueError if too few GPUs are free.
     """
     if not slow.any():

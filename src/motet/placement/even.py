@@ -1,8 +1,8 @@
-"""Workers and servers of every job evenly over as few machines as can hold them.
+"""Even placement of each job's workers and servers over as few machines as possible.
 
-Optimus (Peng et al., EuroSys 2018, section 4.2): fewer machines mean less traffic between them, and
-equal shares mean that no link carries more than the others. Jobs from the smallest demand on, each
-on the k machines with the most free GPUs, for the smallest k that will do.
+Optimus (Peng et al., EuroSys 2018, section 4.2): fewer machines cause less traffic between
+machines, and equal shares load all links equally. Jobs are placed in ascending order of their
+demand, each on the k machines with the most free GPUs, for the smallest feasible k.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from motet.domain.snapshot import Placement
 
 
 class Gangs(NamedTuple):
-    """Jobs to place, `(gangs,)`: how many workers and servers, and the GPUs that one takes."""
+    """Jobs to place, `(gangs,)`: numbers of workers and servers, and the GPUs of each."""
 
     workers: Ints
     servers: Ints
@@ -26,19 +26,19 @@ class Gangs(NamedTuple):
 
     @property
     def gpus(self) -> Ints:
-        """Of all workers and servers."""
+        """GPUs of all workers and servers."""
         return self.workers * self.worker_gpus + self.servers * self.server_gpus
 
 
 def place_evenly(free_gpus: Ints, gangs: Gangs) -> list[Placement]:
-    """Where each of them runs. `free_gpus: (machines,)` is left as it is.
+    """The placement of each gang. Does not change `free_gpus: (machines,)`.
 
-    A gang that cannot be spread evenly takes all that the emptiest machines have, in turn. Of
-    machines with equally many free GPUs the first ones are taken, of gangs of one size, too.
-    Raises ValueError if too few GPUs are free.
+    A gang that cannot be spread evenly takes all free GPUs of the emptiest machines, one after the
+    other. Ties between machines and between gangs go to the lower index. Raises ValueError if too
+    few GPUs are free.
     """
     if int(gangs.gpus.sum()) > int(free_gpus.sum()):
-        raise ValueError(f"{int(gangs.gpus.sum())} GPUs wanted, {int(free_gpus.sum())} free")
+        raise ValueError(f"{int(gangs.gpus.sum())} GPUs requested, {int(free_gpus.sum())} free")
     order = np.argsort(gangs.gpus, kind="stable")
     machines, counts, ends = _place_all(free_gpus, gangs, order)
     starts = np.concatenate([[0], ends])[:-1].astype(np.int64)
@@ -51,8 +51,9 @@ def place_evenly(free_gpus: Ints, gangs: Gangs) -> list[Placement]:
 
 
 class _Shelves(NamedTuple):
-    """Machines by free GPUs: `first[f]` of those with f, then `then[machine]`; -1: no more.
-    `sizes[f]`: how many there are."""
+    """Machines grouped by free GPUs: `first[f]` is the first machine with f, `then[machine]` the
+    next one; -1: none. `sizes[f]`: number of machines with f free GPUs.
+    """
 
     first: Ints
     then: Ints
@@ -94,7 +95,7 @@ def _shelved(free_gpus: Ints) -> _Shelves:
 
 @njit(cache=True)
 def _even_shares(shelves: _Shelves, gangs: Gangs, gang: int) -> Ints:
-    """GPUs on each of the emptiest machines, the largest share first; none where it cannot be."""
+    """GPUs on each of the emptiest machines, largest share first; empty if no even split fits."""
     workers, servers = gangs.workers[gang], gangs.servers[gang]
     if gangs.server_gpus[gang] == 0:
         servers = 0
@@ -114,7 +115,7 @@ def _even_shares(shelves: _Shelves, gangs: Gangs, gang: int) -> Ints:
 
 @njit(cache=True)
 def _fit(shelves: _Shelves, shares: Ints) -> bool:
-    """Whether the emptiest machine holds the largest share, the next one the next, and so on."""
+    """Whether the i-th emptiest machine holds the i-th largest share, for all shares."""
     free, left = len(shelves.sizes) - 1, shelves.sizes[-1]
     for share in shares:
         while left == 0 and free > 0:
@@ -128,7 +129,7 @@ def _fit(shelves: _Shelves, shares: Ints) -> bool:
 
 @njit(cache=True)
 def _whole_machines(shelves: _Shelves, gpus: int) -> Ints:
-    """All that the emptiest machines have, until it is enough."""
+    """All free GPUs of the emptiest machines, up to `gpus` in total."""
     shares = np.empty(gpus, np.int64)
     used, free, left = 0, len(shelves.sizes) - 1, shelves.sizes[-1]
     while gpus > 0:
@@ -144,7 +145,9 @@ def _whole_machines(shelves: _Shelves, gpus: int) -> Ints:
 
 @njit(cache=True)
 def _take(shelves: _Shelves, shares: Ints) -> Ints:
-    """From each of the emptiest machines its share: which they are. They change shelves."""
+    """Take each share from the next emptiest machine and regroup the machines. Returns the
+    machines.
+    """
     taken = np.empty(len(shares), np.int64)
     had = np.empty(len(shares), np.int64)
     free = len(shelves.sizes) - 1

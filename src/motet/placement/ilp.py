@@ -1,8 +1,8 @@
-"""The best placement of one gang by integer programming: an oracle, far too slow to schedule with.
+"""Optimal placement of one gang by integer programming; an oracle, too slow for scheduling.
 
 Tiresias (Gu et al., NSDI 2019, section 3.3.1; the thesis, section 3.3.3.1): choose machines for the
-workers and for the parameter servers of one job so that the largest network load of any machine
-becomes as small as possible.
+workers and the parameter servers of one job so that the largest network load of any machine is
+minimal.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from motet.placement.planner import Planner
 
 @dataclass(frozen=True)
 class IlpPlanner(Planner):
-    """`models`: by index. As many parameter servers as GPUs; one of them has the largest tensor."""
+    """`models`: by index. Assumes as many parameter servers as GPUs; one has the largest tensor."""
 
     models: Sequence[ModelProfile] = ()
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
         """See `Planner.place`."""
         if free_gpus.sum() < gpus:
-            raise ValueError(f"{gpus} GPUs wanted, {int(free_gpus.sum())} free")
+            raise ValueError(f"{gpus} GPUs requested, {int(free_gpus.sum())} free")
         profile = UNKNOWN_MODEL if model == UNKNOWN else self.models[model]
         workers, _ = best_placement(free_gpus, gpus, server_loads(profile, gpus))
         machines = np.flatnonzero(workers)
@@ -44,8 +44,9 @@ def server_loads(profile: ModelProfile, servers: int) -> Floats:
 
 
 def network_load(workers: Ints, servers: NDArray[np.bool_], loads: Floats) -> Floats:
-    """T_i of each machine: what its workers exchange with servers elsewhere, and its servers with
-    workers elsewhere. `servers: (machines, servers)`: where each one is.
+    """T_i of each machine: traffic of its workers with servers on other machines, and of its
+    servers with workers on other machines. `servers: (machines, servers)`: the machine of each
+    server.
     """
     here = servers.astype(np.float64)
     total = workers.sum()
@@ -56,9 +57,9 @@ def network_load(workers: Ints, servers: NDArray[np.bool_], loads: Floats) -> Fl
 def best_placement(
     free_gpus: Ints, gpus: int, loads: Floats, background: Floats | None = None
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """Workers per machine, `(machines,)`, and where each server is, `(machines, servers)`.
+    """Workers per machine, `(machines,)`, and the machine of each server, `(machines, servers)`.
 
-    `background`: t_i, the load that each machine has already.
+    `background`: t_i, the existing load of each machine.
     """
     program = _Program(free_gpus, loads)
     program.divide(gpus)
@@ -83,7 +84,7 @@ class _Program:
         self._highs: list[float] = []
 
     def divide(self, gpus: int) -> None:
-        """All workers are somewhere, and every server is in one place."""
+        """Constrain all workers to be placed, and every server to be on one machine."""
         self._require(gpus, gpus, dict.fromkeys(self._w, 1.0))
         for server in range(self._shape[1]):
             self._require(1, 1, {row[server]: 1.0 for row in self._p})
@@ -98,7 +99,7 @@ class _Program:
             self._require(-np.inf, -float(background[machine]), terms)
 
     def solve(self) -> tuple[Ints, NDArray[np.bool_]]:
-        """By HiGHS, to the optimum. Raises ValueError if there is none."""
+        """Solve to optimality with HiGHS. Raises ValueError if there is no solution."""
         size, pairs = self._shape[0], self._shape[0] * self._shape[1]
         products = np.repeat(self._free, self._shape[1])
         upper = np.concatenate([self._free, np.ones(pairs), products, [np.inf]])
@@ -116,7 +117,7 @@ class _Program:
         return values[:size], values[size : size + pairs].reshape(self._shape).astype(bool)
 
     def _multiply(self, w: int, p: int, y: int, room: int) -> None:
-        """y = w * p for a whole number w up to `room` and p of 0 or 1."""
+        """Constrain y = w * p for an integer w up to `room` and a binary p."""
         self._require(-np.inf, 0, {y: 1.0, w: -1.0})
         self._require(-np.inf, 0, {y: 1.0, p: -float(room)})
         self._require(-float(room), np.inf, {y: 1.0, w: -1.0, p: -float(room)})

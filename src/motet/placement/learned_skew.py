@@ -1,8 +1,8 @@
-"""Tiresias' placement with a PACKLIMIT that is learned while jobs run.
+"""Tiresias' placement with a PACKLIMIT that is learned from running jobs.
 
-What a profiler can see of a job is its model's skew, where it ran, and how fast. A gang that was
-spread is compared with the fastest that gangs of its model and size ran on as few machines and
-racks as can be, on the same types of GPU. Until there was one to compare with, it waits.
+A profiler observes a job's model skew, its placement and its speed. The planner compares a spread
+gang with the highest speed of consolidated gangs (fewest machines and racks) of the same model,
+size and GPU types. Observations without such a gang are kept until one has run.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from motet.placement.machines import fewest_machines
 from motet.placement.planner import Planner
 
 HURTS = 1.05
-"""A spread job that takes longer by this factor would better have been consolidated."""
+"""A spread job that is slower by this factor should have been consolidated."""
 
 
 class _Kind(NamedTuple):
-    """Gangs whose speeds can be compared."""
+    """A class of gangs with comparable speeds."""
 
     model: int
     gpus: int
@@ -36,7 +36,7 @@ class _Kind(NamedTuple):
 
 @dataclass(eq=False)
 class LearnedSkewPlanner(Planner):
-    """`together` places models whose skew exceeds the limit; the others fill fragments."""
+    """`together` places models whose skew exceeds the limit; other models fill fragments."""
 
     models: Sequence[ModelProfile]
     cluster: ClusterSpec
@@ -52,7 +52,7 @@ class LearnedSkewPlanner(Planner):
 
     @property
     def pack_limit(self) -> float:
-        """The limit as it is now."""
+        """The current limit."""
         return self._limit.limit
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:

@@ -1,4 +1,4 @@
-"""Choosing machines for one gang. Compiled; free GPUs are read, not changed."""
+"""Choice of machines for one gang. Compiled; functions do not change the free GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from motet.domain.snapshot import Placement
 
 
 def consolidated(free_gpus: Ints, gpus: int) -> Placement:
-    """As few machines as possible: the emptiest ones, the last part where it fits tightest.
+    """As few machines as possible: the emptiest ones, the last part on the tightest fit.
 
     Raises ValueError if too few GPUs are free.
     """
@@ -18,7 +18,7 @@ def consolidated(free_gpus: Ints, gpus: int) -> Placement:
 
 
 def fragments(free_gpus: Ints, gpus: int) -> Placement:
-    """What is left on the fullest machines first. Raises ValueError if too few are free."""
+    """Free GPUs of the fullest machines first. Raises ValueError if too few are free."""
     return in_order(np.argsort(free_gpus, kind="stable"), free_gpus, gpus)
 
 
@@ -28,7 +28,7 @@ def in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Placement:
 
 
 def fewest_machines(sizes: Ints, gpus: int) -> int:
-    """How few machines could hold the gang if all were free; `sizes`: GPUs of each machine."""
+    """The smallest number of empty machines that hold the gang; `sizes`: GPUs of each machine."""
     descending = np.sort(sizes)[::-1]
     return int(np.searchsorted(np.cumsum(descending), gpus)) + 1
 
@@ -37,7 +37,7 @@ def _placement(taken: Ints, free_gpus: Ints, gpus: int) -> Placement:
     machines = np.flatnonzero(taken)
     counts = taken[machines]
     if counts.sum() != gpus:
-        raise ValueError(f"{gpus} GPUs wanted, {int(free_gpus.sum())} free")
+        raise ValueError(f"{gpus} GPUs requested, {int(free_gpus.sum())} free")
     return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
 
 

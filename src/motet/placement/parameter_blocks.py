@@ -1,13 +1,13 @@
-"""Which parameter server holds which blocks of a model: Optimus' way and MXNet's.
+"""Assignment of a model's parameter blocks to parameter servers: Optimus' PAA and MXNet's default.
 
-A block is a tensor of parameters. The server with the most of them decides how long a step's
-exchange takes, and every piece of a block is a request of its own of every worker.
+A block is a tensor of parameters. The server with the most parameters determines the duration of a
+step's exchange, and every worker sends one request per piece of a block.
 
 `balanced_blocks` is the parameter assignment algorithm (PAA) of Peng et al., EuroSys 2018, section
 5.3. Departures: a block larger than the average share is cut so that its pieces fill servers up to
-that share, as in the authors' program (github.com/pengyanghua/optimus); the paper says pieces of
-the average share. Of servers with equally few requests the one with the least load gets the next
-small block. `hashed_blocks` is what MXNet does by itself (src/kvstore/kvstore_dist.h).
+that share, as in the authors' program (github.com/pengyanghua/optimus); the paper uses pieces of
+the average share. Among servers with equal request counts the one with the least load gets the next
+small block. `hashed_blocks` is MXNet's default (src/kvstore/kvstore_dist.h).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 SMALL = 0.01
-"""Of the average share: blocks up to that size are dealt by requests, not by size."""
+"""Fraction of the average share: smaller blocks are assigned by requests, not by size."""
 LARGE_BLOCK = 1_000_000
 """Parameters from which on MXNet cuts a block (MXNET_KVSTORE_BIGARRAY_BOUND)."""
 _HASH = 9973
@@ -43,12 +43,12 @@ class Division:
 
     @property
     def requests(self) -> list[int]:
-        """Pieces by server: a worker asks for each in every step."""
+        """Pieces by server, equal to a worker's requests per step."""
         return [len(pieces) for pieces in self.servers]
 
     @property
     def imbalance(self) -> float:
-        """The largest load against the average one, at least 1."""
+        """The largest load relative to the average one, at least 1."""
         loads = self.loads
         return max(max(loads) * len(loads) / max(sum(loads), 1), 1.0)
 
@@ -56,15 +56,16 @@ class Division:
 def balanced_blocks(sizes: Sequence[int], servers: int) -> Division:
     """Optimus' PAA. `sizes`: parameters of each block; `servers`: at least one.
 
-    The largest block first. Up to 1 % of the average share: to the server with fewest requests. Up
-    to the average share: to the server with the least room that it fits in, or else with the most.
-    Larger: the emptiest servers are filled with pieces; what is left of it goes as a smaller one.
+    Assigns the largest block first. Blocks up to 1 % of the average share go to the server with the
+    fewest requests. Blocks up to the average share go to the server with the least sufficient room,
+    or else with the most room. Larger blocks fill the emptiest servers with pieces; the rest is
+    assigned as a smaller block.
     """
     found = _Servers.empty(servers, -(-sum(sizes) // servers))
     for block in sorted(range(len(sizes)), key=lambda block: (-sizes[block], block)):
         size = sizes[block]
         if size <= SMALL * sum(sizes) / servers:
-            found.put(found.least_asked(), Piece(block, size))
+            found.put(found.fewest_requests(), Piece(block, size))
             continue
         if size > found.share:
             size = found.fill(block, size)
@@ -74,8 +75,9 @@ def balanced_blocks(sizes: Sequence[int], servers: int) -> Division:
 
 
 def hashed_blocks(sizes: Sequence[int], servers: int) -> Division:
-    """MXNet's default: blocks of a million parameters and more are cut evenly over all servers,
-    others lie whole on the server that follows from their number."""
+    """MXNet's default: blocks of a million parameters or more are cut evenly over all servers,
+    other blocks are assigned whole to a server by a hash of their number.
+    """
     found = _Servers.empty(servers, 0)
     for block, size in enumerate(sizes):
         if size < LARGE_BLOCK:
@@ -89,7 +91,7 @@ def hashed_blocks(sizes: Sequence[int], servers: int) -> Division:
 
 @dataclass
 class _Servers:
-    """While blocks are dealt. `share`: what each should hold in the end, rounded up."""
+    """State of an assignment. `share`: target load of each server, rounded up."""
 
     share: int
     pieces: list[list[Piece]]
@@ -103,17 +105,17 @@ class _Servers:
         self.pieces[server].append(piece)
         self.loads[server] += piece.size
 
-    def least_asked(self) -> int:
+    def fewest_requests(self) -> int:
         keys = [(len(own), load) for own, load in zip(self.pieces, self.loads, strict=True)]
         return keys.index(min(keys))
 
     def best_fit(self, size: int) -> int:
-        """The server with the least room that is enough; with the most, if none is."""
+        """The server with the least sufficient room, or the one with the most room."""
         room = [self.share - load for load in self.loads]
         return room.index(min((each for each in room if each >= size), default=max(room)))
 
     def fill(self, block: int, size: int) -> int:
-        """Servers up to their share, the emptiest first: what is left, not enough for the next."""
+        """Fill servers up to their share, the emptiest first. Returns the rest of the block."""
         by_load = sorted(range(len(self.loads)), key=self.loads.__getitem__)
         for server in by_load:
             room = self.share - self.loads[server]

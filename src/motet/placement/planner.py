@@ -9,19 +9,20 @@ from motet.domain.snapshot import Placement
 
 
 class Planner(ABC):
-    """Finds machines for one gang. A gang that fits by its number of GPUs always gets machines."""
+    """Chooses machines for one gang. Finds a placement whenever enough GPUs are free."""
 
     @abstractmethod
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
-        """Machines with `gpus` free GPUs in all; `free_gpus: (machines,)` is not changed.
+        """Machines with `gpus` free GPUs in total; does not change `free_gpus: (machines,)`.
 
         `model`: index of the job's profile, or UNKNOWN. Raises ValueError if too few are free.
         """
 
     def observe(self, model: int, placement: Placement, rate: int) -> None:
-        """A job that had these GPUs to itself leaves them; `rate`: its speed, as in `JobTable`.
+        """Record that a job with exclusive use of these GPUs ended; `rate`: its speed, as in
+        `JobTable`.
 
-        Planners that learn override this method. The same events in the same order lead to the
-        same placements.
+        Planners that learn override this method. Equal sequences of events lead to equal
+        placements.
         """
         del model, placement, rate

@@ -1,7 +1,7 @@
 """Placement planners by name.
 
-Tiresias (Gu et al., NSDI 2019, section 3.3) places by skew: who sends much to one parameter server
-is consolidated, all others fill what is left over.
+Tiresias (Gu et al., NSDI 2019, section 3.3) places by skew: models with a large tensor on one
+parameter server are consolidated, all others fill fragments.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from motet.placement import machines
 from motet.placement.planner import Planner
 
 DEFAULT_PACK_LIMIT = 0.3
-"""Between GoogLeNet's 0.15, which does not mind being spread, and AlexNet's 0.61, which does."""
+"""Between GoogLeNet's skew of 0.15, insensitive to spreading, and AlexNet's 0.61, sensitive."""
 
 
 class CountPlanner(Planner):
-    """The first free GPUs: for comparisons with simulators that know no machines."""
+    """The first free GPUs: for comparisons with simulators that do not model machines."""
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
         """See `Planner.place`."""
@@ -31,7 +31,7 @@ class CountPlanner(Planner):
 
 
 class ConsolidatingPlanner(Planner):
-    """As few machines as possible for everybody."""
+    """As few machines as possible for every gang."""
 
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
         """See `Planner.place`."""
@@ -50,9 +50,9 @@ class FragmentPlanner(Planner):
 
 @dataclass(frozen=True)
 class SkewPlanner(Planner):
-    """Consolidates models whose skew exceeds `pack_limit`, and fills fragments with the others.
+    """Consolidates models whose skew exceeds `pack_limit`; other models fill fragments.
 
-    `together`: places those that are consolidated.
+    `together`: places the consolidated models.
     """
 
     models: Sequence[ModelProfile] = ()
@@ -68,7 +68,7 @@ class SkewPlanner(Planner):
 
 
 class RandomPlanner(Planner):
-    """Any free GPUs, drawn by lot."""
+    """Uniformly random free GPUs."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -78,7 +78,7 @@ class RandomPlanner(Planner):
         del model
         slots = np.repeat(np.arange(len(free_gpus)), free_gpus)
         if len(slots) < gpus:
-            raise ValueError(f"{gpus} GPUs wanted, {len(slots)} free")
+            raise ValueError(f"{gpus} GPUs requested, {len(slots)} free")
         drawn = self._generator.choice(slots, gpus, replace=False)
         chosen, counts = np.unique(drawn, return_counts=True)
         return Placement(tuple(chosen.tolist()), tuple(counts.tolist()))

@@ -1,4 +1,4 @@
-"""Consolidation where machines stand in racks: machines of one rack are closer than others."""
+"""Consolidation by racks: links within a rack are faster than links between racks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from motet.placement.planner import Planner
 def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:
     """As few racks as possible, and in each as few machines as possible.
 
-    One machine, if there is one that can hold the gang, as `consolidated` chooses it. Else, of the
-    racks that can, the one that needs the fewest machines for it, then the one with the fewest free
-    GPUs. If none can, all of the emptiest rack and the rest as above. `rack`: of each machine.
-    Raises ValueError if too few GPUs are free.
+    One machine, if one can hold the gang, as `consolidated` chooses it. Otherwise, of the racks
+    that can hold it, the one that needs the fewest machines, then the one with the fewest free
+    GPUs. If no rack can, all GPUs of the emptiest rack and the rest as above. `rack`: of each
+    machine. Raises ValueError if too few GPUs are free.
     """
     if gpus > free_gpus.sum() or gpus <= free_gpus.max():
         return consolidated(free_gpus, gpus)
@@ -42,7 +42,7 @@ def consolidated_in_racks(free_gpus: Ints, gpus: int, rack: Ints) -> Placement:
 
 @dataclass(frozen=True, eq=False)
 class RackPlanner(Planner):
-    """Consolidates everybody, in one rack if that can be. `rack`: of each machine."""
+    """Consolidates every gang, within one rack if possible. `rack`: of each machine."""
 
     rack: Ints
 

@@ -1,1 +1,1 @@
-"""Scheduling policies: one file each, none knows another."""
+"""Scheduling policies: one module per policy; policy modules do not import each other."""

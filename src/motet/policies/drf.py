@@ -1,11 +1,11 @@
-"""Dominant resource fairness (Ghodsi et al., NSDI 2011), with queues in queues (SoCC 2013).
+"""Dominant resource fairness (Ghodsi et al., NSDI 2011) with hierarchical queues (SoCC 2013).
 
-A queue's dominant share is its part of the resource of which it holds the largest part: GPUs, CPUs
-or memory. Whoever has the lowest gets the next unit. Optimus (Peng et al., EuroSys 2018, section
-6.1) compares itself with it.
+A queue's dominant share is its largest fraction of any resource: GPUs, CPUs or memory. The queue
+with the lowest dominant share receives the next unit. Optimus (Peng et al., EuroSys 2018, section
+6.1) uses this policy as a baseline.
 
-The cluster is one pool, as in the paper; a job for which the pool has enough and no machines have
-waits all the same. Departures: what runs may be preempted (`preemptive`), and a gang is one unit.
+As in the paper, the cluster is one resource pool; a job that fits into the pool but onto no set of
+machines waits. Departures: running jobs can be preempted (`preemptive`), and a gang is one unit.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.wait import Wait
 
-_EVERY_OTHER = "*"
-_SHORT = np.array([Wait.TOO_FEW_GPUS, Wait.TOO_FEW_CPUS, Wait.TOO_LITTLE_MEMORY], dtype=np.int64)
-"""By resource."""
+_OTHER_QUEUES = "*"
+_WAITS = np.array([Wait.TOO_FEW_GPUS, Wait.TOO_FEW_CPUS, Wait.TOO_LITTLE_MEMORY], dtype=np.int64)
+"""Wait codes, indexed by resource."""
 _MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
 class Drf(Policy):
-    """Dominant shares are kept equal, between queues and between the jobs of a queue.
+    """Equalises dominant shares between queues and between the jobs of a queue.
 
-    `weights`: of queues, as "prod:3,dev:1,*:1"; one of weight 3 gets three times as much as one of
-    weight 1, and * is every other (else 1). Slashes make queues in queues: "prod/ads" is in "prod".
-    `preemptive`: whether who runs may lose its GPUs, or all but the least with which it can run.
+    `weights`: of queues, as "prod:3,dev:1,*:1"; a queue of weight 3 gets three times the share of a
+    queue of weight 1; * stands for every other queue (default weight 1). Slashes nest queues:
+    "prod/ads" is a child of "prod".
+    `preemptive`: whether a running job can lose its GPUs, or all GPUs beyond its minimum.
 
-    An elastic job gets the least that it runs with, then one worker or server after the other; a
-    rigid one all or nothing. Of jobs with equal shares the oldest comes first.
+    An elastic job gets its minimum first, then one worker or server at a time; a rigid job gets all
+    of its GPUs or none. Among jobs with equal shares the oldest comes first.
     """
 
     weights: str = ""
@@ -51,11 +52,11 @@ class Drf(Policy):
         _ = self._weight_of
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """From an empty cluster, each time anew."""
-        jobs, names = snapshot.jobs, _Names(snapshot.queues.names, self._weight_of)
+        """Fill an empty cluster progressively at every decision."""
+        jobs, builder = snapshot.jobs, _QueueTreeBuilder(snapshot.queues.names, self._weight_of)
         numbers, which = np.unique(jobs.queue, return_inverse=True)
-        nodes = [names.node_of(number) for number in numbers.tolist()]
-        queue, tree = np.array(nodes, dtype=np.int64)[which], names.tree()
+        nodes = [builder.node_of(number) for number in numbers.tolist()]
+        queue, tree = np.array(nodes, dtype=np.int64)[which], builder.tree()
         has_unit = None if self.preemptive else jobs.held_gpus > 0
         claims = _claims(jobs, queue)
         filling = fill_progressively(claims, tree, _capacity(snapshot), has_unit)
@@ -67,7 +68,7 @@ class Drf(Policy):
 
     @cached_property
     def _weight_of(self) -> Mapping[str, float]:
-        """By queue. Raises BadInput."""
+        """Weights by queue name. Raises BadInput."""
         found: dict[str, float] = {}
         for part in filter(None, self.weights.split(",")):
             name, _, text = part.strip().rpartition(":")
@@ -80,31 +81,32 @@ class Drf(Policy):
         return found
 
 
-class _Names:
-    """Builds the tree of queues; one that holds jobs and queues has a nameless child for its jobs.
+class _QueueTreeBuilder:
+    """Builds the queue tree; a queue with both jobs and child queues gets a nameless child for
+    jobs.
 
-    Nodes are numbered as they are added, parents first.
+    Nodes are numbered in order of insertion, parents first.
     """
 
     def __init__(self, names: tuple[str, ...], weights: Mapping[str, float]) -> None:
-        """Raises BadInput for the weight of a queue that is not there."""
+        """Raises BadInput if a weight names an unknown queue."""
         self._names, self._weights = names, weights
         self._nodes: dict[str, int] = {}
         self._parent, self._weight = [NO_JOB], [1.0]
         parts = (name.split("/") for name in names)
         above = {"/".join(part[:depth]) for part in parts for depth in range(1, len(part))}
         self._above = above & {*names}
-        unknown = weights.keys() - {*names, *above, _EVERY_OTHER}
+        unknown = weights.keys() - {*names, *above, _OTHER_QUEUES}
         if unknown:
             raise BadInput(f"weights: no queue {min(unknown)}; there are {', '.join(names)}")
 
     def node_of(self, queue: int) -> int:
-        """Of the jobs with this queue; UNKNOWN: of a queue without a name."""
+        """The node for jobs of this queue; UNKNOWN selects the queue without a name."""
         name = "" if queue == UNKNOWN else self._names[queue]
         return self._node(f"{name}/" if name in self._above else name)
 
     def tree(self) -> QueueTree:
-        """Of all queues that were asked for."""
+        """The tree of all queues for which `node_of` was called."""
         return QueueTree.of(self._parent, self._weight)
 
     def _node(self, name: str) -> int:
@@ -112,7 +114,7 @@ class _Names:
             parent = self._node(name.rpartition("/")[0]) if "/" in name else ROOT
             self._nodes[name] = len(self._parent)
             self._parent.append(parent)
-            self._weight.append(self._weights.get(name, self._weights.get(_EVERY_OTHER, 1.0)))
+            self._weight.append(self._weights.get(name, self._weights.get(_OTHER_QUEUES, 1.0)))
         return self._nodes[name]
 
 
@@ -123,21 +125,21 @@ def _claims(jobs: JobTable, queue: Ints) -> Claims:
 
 
 def _reasons(filling: Filling, tree: QueueTree, queue: Ints) -> Reasons:
-    """A job waits for what was short, or because its queue holds more than others that wait.
+    """Wait reasons: the short resource, or a queue share above that of other waiting queues.
 
-    The shares that are compared are those of the queues right below the root.
+    Compares the shares of the queues directly below the root.
     """
     tops = np.array([tree.top(node) for node in range(len(tree.parent))])
     share = filling.share[tops][queue]
     waits = filling.units == 0
     lowest = float(share[waits].min()) if waits.any() else float("nan")
-    code = np.where(waits, _SHORT[filling.short], int(Wait.RUNS))
+    code = np.where(waits, _WAITS[filling.short], int(Wait.RUNS))
     code[waits & (share > lowest)] = Wait.SHARE
     return Reasons(code, filling.free_gpus, filling.position, share, lowest)
 
 
 def _capacity(snapshot: Snapshot) -> Floats:
-    """GPUs, CPUs, memory of all machines; infinite where not every machine counts it."""
+    """Total GPUs, CPUs and memory; infinite for a resource that some machine does not count."""
     cluster = snapshot.cluster
     cpus, memory = (
         float(column.sum()) if (column[cluster.gpus > 0] > 0).all() else float("inf")

@@ -1,6 +1,6 @@
-"""First in, first out, without preemption, and with or without a head of the line.
+"""First in, first out, without preemption, with or without head-of-line blocking.
 
-The two simplest of the schedulers that Tiresias is compared with (Gu et al., NSDI 2019, section 5).
+The two simplest baselines of Tiresias (Gu et al., NSDI 2019, section 5).
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from motet.domain.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Fifo(Policy):
-    """Jobs start in the order of their submission; nobody overtakes the head of the line."""
+    """Starts jobs in order of submission; the head of the line blocks all jobs behind it."""
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Whoever runs goes on; then the others in order until one does not fit."""
-        return _in_order_of_arrival(snapshot, may_overtake=False)
+        """Keep running jobs; start waiting jobs in order until one does not fit."""
+        return _by_submission(snapshot, may_overtake=False)
 
 
 @dataclass(frozen=True)
 class BestEffort(Policy):
-    """As `fifo`, but a job that fits overtakes those that do not."""
+    """As `fifo`, but a job that fits overtakes jobs that do not fit."""
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Whoever runs goes on; then everybody who fits, in order."""
-        return _in_order_of_arrival(snapshot, may_overtake=True)
+        """Keep running jobs; start every waiting job that fits, in order of submission."""
+        return _by_submission(snapshot, may_overtake=True)
 
 
-def _in_order_of_arrival(snapshot: Snapshot, *, may_overtake: bool) -> Decision:
+def _by_submission(snapshot: Snapshot, *, may_overtake: bool) -> Decision:
     jobs = snapshot.jobs
     order = order_by(jobs.held_gpus == 0, jobs.submit_us, jobs.number)
     filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=may_overtake)

@@ -1,7 +1,7 @@
-"""Shortest first: by size, by remaining time, by remaining service. They know durations (oracles).
+"""Shortest job first: by size, remaining time or remaining service. Requires known durations.
 
-Tiresias (Gu et al., NSDI 2019; section 2 and table 2 compare the single dimensions with the
-product).
+Tiresias (Gu et al., NSDI 2019, section 2 and table 2) compares the single dimensions with their
+product.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class SmallestFirst(Policy):
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Everybody who fits, by size."""
+        """Jobs that fit, ordered by GPU count."""
         return _shortest(snapshot, snapshot.jobs.gpus)
 
 
 @dataclass(frozen=True)
 class ShortestRemainingTime(Policy):
-    """The job that will be done soonest first; preemptive. Ties keep their order."""
+    """The job with the least remaining time first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     knows_durations: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Everybody who fits, by remaining time."""
+        """Jobs that fit, ordered by remaining time."""
         return _shortest(snapshot, _remaining_us(snapshot))
 
 
@@ -50,7 +50,7 @@ class ShortestRemainingService(Policy):
     knows_durations: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Everybody who fits, by remaining time x GPUs."""
+        """Jobs that fit, ordered by remaining time x GPUs."""
         return _shortest(snapshot, _remaining_us(snapshot) * snapshot.jobs.gpus)
 
 

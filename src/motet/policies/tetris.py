@@ -1,13 +1,13 @@
-"""Tetris: packing in several dimensions (Grandl et al., SIGCOMM 2014).
+"""Tetris: multi-resource packing (Grandl et al., SIGCOMM 2014).
 
-A machine with free resources takes the task whose demands point in the direction of what is free
-(section 3.2: the dot product of both, each in parts of the machine), balanced against how little
-work the task's job has left (section 3.3). Optimus (Peng et al., EuroSys 2018, section 6.1)
-compares itself with it.
+A machine with free resources takes the task with the best alignment (section 3.2: the dot product
+of demands and free resources, each as a fraction of the machine), weighted against the remaining
+work of the task's job (section 3.3). Optimus (Peng et al., EuroSys 2018, section 6.1) uses this
+policy as a baseline.
 
-Departures: the gang takes the place of the task. Where no machine holds all of it, it takes the
-machines that hold most of it one after the other, and its alignment is the sum of theirs. Elastic
-jobs run on their full request. Nobody is preempted, and gangs may be overtaken again and again.
+Departures: a gang replaces the task. If no machine holds the whole gang, the gang takes the
+machines that hold most of it, one after the other, and its alignment is the sum over them. Elastic
+jobs run with their full request. Nothing is preempted, and a gang can be overtaken repeatedly.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from motet.placement.room import Room
 
 @dataclass(frozen=True)
 class Tetris(Policy):
-    """Well-packed machines and short jobs; knows durations (an oracle), never preempts.
+    """Favours well-packed machines and short jobs; requires known durations, never preempts.
 
-    `short_jobs`: how much remaining work counts beside alignment, both in units of their averages
-    over the jobs that wait (the paper's m; 0: packing only). `fairness`: of the queues that wait
-    only those that hold least are looked at, all but this part (the paper's f; 0: everybody, near
-    1: only the one that holds least).
+    `short_jobs`: weight of remaining work against alignment, both in units of their averages over
+    the waiting jobs (the paper's m; 0: packing only). `fairness`: fraction of the waiting queues
+    that is not considered, those with the largest holdings first (the paper's f; 0: all queues are
+    considered, near 1: only the queue with the smallest holdings).
     """
 
     short_jobs: float = 1.0
@@ -52,7 +52,7 @@ class Tetris(Policy):
             raise BadInput(f"fairness={self.fairness}: give a part, at least 0 and below 1")
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Whoever runs goes on; then the gang that scores best, again and again."""
+        """Keep running jobs; then start the gang with the best score, repeatedly."""
         jobs, sizes = snapshot.jobs, _sizes(snapshot)
         needed, work = _needed(jobs, sizes), self._work(jobs, sizes)
         by_work = np.lexsort((jobs.number, jobs.submit_us, work))
@@ -64,7 +64,7 @@ class Tetris(Policy):
         return _decision(jobs, rows, packed, waiting.kind, int(space.free[:, GPUS].sum()))
 
     def _work(self, jobs: JobTable, sizes: Ints) -> Floats:
-        """What each job has left: its time x its parts of the cluster's resources."""
+        """Remaining work of each job: time x its fractions of the cluster's resources."""
         if not self.short_jobs:
             return np.zeros(len(jobs))
         if (jobs.remaining_us == UNKNOWN).any():
@@ -79,7 +79,7 @@ class Tetris(Policy):
         return work
 
     def _cost(self, work: Floats) -> Floats:
-        """Of jobs that wait, in units of alignments."""
+        """Work costs of waiting jobs, in units of alignment."""
         mean = float(work.mean()) if len(work) else 0.0
         return self.short_jobs * work / (mean or 1.0)
 
@@ -92,7 +92,7 @@ class Tetris(Policy):
 
 
 def _sizes(snapshot: Snapshot) -> Ints:
-    """`(machines, 3)`: GPUs, CPUs, memory; 0 where they are not counted."""
+    """`(machines, 3)`: GPUs, CPUs, memory; 0 for resources that are not counted."""
     cluster = snapshot.cluster
     return np.stack([cluster.gpus, cluster.cpus, cluster.memory_bytes], axis=1)
 
@@ -103,13 +103,13 @@ def _free(snapshot: Snapshot) -> Ints:
 
 
 def _needed(jobs: JobTable, sizes: Ints) -> Ints:
-    """`(jobs, 3)`: without what no machine counts: that tells no jobs apart."""
+    """`(jobs, 3)`: demands; 0 for resources that no machine counts."""
     needed = np.stack([jobs.gpus, jobs.cpus, jobs.memory_bytes], axis=1)
     return np.where(sizes.any(axis=0), needed, 0)
 
 
 def _decision(jobs: JobTable, rows: Ints, packed: Packed, kind: Ints, free_gpus: int) -> Decision:
-    """`rows`, `kind`: of the jobs that waited."""
+    """`rows`, `kind`: of the waiting jobs."""
     gpus, code = jobs.held_gpus.copy(), np.zeros_like(jobs.gpus)
     started = rows[packed.started]
     gpus[started] = jobs.gpus[started]
@@ -124,7 +124,7 @@ def _decision(jobs: JobTable, rows: Ints, packed: Packed, kind: Ints, free_gpus:
 
 
 def _places(started: Ints, packed: Packed) -> dict[int, Placement]:
-    """By row."""
+    """Placements by row."""
     places = {}
     for index, row in enumerate(started.tolist()):
         here = slice(packed.first[index], packed.first[index + 1])

@@ -1,14 +1,14 @@
 """Themis: finish-time fairness by auctions of leased GPUs (Mahajan et al., NSDI 2020).
 
-An experiment (the jobs of one search, or a job alone) should end no later than on a cluster of its
-own, 1/N as large: rho = T_shared / T_ideal. Once the leases have ended, the 1 - f of all
-experiments with the largest rho bid for all GPUs; hidden payments shorten what they win, and what
-is left goes to the others.
+An experiment (the jobs of one search, or a single job) should end no later than on its own cluster
+of 1/N of the size: rho = T_shared / T_ideal. When the leases have ended, the 1 - f of all
+experiments with the largest rho bid for all GPUs; hidden payments shorten the leases of winners,
+and the remaining GPUs go to the other experiments.
 
-Departures: leases end together, or gangs would never see enough free GPUs at once; in between, what
-an experiment gives back goes to a lottery. Rigid jobs are gangs on all GPUs that they ask for;
-elastic ones run on what they get (the paper's jobs do, in units of tasks), in whole workers with
-their servers. Bids know of machines and racks, not of types of GPUs.
+Departures: leases end together, otherwise a gang would rarely find enough free GPUs at once;
+between auctions a lottery assigns the GPUs that experiments return. Rigid jobs are gangs on their
+full request; elastic jobs run on what they get (as the paper's jobs, in units of tasks), in whole
+workers with their servers. Bids consider machines and racks, but not GPU types.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.allocation.auction import legacy
-from motet.allocation.auction.bids import Bid, Experiment, bid_of
+from motet.allocation.auction.bids import BiddingExperiment, bids_of
 from motet.allocation.auction.distance import Distance
-from motet.allocation.auction.division import divide
+from motet.allocation.auction.division import JobSpeeds, Piece, Slowdowns, Stretches, pieces
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leases import kept_us
 from motet.allocation.auction.line import Line
@@ -40,7 +40,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
 from motet.domain.wait import Wait
-from motet.estimate.finish_time import JobWork
+from motet.estimate.finish_time import speeds_on_share
 
 _OWN_MEMORY = {
     "lease_us": 0,
@@ -52,21 +52,21 @@ _OWN_MEMORY = {
 }
 _SHORTEST_LEASE_US = SECOND_US
 _RESTORES_IN_A_LEASE = 4
-"""At least: a winner may keep as little as 1 / e of a lease, and must train in it, too."""
+"""Lower bound: a winner can keep as little as 1 / e of a lease and must train in that time."""
 _MOST_RHO = 1e12
 _GAVE_BACK = -1
 
 
 @dataclass(frozen=True)
 class Themis(Policy):
-    """`fairness`: f, 0 (all bid) to 1 (only the experiment that is worst off). `lease_s`: how long
-    winners hold GPUs before payments; longer where stopped jobs need so long to go on that little
-    would be left to train in. `waiting`: what losing is worth to a bidder: its share a
-    lease later, or nothing (Themis; payments are larger, and truth is always best). `lots`: who may
-    draw for what is left: everybody alike, or first those who did not bid (Themis). `leftovers`:
-    near where it ran before, or on GPUs that are drawn, too (Themis). `rescale_s`: what it costs
-    an elastic job to go on with other numbers of workers and servers; where that does not pay, it
-    takes no GPUs that are left. `seed`: of the lots; simulated, that of the run unless it is set.
+    """`fairness`: f, 0 (all bid) to 1 (only the experiment with the largest rho). `lease_s`: lease
+    before payments; longer where restores of stopped jobs would consume most of it. `waiting`:
+    value of losing to a bidder: its share one lease later, or nothing (Themis; payments are larger,
+    and truthful bids are always optimal). `lots`: which experiments can draw remaining GPUs: all
+    alike, or first the outsiders, which did not bid (Themis). `leftovers`: GPUs near those that the
+    job held before, or drawn from anywhere (Themis). `rescale_s`: cost of changing an elastic job's
+    numbers of workers and servers; the job takes remaining GPUs only if that pays. `seed`: of the
+    lottery; in simulations, that of the run unless set.
     """
 
     fairness: float = 0.8
@@ -90,23 +90,23 @@ class Themis(Policy):
             raise BadInput(f"seed={self.seed}: give a whole number, at least 0")
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """An auction where leases have ended and somebody waits; else free GPUs are handed out."""
-        turn = _Turn(self, snapshot)
-        if turn.is_auction:
-            turn.hold_auction()
+        """Hold an auction if leases have ended and jobs wait; otherwise hand out free GPUs."""
+        decision_round = _DecisionRound(self, snapshot)
+        if decision_round.is_auction:
+            decision_round.hold_auction()
         else:
-            turn.hand_on()
-        turn.hand_out_leftovers()
-        return turn.decision()
+            decision_round.hand_on()
+        decision_round.hand_out_leftovers()
+        return decision_round.decision()
 
     @cached_property
     def lease_us(self) -> int:
-        """A lease in microseconds."""
+        """Lease length in microseconds."""
         return microseconds(self.lease_s)
 
 
-class _Turn:
-    """One decision."""
+class _DecisionRound:
+    """The state of one decision."""
 
     def __init__(self, policy: Themis, snapshot: Snapshot) -> None:
         self._policy, self._snapshot = policy, snapshot
@@ -123,12 +123,12 @@ class _Turn:
         self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
         if is_due:
             due_us = now_us + self._lease_us
-            if not self.is_auction:  # Nobody could use more: all go on for another lease.
+            if not self.is_auction:  # No job can use more GPUs: extend all leases.
                 self._memory["lease_us"][runs] = due_us
         self._due_us = due_us
         lease_us = self._memory["lease_us"]
         self._floor = Floor(snapshot, runs & (lease_us > now_us), lease_us)
-        # The same lots at the same moment, so that a decision can be repeated.
+        # The seed depends on the time, so that a decision can be repeated.
         lots = np.random.default_rng([policy.seed, now_us % NEVER_US])
         is_near = policy.leftovers == "near"
         self._lottery = Lottery(snapshot, self._standings, self._floor, lots, is_near=is_near)
@@ -136,24 +136,26 @@ class _Turn:
     # -- the auction -------------------------------------------------------------------------------
 
     def hold_auction(self) -> None:
-        """The worst off win GPUs; everybody else learns what it would have taken."""
+        """Sell GPUs to the experiments with the largest rho; record what the losers would have
+        taken.
+        """
         share_gpus = self._snapshot.gpu_count / self._standings.count
-        rho = self._standings.rho_by_share(share_gpus, self._lease_us / SECOND_US)
+        ideal_s = self._standings.ideal_s(share_gpus)
+        rho = self._standings.rho_by_share(share_gpus, self._lease_us / SECOND_US, ideal_s)
         bidders = participants(rho, self._policy.fairness)
         rows = [self._standings.rows_of(each).tolist() for each in bidders.tolist()]
-        agents = self._agents(bidders, rows, share_gpus)
+        agents = self._agents(bidders, rows, share_gpus, ideal_s[bidders])
         most = min(max(agent.most for agent in agents), self._snapshot.gpu_count)
         line = Line.of(self._floor.free, most, self._snapshot.cluster.rack)
-        slowdowns = Distance(self._snapshot, line, most)
-        bids = [
-            self._bid(agent, line, slowdowns.of_row(jobs[0]), share_gpus)
-            for agent, jobs in zip(agents, rows, strict=True)
-        ]
+        distance = Distance(self._snapshot, line, most)
+        slowdowns = Slowdowns.of_each([distance.of_row(jobs[0]) for jobs in rows])
+        work = JobSpeeds.of([agent.waiting for agent in agents], line.reach)
+        bids = bids_of(agents, work, line, slowdowns, self._waiting_rhos(agents, share_gpus))
         awards = hold_auction(line, bids).awards
-        for award in awards:
-            jobs = rows[award.bidder]
-            work = agents[award.bidder].jobs
-            self._grant(award, jobs, work, line, slowdowns.of_row(jobs[0]))
+        columns = ([award.bidder, award.start, award.gpus] for award in awards)
+        won = Stretches(*np.array([*columns], dtype=np.int64).reshape(-1, 3).T)
+        for award, taken in zip(awards, pieces(work, line, slowdowns, won), strict=True):
+            self._grant(award, rows[award.bidder], taken, line)
         self._floor.settle()
         winners = [award.bidder for award in awards] or slice(None)
         is_inside = np.isin(self._standings.of, bidders)
@@ -162,37 +164,32 @@ class _Turn:
         self._memory["won_rho"][:] = _milli(rho)[bidders[winners]].min()
 
     def _agents(
-        self, bidders: Ints, rows: Sequence[Sequence[int]], share_gpus: float
-    ) -> list[Experiment]:
+        self, bidders: Ints, rows: Sequence[Sequence[int]], share_gpus: float, ideal_s: Floats
+    ) -> list[BiddingExperiment]:
         elapsed_s = self._standings.elapsed_s()[bidders].tolist()
-        ideal_s = self._standings.ideal_s(share_gpus)[bidders].tolist()
         work_of = self._standings.work_of
         return [
-            Experiment(tuple(work_of(row, share_gpus) for row in jobs), elapsed, ideal)
-            for jobs, elapsed, ideal in zip(rows, elapsed_s, ideal_s, strict=True)
+            BiddingExperiment(tuple(work_of(row, share_gpus) for row in jobs), elapsed, ideal)
+            for jobs, elapsed, ideal in zip(rows, elapsed_s, ideal_s.tolist(), strict=True)
         ]
 
-    def _bid(self, agent: Experiment, line: Line, slowdowns: Floats, share_gpus: float) -> Bid:
-        waiting_rho = math.inf
-        if self._policy.waiting == "share":
-            speed = agent.speed_on_share(share_gpus)
-            waiting_rho = agent.rho(speed, wait_s=self._lease_us / SECOND_US)
-        return bid_of(agent, line, slowdowns, waiting_rho)
+    def _waiting_rhos(
+        self, agents: Sequence[BiddingExperiment], share_gpus: float
+    ) -> Sequence[float]:
+        if self._policy.waiting == "nothing":
+            return [math.inf] * len(agents)
+        speeds = speeds_on_share([agent.waiting for agent in agents], share_gpus)
+        wait_s = self._lease_us / SECOND_US
+        return [agent.rho(speed, wait_s) for agent, speed in zip(agents, speeds, strict=True)]
 
-    def _grant(
-        self,
-        award: Award,
-        rows: list[int],
-        work: Sequence[JobWork],
-        line: Line,
-        slowdowns: Floats,
-    ) -> None:
-        """To the jobs of a winner, for the part of the lease that it keeps."""
+    def _grant(self, award: Award, rows: Sequence[int], taken: Sequence[Piece], line: Line) -> None:
+        """Lease the award's GPUs to the winner's jobs, for the fraction of the lease
+        that it keeps.
+        """
         lease_us = kept_us(award, self._lease_us)
         if lease_us < _SHORTEST_LEASE_US:
             return
-        pieces = divide(work, line, slowdowns, award.start, award.gpus)
-        for row, (start, gpus) in zip(rows, pieces, strict=True):
+        for row, (start, gpus) in zip(rows, taken, strict=True):
             if gpus:
                 until_us = self._snapshot.now_us + lease_us
                 self._floor.grant(row, line.placement(start, gpus), until_us)
@@ -200,14 +197,16 @@ class _Turn:
     # -- what is left ------------------------------------------------------------------------------
 
     def hand_on(self) -> None:
-        """Where a job has ended, others of its experiment take its place until its lease ends."""
+        """Lease the GPUs of ended jobs to other jobs of the same experiment until the
+        lease ends.
+        """
         for each in np.flatnonzero(self._legacies[0] > 0).tolist():
             gpus, until_us = (int(column[each]) for column in self._legacies)
             if until_us > self._snapshot.now_us:
                 self._lottery.hand_on(self._standings.rows_of(each), gpus, until_us)
 
     def hand_out_leftovers(self) -> None:
-        """By lot, until nobody fits any more; then elastic jobs get more than their least."""
+        """Draw jobs for remaining GPUs until no job fits; then widen elastic jobs."""
         for is_last in (0, 1):
             waits = (self._floor.gpus == 0) & (self._memory["is_last"] == is_last)
             self._lottery.hand_out(np.flatnonzero(waits), self._due_us)
@@ -216,7 +215,7 @@ class _Turn:
     # -- the whole decision ------------------------------------------------------------------------
 
     def decision(self) -> Decision:
-        """With a reason for everybody who waits."""
+        """The decision, with a reason for every waiting job."""
         floor, now_us = self._floor, self._snapshot.now_us
         gpus, lost = floor.gpus, self._memory["lost_rho"]
         runs = gpus > 0
@@ -231,7 +230,7 @@ class _Turn:
         if (gpus < self._standings.widths.most).any():
             ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]
             recheck_us = min(self._due_us, int(ends_us.min(initial=NEVER_US)))
-        # Bids know of GPUs only: where CPUs or memory count, the planner finds machines with them.
+        # Bids consider GPUs only; with CPU or memory limits the planner chooses the machines.
         places = floor.places if self._snapshot.free_cpus is None else {}
         workers, servers = self._roles()
         return Decision(
@@ -245,7 +244,7 @@ class _Turn:
         )
 
     def _roles(self) -> tuple[Ints, Ints]:
-        """Workers and servers; who stays where it is keeps those that it has."""
+        """Workers and servers by row; a job that keeps its placement keeps its numbers."""
         jobs, widths, stays = self._snapshot.jobs, self._standings.widths, self._floor.stays
         workers, servers = jobs.held_workers.copy(), jobs.held_servers.copy()
         for row in self._floor.places:
@@ -270,14 +269,14 @@ class _Turn:
 
 
 def _longest_restore_us(snapshot: Snapshot) -> int:
-    """That any of the jobs needed when it was started last."""
+    """The longest restore at the last start of any job."""
     jobs = snapshot.jobs
     restores_us = (jobs.ready_us - jobs.last_start_us)[jobs.last_start_us > jobs.first_start_us]
     return int(restores_us.max(initial=0))
 
 
 def _milli(rho: Floats) -> Ints:
-    """In thousandths, at least one."""
+    """Rho in thousandths, at least 1."""
     milli = np.maximum(np.rint(np.minimum(rho, _MOST_RHO) * 1000), 1)
     whole: Ints = milli.astype(np.int64)
     return whole

@@ -1,11 +1,12 @@
 """Tiresias: discretised two-dimensional attained service (Gu et al., NSDI 2019, section 3.2).
 
-No job's duration is known. Jobs wait in queues; one that has attained more service (GPUs x time)
-than its queue's limit goes to the end of the next, so that short jobs finish first and long ones do
-not preempt each other for ever. Who waits much longer than it ran goes back to the first queue.
+The policy requires no durations. A job whose attained service (GPUs x time) exceeds its queue's
+limit moves to the tail of the next queue, so that short jobs finish first and long jobs do not
+preempt each other indefinitely. A job that waits much longer than it ran returns to the first
+queue.
 
-Departures: demotions are noticed at whole seconds (`clock_s`) and jobs that run stay before those
-of their queue that do not (`running_first`), both as in the authors' simulator.
+Departures: demotions take effect at whole seconds (`clock_s`), and running jobs precede waiting
+jobs of their queue (`running_first`), both as in the authors' simulator.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from math import isinf
 from typing import ClassVar, Literal
 
 import numpy as np
+from numba import njit
 
 from motet.allocation.fill import fill
-from motet.allocation.keep_current import hold, next_multiple
+from motet.allocation.keep_current import keep_current, next_multiple
 from motet.allocation.order import order_by, running_first_within
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision
@@ -38,11 +40,11 @@ _MEMORY = {"level": 0, "rank": UNKNOWN, "waited_us": 0, "executed_before_us": 0,
 class TiresiasLas(Policy):
     """Least attained service first; needs no durations and no history.
 
-    `thresholds`: GPU-seconds at which a job leaves queue 1, 2, ... (none: no queues, one order by
-    attained service). `promote_knob`: a job that has waited this many times as long as it ran,
-    since it was last in the first queue, returns there (inf: never). `within_queue`: who goes first
-    inside a queue. `quantum_s`: decide at its multiples only (0: at every event). `clock_s`:
-    demotions are noticed at its multiples.
+    `thresholds`: GPU-seconds at which a job leaves queue 1, 2, ... (none: a single order by
+    attained service). `promote_knob`: a job returns to the first queue after waiting this many
+    times as long as it ran, both counted since it last was there (inf: never). `within_queue`:
+    order inside a queue. `quantum_s`: decide only at multiples of this (0: at every event).
+    `clock_s`: demotions take effect at multiples of this.
     """
 
     thresholds: tuple[float, ...] = (3200.0,)
@@ -64,48 +66,52 @@ class TiresiasLas(Policy):
         check_seconds("clock_s", self.clock_s, SHORTEST_S)
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Everybody who fits, queue by queue."""
+        """Jobs that fit, queue by queue."""
         quantum_us = self._quantum_us
         if quantum_us and snapshot.now_us % quantum_us:
-            return hold(snapshot, next_multiple(snapshot.now_us, quantum_us))
-        jobs, memory = snapshot.jobs, self._move(snapshot)
-        level = memory["level"]
+            return keep_current(snapshot, next_multiple(snapshot.now_us, quantum_us))
+        jobs, changed = snapshot.jobs, self._move(snapshot)
+        memory, level = {**snapshot.memory, **changed}, changed["level"]
         order = order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, memory))
         filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-        memory["rank"] = running_first_within(order, level, filled.gpus)
+        changed["rank"] = running_first_within(order, level, filled.gpus)
         recheck_us = self._next_demotion_us(snapshot, memory, filled.gpus)
         if quantum_us and len(jobs):
             recheck_us = next_multiple(snapshot.now_us, quantum_us)
-        return Decision(filled.gpus, filled.reasons, recheck_at_us=recheck_us, memory=memory)
+        return Decision(filled.gpus, filled.reasons, recheck_at_us=recheck_us, memory=changed)
 
     # -- from queue to queue ---------------------------------------------------------------------
 
     def _move(self, snapshot: Snapshot) -> dict[str, Ints]:
-        """Demote who used up its queue's service, promote who starves; they go to the tail."""
-        jobs = snapshot.jobs
-        memory = {name: column.copy() for name, column in snapshot.memory.items()}
-        level, rank = memory["level"], memory["rank"]
-        rank[rank == UNKNOWN] = _NEW
-        executed_us = jobs.executed_us - memory["executed_before_us"]
-        runs = jobs.held_gpus > 0
-        demoted = runs & (executed_us * jobs.gpus >= self._limits[level])
-        level[demoted] += 1
-        moved = demoted
+        """Demote jobs that used up their queue's service, promote those that starve.
+
+        Both go to the tail of their new queue. Returns the columns that may have changed.
+        """
+        jobs, seen = snapshot.jobs, snapshot.memory
+        names = ("level", "rank") if isinf(self.promote_knob) else tuple(seen)
+        memory = {name: seen[name].copy() for name in names}
+        level, rank, executed_us = memory["level"], memory["rank"], jobs.executed_us
+        before_us = seen["executed_before_us"]
+        _demote(level, rank, jobs.held_gpus, executed_us, before_us, jobs.gpus, self._limits)
         if not isinf(self.promote_knob):
-            waiting_us = jobs.waiting_us - memory["waited_us"]
-            starves = ~runs & (level > 0) & (executed_us > 0)
-            starves &= waiting_us >= self.promote_knob * executed_us
-            level[starves] = 0
-            memory["promotions"][starves] += 1
-            memory["waited_us"][starves] = jobs.waiting_us[starves]
-            memory["executed_before_us"][starves] = jobs.executed_us[starves]
-            moved = demoted | starves
-        rank[moved] = _MOVED
+            self._promote(snapshot, memory)
         return memory
+
+    def _promote(self, snapshot: Snapshot, memory: dict[str, Ints]) -> None:
+        jobs, level = snapshot.jobs, memory["level"]
+        executed_us = jobs.executed_us - memory["executed_before_us"]
+        waiting_us = jobs.waiting_us - memory["waited_us"]
+        starves = (jobs.held_gpus == 0) & (level > 0) & (executed_us > 0)
+        starves &= waiting_us >= self.promote_knob * executed_us
+        level[starves] = 0
+        memory["promotions"][starves] += 1
+        memory["waited_us"][starves] = jobs.waiting_us[starves]
+        memory["executed_before_us"][starves] = jobs.executed_us[starves]
+        memory["rank"][starves] = _MOVED
 
     @cached_property
     def _limits(self) -> Ints:
-        """By queue, the GPU-microseconds at which a job leaves it."""
+        """The limits of the queues in GPU-microseconds."""
         return np.array([*(microseconds(limit) for limit in self.thresholds), NEVER_US])
 
     @cached_property
@@ -117,20 +123,16 @@ class TiresiasLas(Policy):
         return microseconds(self.clock_s)
 
     def _next_demotion_us(self, snapshot: Snapshot, memory: dict[str, Ints], gpus: Ints) -> int:
-        jobs, level = snapshot.jobs, memory["level"]
-        may_move = (gpus > 0) & (level < len(self.thresholds))
-        if not may_move.any():
+        executed_us, before_us = snapshot.jobs.executed_us, memory["executed_before_us"]
+        left_us = _until_demotion_us(memory["level"], gpus, executed_us, before_us, self._limits)
+        if left_us == NEVER_US:
             return NEVER_US
-        executed_us = (jobs.executed_us - memory["executed_before_us"])[may_move]
-        wide = gpus[may_move]
-        left_gpu_us = np.maximum(self._limits[level[may_move]] - executed_us * wide, 1)
-        soonest_us = snapshot.now_us + int((-(-left_gpu_us // wide)).min())
-        return -(-soonest_us // self._clock_us) * self._clock_us
+        return -(-(snapshot.now_us + left_us) // self._clock_us) * self._clock_us
 
     # -- the order -------------------------------------------------------------------------------
 
     def _urgency(self, snapshot: Snapshot, level: Ints) -> list[Ints] | list[Floats]:
-        """What counts before `within_queue`: nothing, or without queues the attained service."""
+        """Sort keys before `within_queue`: attained service without thresholds, otherwise none."""
         del level
         return [] if self.thresholds else [snapshot.jobs.attained_gpu_us]
 
@@ -150,9 +152,10 @@ class TiresiasLas(Policy):
 class TiresiasGittins(TiresiasLas):
     """As `tiresias-las`, with the jobs of a queue ordered by their Gittins index.
 
-    The index uses D = the queue's limit; the last queue is not ordered by it. Without thresholds
-    it is the supremum over D. `history`: total service of past jobs in GPU-seconds; if there is
-    none it is learned from jobs that finish (until the first one does, all indices are equal).
+    The index uses D = the queue's limit; the last queue does not use the index. Without thresholds
+    the index is the supremum over D. `history`: total service of past jobs in GPU-seconds; if
+    empty, the policy learns it from jobs that finish (all indices are equal until the first job
+    finishes).
     """
 
     history: tuple[float, ...] = ()
@@ -172,6 +175,44 @@ class TiresiasGittins(TiresiasLas):
         if self.history:
             return ServiceDistribution(self.history)
         return ServiceDistribution.from_sorted(snapshot.history.sorted_service_gpu_us / SECOND_US)
+
+
+@njit(cache=True)
+def _demote(
+    level: Ints,
+    rank: Ints,
+    held_gpus: Ints,
+    executed_us: Ints,
+    before_us: Ints,
+    gpus: Ints,
+    limits_gpu_us: Ints,
+) -> None:
+    """Change `level` and `rank` of new jobs and of those that used up their queue's service.
+
+    `before_us`: time on GPUs before a job was last in the first queue. `limits_gpu_us`: by queue.
+    """
+    for row in range(len(level)):
+        if rank[row] == UNKNOWN:
+            rank[row] = _NEW
+        if held_gpus[row] > 0:
+            service_gpu_us = (executed_us[row] - before_us[row]) * gpus[row]
+            if service_gpu_us >= limits_gpu_us[level[row]]:
+                level[row] += 1
+                rank[row] = _MOVED
+
+
+@njit(cache=True)
+def _until_demotion_us(
+    level: Ints, gpus: Ints, executed_us: Ints, before_us: Ints, limits_gpu_us: Ints
+) -> int:
+    """How long until a job with GPUs is demoted, at least 1; NEVER_US if none ever is."""
+    soonest_us = NEVER_US
+    for row in range(len(level)):
+        if gpus[row] > 0 and level[row] < len(limits_gpu_us) - 1:
+            service_gpu_us = (executed_us[row] - before_us[row]) * gpus[row]
+            left_gpu_us = max(limits_gpu_us[level[row]] - service_gpu_us, 1)
+            soonest_us = min(soonest_us, -(-left_gpu_us // gpus[row]))
+    return soonest_us
 
 
 POLICIES = {"tiresias-las": TiresiasLas, "tiresias-gittins": TiresiasGittins}

@@ -1,8 +1,8 @@
-"""YARN's capacity scheduler as Tiresias compares itself with it (Gu et al., NSDI 2019, section 5).
+"""YARN's capacity scheduler, as a baseline of Tiresias (Gu et al., NSDI 2019, section 5).
 
-First in, first out, never preempted, always on as few machines as possible: the head of the line
-waits until so few machines can hold it, and everybody behind it waits, too. With quotas every queue
-(virtual cluster) is a line of its own that holds no more GPUs than it was given.
+First in, first out, without preemption, on the smallest possible number of machines: the head of
+the line blocks all jobs behind it until so few machines can hold it. With quotas, every queue
+(virtual cluster) is a separate line with a limit on its GPUs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, check_seconds, microseconds
 from motet.domain.wait import Wait
 from motet.placement.machines import fewest_machines, in_order
-from motet.placement.room import Demand, Room, gpus_of_empty
+from motet.placement.room import ResourceDemand, Room, gpus_of_empty
 
-_EVERY_OTHER = "*"
+_OTHER_QUEUES = "*"
 
 
 @dataclass(frozen=True)
 class YarnCs(Policy):
     """`consolidate`: whether jobs wait for GPUs on as few machines as possible (not under another
-    `placement`). `locality_wait_s`: after waiting so long at the head of the line a job takes GPUs
-    on any machines (inf: it insists). `quotas`: how many GPUs a queue may use, as "vc1:20,*:10"; *
-    is every other queue, which else has no limit (none: one line for all).
+    `placement`). `locality_wait_s`: a job that has waited this long at the head of the line takes
+    GPUs on any machines (inf: never). `quotas`: GPU limits of queues, as "vc1:20,*:10"; * stands
+    for every other queue, which otherwise has no limit (none: one line for all jobs).
     """
 
     consolidate: bool = True
@@ -48,7 +48,7 @@ class YarnCs(Policy):
         _ = self._quota_of
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Whoever runs goes on; then the others in order until one cannot be consolidated."""
+        """Keep running jobs; start waiting jobs in order until one cannot be consolidated."""
         jobs = snapshot.jobs
         order = order_by(jobs.held_gpus == 0, jobs.submit_us, jobs.number)
         filling = _Filling(snapshot, self._lines(snapshot))
@@ -56,11 +56,11 @@ class YarnCs(Policy):
             if filling.lines_left == 0:
                 break
             filling.offer(row, self.locality_wait_s if self.consolidate else 0)
-        return filling.decision(places_in(order), knows_where=self.consolidate)
+        return filling.decision(places_in(order), fixes_placement=self.consolidate)
 
     @cached_property
     def _quota_of(self) -> Mapping[str, int]:
-        """By queue. Raises BadInput."""
+        """Quotas by queue name. Raises BadInput."""
         found: dict[str, int] = {}
         for part in filter(None, self.quotas.split(",")):
             name, _, gpus = part.strip().rpartition(":")
@@ -70,28 +70,30 @@ class YarnCs(Policy):
         return found
 
     def _lines(self, snapshot: Snapshot) -> _Lines:
-        """Raises BadInput for a quota of a queue that is not there."""
+        """Raises BadInput if a quota names an unknown queue."""
         names, quotas = snapshot.queues.names, self._quota_of
         if not quotas:
             return _Lines(np.zeros_like(snapshot.jobs.queue), np.array([NEVER_US]))
-        unknown = quotas.keys() - {*names, _EVERY_OTHER}
+        unknown = quotas.keys() - {*names, _OTHER_QUEUES}
         if unknown:
             raise BadInput(f"quotas={self.quotas}: no queue {min(unknown)}; there are {names}")
-        others = quotas.get(_EVERY_OTHER, NEVER_US)
+        others = quotas.get(_OTHER_QUEUES, NEVER_US)
         limits = np.array([quotas.get(name, others) for name in names] + [others])
         return _Lines(snapshot.jobs.queue, limits)
 
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """`of`: by row, its line (UNKNOWN: the last); `limits`: how many GPUs each may hold."""
+    """`of`: line by row (UNKNOWN: the last); `limits`: GPU limit of each line."""
 
     of: Ints
     limits: Ints
 
 
 class _Filling:
-    """GPUs handed out one waiting job after the other; a line ends at the first that must wait."""
+    """Starts waiting jobs one by one; the first blocked job of a line blocks the rest
+    of the line.
+    """
 
     def __init__(self, snapshot: Snapshot, lines: _Lines) -> None:
         jobs = snapshot.jobs
@@ -107,48 +109,50 @@ class _Filling:
         self._recheck_us = NEVER_US
         self.lines_left = len(np.unique(lines.of[self._gpus == 0]))
 
-    def offer(self, row: int, patience_s: float) -> None:
-        """Let the job start if it is at the head of its line and there is room for it."""
+    def offer(self, row: int, locality_wait_s: float) -> None:
+        """Start the job if it is at the head of its line and fits."""
         line, wanted = int(self._lines.of[row]), int(self._snapshot.jobs.gpus[row])
         if wanted > self._lines.limits[line]:
             name = self._snapshot.queues.names[line]
             limit = int(self._lines.limits[line])
-            raise BadInput(f"quotas: a job of queue {name} asks for {wanted} GPUs, it has {limit}")
-        code, place = self._turn(row, line, wanted, patience_s)
+            raise BadInput(
+                f"quotas: a job of queue {name} requests {wanted} GPUs, its limit is {limit}"
+            )
+        code, place = self._check_start(row, line, wanted, locality_wait_s)
         self._code[row] = code
         if place is None:
             self.lines_left -= not self._is_blocked[line]
             self._is_blocked[line] = True
             return
-        self._room.take(place, Demand.of(self._snapshot.jobs, row))
+        self._room.take(place, ResourceDemand.of(self._snapshot.jobs, row))
         self._left[line] -= wanted
         self._gpus[row], self._places[row] = wanted, place
 
-    def _turn(
-        self, row: int, line: int, wanted: int, patience_s: float
+    def _check_start(
+        self, row: int, line: int, wanted: int, locality_wait_s: float
     ) -> tuple[Wait, Placement | None]:
-        """Why the job must wait, or where it runs."""
+        """The reason to wait, or the placement."""
         if wanted > self._left[line]:
             return Wait.QUOTA, None
         if self._is_blocked[line]:
             return Wait.BEHIND_HEAD, None
         now_us = self._snapshot.now_us
         self._headed_us[row] = min(int(self._headed_us[row]), now_us)
-        demand, cluster = Demand.of(self._snapshot.jobs, row), self._snapshot.cluster
+        demand, cluster = ResourceDemand.of(self._snapshot.jobs, row), self._snapshot.cluster
         free = self._room.gpus_for(demand)
         if wanted > free.sum():
             return self._room.shortage(demand, wanted), None
         place = in_order(np.argsort(-free, kind="stable"), free, wanted)
         if len(place.machines) > fewest_machines(gpus_of_empty(cluster, demand), wanted):
-            until_us = _patient_until_us(int(self._headed_us[row]), patience_s)
+            until_us = _locality_deadline_us(int(self._headed_us[row]), locality_wait_s)
             if now_us < until_us:
                 self._recheck_us = min(self._recheck_us, until_us)
                 self._waits_for_locality[line] = True
                 return Wait.LOCALITY, None
         return Wait.RUNS, place
 
-    def decision(self, position: Ints, *, knows_where: bool) -> Decision:
-        """What was handed out."""
+    def decision(self, position: Ints, *, fixes_placement: bool) -> Decision:
+        """The decision for all jobs offered so far."""
         jobs, is_behind = self._snapshot.jobs, self._code == Wait.BEHIND_HEAD
         self._code[is_behind & self._waits_for_locality[self._lines.of]] = Wait.BEHIND_LOCALITY
         has_no_quota_left = (self._gpus == 0) & (jobs.gpus > self._left[self._lines.of])
@@ -157,17 +161,17 @@ class _Filling:
         return Decision(
             self._gpus,
             Reasons(self._code, free, position),
-            self._places if knows_where else {},
+            self._places if fixes_placement else {},
             recheck_at_us=self._recheck_us,
             memory={"headed_us": self._headed_us},
         )
 
 
-def _patient_until_us(headed_us: int, patience_s: float) -> int:
-    """Until when a job that came to the head then insists on its locality."""
-    if patience_s == float("inf"):
+def _locality_deadline_us(headed_us: int, locality_wait_s: float) -> int:
+    """The time until which a job at the head of the line insists on locality."""
+    if locality_wait_s == float("inf"):
         return NEVER_US
-    return headed_us + microseconds(patience_s)
+    return headed_us + microseconds(locality_wait_s)
 
 
 POLICIES = {"yarn-cs": YarnCs}

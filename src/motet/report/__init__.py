@@ -1,1 +1,1 @@
-"""Tables, plots and files made from results."""
+"""Tables, figures, documents and files of results."""

@@ -1,4 +1,4 @@
-"""Clusters from `--cluster`: `15x4`, or a CSV or YAML file that lists machines.
+"""Parser for `--cluster`: `15x4`, or a CSV or YAML file that lists machines.
 
 A row (CSV) or an entry of the list `machines` (YAML) is one machine, or `count` equal ones::
 
@@ -6,7 +6,7 @@ A row (CSV) or an entry of the list `machines` (YAML) is one machine, or `count`
     big,4,8,V100,r1,96,768,100
     small,20,4,P100,r2,48,256,40
 
-Only `gpus` is required. `type`: what GPUs they are; `rack`: machines of one rack share a switch.
+Only `gpus` is required. `type`: the GPU model; `rack`: machines of one rack share a switch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_GPUS_PER_MACHINE = 1_000_000
 
 @dataclass(frozen=True)
 class _Machines:
-    """One row. `place`: where it stands, for errors."""
+    """One row. `place`: file and line, for error messages."""
 
     place: str
     cells: Mapping[str, str]
@@ -104,7 +104,9 @@ def _check_names(spec: str, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise BadInput(f"--cluster {spec}: two machines are called {name!r}; names are unique")
+            raise BadInput(
+                f"--cluster {spec}: two machines have the name {name!r}; names are unique"
+            )
         seen.add(name)
 
 
@@ -123,9 +125,9 @@ def _csv_rows(path: Path) -> Iterable[_Machines]:
 
 
 def _yaml_rows(path: Path) -> Iterable[_Machines]:
-    from motet.domain.yaml_text import read_yaml
+    from motet.domain.bounded_reading.yaml_text import read_yaml
 
-    _check_not_empty(path, "a list of machines, each with 'gpus: 4' and the like")
+    _check_not_empty(path, "a list of machines, each with 'gpus: 4', for example")
     document = read_yaml(path.read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
     if not isinstance(entries, list):
@@ -133,7 +135,7 @@ def _yaml_rows(path: Path) -> Iterable[_Machines]:
     for number, entry in enumerate(entries, start=1):
         place = f"{path}: entry {number}"
         if not isinstance(entry, dict):
-            raise BadInput(f"{place}: {entry!r} is no mapping; write 'gpus: 4' and the like")
+            raise BadInput(f"{place}: {entry!r} is not a mapping; write 'gpus: 4', for example")
         _check_columns(place, map(str, entry))
         yield _Machines(place, {str(key): _text(value) for key, value in entry.items()})
 

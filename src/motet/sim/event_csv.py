@@ -1,4 +1,4 @@
-"""Small CSV files about machines: exactly these columns, a row per event."""
+"""Reader for small CSV files of machine events: fixed columns, one row per event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PlacedRow: TypeAlias = tuple[str, Mapping[str, str]]
 
 
 def read_rows(option: str, path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
-    """Rows of a file that an option names. Raises BadInput."""
+    """Rows of the file that an option names. Raises BadInput."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             yield from _rows(option, path, csv.reader(file), columns)

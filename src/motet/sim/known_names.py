@@ -1,4 +1,4 @@
-"""What formats and workloads are called, without what reads and draws them."""
+"""Names of trace formats and workloads, without imports of their readers and generators."""
 
 from __future__ import annotations
 

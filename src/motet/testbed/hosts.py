@@ -136,8 +136,8 @@ def check_name(name: str) -> str:
 def _check_host_name(name: str, taken: Sequence[str]) -> None:
     if not _HOST_NAME.fullmatch(name) or name in (FRONT, ALL):
         raise BadInput(
-            f"{name!r} is no name for a host; it has at most 31 letters (a-z), digits, '-' or '_', "
+            f"{name!r} is not a host name; it has at most 31 letters (a-z), digits, '-' or '_', "
             f"begins with a letter and is not {FRONT!r} or {ALL!r}"
         )
     if name in taken:
-        raise BadInput(f"two hosts are called {name!r}; names are unique")
+        raise BadInput(f"two hosts have the name {name!r}; names are unique")

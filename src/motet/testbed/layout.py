@@ -1,6 +1,6 @@
-"""Names, addresses and paths of a testbed. Nothing else on the machine uses these names.
+"""Names, addresses and paths of a testbed. No other software on the machine uses these names.
 
-`down` finds what to remove by these names alone, so it also removes what a crash left behind.
+`down` finds everything to remove by these names, including remains of a crash.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ def bandwidth_of(text: str, place: str) -> int:
     """Parse `50mbit` to bits per second. Raises BadInput that begins with `place`."""
     value = _amount(text, BIT_UNITS)
     if value is None or not SLOWEST_BPS <= value <= FASTEST_BPS:
-        raise BadInput(f"{place}: {text!r} is no bandwidth; write 50mbit, from 64kbit to 100gbit")
+        raise BadInput(
+            f"{place}: {text!r} is not a bandwidth; write 50mbit, from 64kbit to 100gbit"
+        )
     return round(value)
 
 
@@ -30,7 +32,7 @@ def memory_of(text: str, place: str) -> int:
     """Parse `512mb` to bytes. Raises BadInput that begins with `place`."""
     value = _amount(text, BYTE_UNITS)
     if value is None or not LEAST_MEMORY_BYTES <= value <= MOST_MEMORY_BYTES:
-        raise BadInput(f"{place}: {text!r} is no memory limit; write 512mb, from 16mb on")
+        raise BadInput(f"{place}: {text!r} is not a memory limit; write 512mb, from 16mb on")
     return round(value)
 
 
@@ -38,7 +40,7 @@ def object_store_of(text: str, place: str) -> int:
     """Parse `80mb` to bytes; Ray requires 79 MB. Raises BadInput that begins with `place`."""
     value = _amount(text, BYTE_UNITS)
     if value is None or not LEAST_OBJECT_STORE_BYTES <= value <= MOST_MEMORY_BYTES:
-        raise BadInput(f"{place}: {text!r} is too small or no size; write 80mb, Ray's smallest")
+        raise BadInput(f"{place}: {text!r} is too small or not a size; write 80mb, Ray's smallest")
     return round(value)
 
 
@@ -50,7 +52,7 @@ def cpus_of(text: str, place: str) -> float:
         value = math.nan
     if not LEAST_CPUS <= value <= MOST_CPUS:
         raise BadInput(
-            f"{place}: {text!r} is no number of CPUs; write 0.2, from {LEAST_CPUS} to "
+            f"{place}: {text!r} is not a number of CPUs; write 0.2, from {LEAST_CPUS} to "
             f"{MOST_CPUS:.0f}"
         )
     return value
@@ -60,7 +62,7 @@ def seconds_of(text: str, place: str) -> int:
     """Parse `30s` or `2min` to whole seconds. Raises BadInput that begins with `place`."""
     value = _amount(text, TIME_UNITS)
     if value is None or value != round(value) or value > LONGEST_S:
-        raise BadInput(f"{place}: {text!r} is no time; write 30s or 2min, up to an hour")
+        raise BadInput(f"{place}: {text!r} is not a time; write 30s or 2min, up to an hour")
     return round(value)
 
 

@@ -61,9 +61,9 @@ def read_state(layout: HostLayout) -> State:
         return State.decode(layout.state_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = existing_testbeds(layout.home)
-        others = f"there is {', '.join(known)}" if known else "there is none"
+        others = f"existing: {', '.join(known)}" if known else "none exists"
         raise NotFound(
-            f"no testbed is called {layout.name!r} ({others}); start one with 'motet testbed up'"
+            f"there is no testbed {layout.name!r} ({others}); start one with 'motet testbed up'"
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MotetError(

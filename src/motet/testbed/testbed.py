@@ -28,7 +28,7 @@ def _ignore(text: str) -> None:
 
 @dataclass(frozen=True)
 class Removal:
-    """What `down` removed."""
+    """Counts of removed hosts and processes."""
 
     hosts: int
     processes: int
@@ -179,7 +179,7 @@ class Testbed:
             self.layout.folder.mkdir(mode=0o700)
         except FileExistsError:
             raise BadInput(
-                f"a testbed {self.layout.name!r} is there already; remove it with 'motet testbed "
+                f"a testbed {self.layout.name!r} already exists; remove it with 'motet testbed "
                 f"down --name {self.layout.name}', or choose another --name"
             ) from None
 

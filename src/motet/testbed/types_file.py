@@ -84,7 +84,7 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
 
 
 def _yaml_rows(path: Path) -> Iterable[_Row]:
-    from motet.domain.yaml_text import read_yaml
+    from motet.domain.bounded_reading.yaml_text import read_yaml
 
     document = read_yaml(path.read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
@@ -93,5 +93,5 @@ def _yaml_rows(path: Path) -> Iterable[_Row]:
     for number, entry in enumerate(entries, start=1):
         place = f"{path}: entry {number}"
         if not isinstance(entry, dict):
-            raise BadInput(f"{place}: {entry!r} is no mapping; write 'name: fast' and the like")
+            raise BadInput(f"{place}: {entry!r} is not a mapping; write 'name: fast', for example")
         yield place, {str(key): "" if cell is None else str(cell) for key, cell in entry.items()}

@@ -1,7 +1,7 @@
 """The handshake: client and server prove to each other that they have the job's secret.
 
     client                                      server
-      hello: magic, nonce, session, client  ──▶
+      hello: magic, nonce, mode, session, client ──▶
                                             ◀── magic, nonce, HMAC(secret, "server" + all so far)
       HMAC(secret, "client" + all so far)   ──▶
                                             ◀── one byte: accepted or refused
@@ -9,6 +9,9 @@
 HMAC-SHA256, compared in constant time. The roles in the proofs prevent the reflection of one proof
 as the other. Every message has a fixed size and there is a deadline, so an unauthenticated peer
 cannot cause an allocation or block a thread.
+
+The mode says whether the bytes that follow are encrypted (`sealing`). They are unless both ends see
+that they do not leave the host; the proofs cover the mode, so nobody in between can change it.
 """
 
 from __future__ import annotations
@@ -22,16 +25,18 @@ from hashlib import sha256
 
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.channel import Channel, DeadlinePassed
+from motet.transport.sealing import SessionKeys
 
 SESSION_BYTES = 16
 MAX_CLIENT_ID_BYTES = 64
-_MAGIC = b"MOTET\x00\x00\x01"
+_MAGIC = b"MOTET\x00\x00\x02"
 _NONCE_BYTES = 32
 _PROOF_BYTES = sha256().digest_size
-_HELLO = struct.Struct(f"<8s{_NONCE_BYTES}s{SESSION_BYTES}sB{MAX_CLIENT_ID_BYTES}s")
+_HELLO = struct.Struct(f"<8s{_NONCE_BYTES}sB{SESSION_BYTES}sB{MAX_CLIENT_ID_BYTES}s")
 _CHALLENGE = struct.Struct(f"<8s{_NONCE_BYTES}s{_PROOF_BYTES}s")
 _ACCEPTED = b"\x01"
 _REFUSED = b"\x00"
+_PLAIN, _SEALED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -42,41 +47,53 @@ class Identity:
     session: bytes
 
 
-def prove_client(channel: Channel, secret: bytes, identity: Identity, deadline_s: float) -> None:
+def prove_client(
+    channel: Channel, secret: bytes, identity: Identity, deadline_s: float
+) -> SessionKeys | None:
     """Run the client's half. `deadline_s`: on the monotonic clock.
 
-    Raises AuthenticationFailed if the secrets differ, OSError (TimeoutError) if the peer is silent.
+    Returns the keys for what follows; None: it is not encrypted. Raises AuthenticationFailed if the
+    secrets differ, OSError (TimeoutError) if the peer is silent.
     """
     name = identity.client_id.encode()
-    hello = _HELLO.pack(_MAGIC, os.urandom(_NONCE_BYTES), identity.session, len(name), name)
+    mode = _SEALED if channel.is_exposed else _PLAIN
+    client_nonce = os.urandom(_NONCE_BYTES)
+    hello = _HELLO.pack(_MAGIC, client_nonce, mode, identity.session, len(name), name)
     channel.send([hello])
     challenge = _receive(channel, _CHALLENGE.size, deadline_s)
     magic, nonce, proof = _CHALLENGE.unpack(challenge)
     if magic != _MAGIC:
-        raise AuthenticationFailed("the peer does not speak Motet's protocol")
-    if not hmac.compare_digest(proof, _proof(secret, b"server", hello, nonce)):
+        raise AuthenticationFailed("the peer does not speak this version of Motet's protocol")
+    if not hmac.compare_digest(proof, _digest(secret, b"server", hello, nonce)):
         raise AuthenticationFailed("the server does not have this job's secret")
-    channel.send([_proof(secret, b"client", hello, nonce)])
+    channel.send([_digest(secret, b"client", hello, nonce)])
     if _receive(channel, 1, deadline_s) != _ACCEPTED:
         raise AuthenticationFailed("the server refused this job's secret")
+    return _keys(secret, hello, nonce) if mode == _SEALED else None
 
 
-def verify_client(channel: Channel, secret: bytes, deadline_s: float) -> Identity:
-    """Run the server's half, up to `accept_client`.
+def verify_client(
+    channel: Channel, secret: bytes, deadline_s: float
+) -> tuple[Identity, SessionKeys | None]:
+    """Run the server's half, up to `accept_client`; returns the client and the keys as above.
 
     Raises AuthenticationFailed, or OSError if the peer disconnects or misses the deadline.
     """
     hello = _receive(channel, _HELLO.size, deadline_s)
-    magic, _, session, name_bytes, name = _HELLO.unpack(hello)
-    if magic != _MAGIC or name_bytes > MAX_CLIENT_ID_BYTES:
-        raise AuthenticationFailed("the peer does not speak Motet's protocol")
+    magic, _, mode, session, name_bytes, name = _HELLO.unpack(hello)
+    if magic != _MAGIC or name_bytes > MAX_CLIENT_ID_BYTES or mode not in (_PLAIN, _SEALED):
+        raise AuthenticationFailed("the peer does not speak this version of Motet's protocol")
     nonce = os.urandom(_NONCE_BYTES)
-    channel.send([_CHALLENGE.pack(_MAGIC, nonce, _proof(secret, b"server", hello, nonce))])
+    channel.send([_CHALLENGE.pack(_MAGIC, nonce, _digest(secret, b"server", hello, nonce))])
     proof = _receive(channel, _PROOF_BYTES, deadline_s)
-    if not hmac.compare_digest(proof, _proof(secret, b"client", hello, nonce)):
+    if not hmac.compare_digest(proof, _digest(secret, b"client", hello, nonce)):
         channel.send([_REFUSED])
         raise AuthenticationFailed("the client does not have this job's secret")
-    return Identity(name[:name_bytes].decode(errors="replace"), session)
+    if mode == _PLAIN and channel.is_exposed:
+        channel.send([_REFUSED])
+        raise AuthenticationFailed("a client of another host does not encrypt")
+    keys = _keys(secret, hello, nonce) if mode == _SEALED else None
+    return Identity(name[:name_bytes].decode(errors="replace"), session), keys
 
 
 def accept_client(channel: Channel) -> None:
@@ -84,8 +101,14 @@ def accept_client(channel: Channel) -> None:
     channel.send([_ACCEPTED])
 
 
-def _proof(secret: bytes, role: bytes, hello: bytes, nonce: bytes) -> bytes:
-    return hmac.digest(secret, role + hello + nonce, "sha256")
+def _digest(secret: bytes, label: bytes, hello: bytes, nonce: bytes) -> bytes:
+    return hmac.digest(secret, label + hello + nonce, "sha256")
+
+
+def _keys(secret: bytes, hello: bytes, nonce: bytes) -> SessionKeys:
+    """Both ends have the same after the handshake; both nonces are fresh."""
+    labels = (b"key to server", b"key to client")
+    return SessionKeys(*(_digest(secret, label, hello, nonce) for label in labels))
 
 
 def _receive(channel: Channel, size: int, deadline_s: float) -> bytes:

@@ -39,6 +39,11 @@ class Channel(ByteSource, Protocol):
 
     deadline_s: float | None
 
+    @property
+    def is_exposed(self) -> bool:
+        """Whether the bytes leave this host, so that others can read and change them."""
+        ...
+
     def send(self, pieces: Sequence[Piece]) -> None:
         """Send the pieces in order; blocks until all of them are taken."""
         ...

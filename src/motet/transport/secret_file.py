@@ -36,17 +36,38 @@ def read_secret(path: Path) -> bytes:
     Raises BadInput if other users can read the file or if its content is malformed.
     """
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        mode = _mode_of(path)
         text = path.read_text(encoding="ascii")
         secret = bytes.fromhex(text.strip())
     except OSError as error:
         raise BadInput(f"{path}: cannot read the secret: {error.strerror}") from error
     except ValueError as error:
         raise BadInput(f"{path}: not a secret; expected {2 * SECRET_BYTES} hex digits") from error
-    if mode & 0o077:
-        raise BadInput(
-            f"{path}: mode {mode:04o} lets other users read the secret; chmod 600 {path}"
-        )
+    _require_private(path, mode, "the secret")
     if len(secret) != SECRET_BYTES:
         raise BadInput(f"{path}: {len(secret)} bytes of secret, expected {SECRET_BYTES}")
     return secret
+
+
+def require_private_file(path: Path, content: str, harm: str, remedy: str) -> None:
+    """Raises BadInput if other users can read a file, or if it is not there.
+
+    For the message: `content`: what the file holds; `harm`: what others can do with it; `remedy`:
+    what to do besides changing the mode.
+    """
+    try:
+        mode = _mode_of(path)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot read {content}: {error.strerror}") from error
+    _require_private(path, mode, content + harm, remedy)
+
+
+def _mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _require_private(path: Path, mode: int, content: str, remedy: str = "") -> None:
+    if mode & 0o077:
+        raise BadInput(
+            f"{path}: mode {mode:04o} lets other users read {content}; chmod 600 {path}{remedy}"
+        )

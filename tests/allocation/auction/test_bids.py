@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,8 +13,14 @@ from hypothesis import strategies as st
 
 from auction_oracles import works_by_width
 from example_count import examples
-from motet.allocation.auction.bids import Bid, Experiment, bid_of
-from motet.allocation.auction.division import divide, speeds
+from motet.allocation.auction.bids import Bid, BiddingExperiment, bid_of, bids_of
+from motet.allocation.auction.division import (
+    JobSpeeds,
+    Slowdowns,
+    Stretches,
+    pieces,
+    speed_tables,
+)
 from motet.allocation.auction.line import Line, Parts
 from motet.domain.errors import BadInput
 from motet.estimate.finish_time import JobWork
@@ -32,16 +39,16 @@ def by_machines(parts: Parts) -> float:
     return 1.0 + 0.75 * (len(parts) - 1)
 
 
-def pieces(works: list[JobWork], start: int, end: int) -> Iterator[list[tuple[int, int]]]:
+def every_way(works: list[JobWork], start: int, end: int) -> Iterator[list[tuple[int, int]]]:
     """Every way to give the jobs pieces in their order."""
     if not works:
         yield []
         return
-    for rest in pieces(works[1:], start, end):
+    for rest in every_way(works[1:], start, end):
         yield [(start, 0), *rest]
     for begin in range(start, end):
         for gpus in range(works[0].least, min(works[0].most, end - begin) + 1):
-            for rest in pieces(works[1:], begin + gpus, end) if works[0].speed(gpus) else ():
+            for rest in every_way(works[1:], begin + gpus, end) if works[0].speed(gpus) else ():
                 yield [(begin, gpus), *rest]
 
 
@@ -62,10 +69,13 @@ def test_a_stretch_is_divided_as_well_as_can_be(
     slowdowns = line.slowdowns(by_machines, line.size)
     start = data.draw(st.integers(0, line.size - 1))
     gpus = data.draw(st.integers(1, line.size - start))
-    best = max(speed_of(works, line, way) for way in pieces(works, start, start + gpus))
+    best = max(speed_of(works, line, way) for way in every_way(works, start, start + gpus))
 
-    assert speeds(works, line, slowdowns)[line.kind[start], gpus] == pytest.approx(best)
-    taken = divide(works, line, slowdowns, start, gpus)
+    jobs, tables = JobSpeeds.of([works], line.size), Slowdowns.of_each([slowdowns])
+    flat, _ = speed_tables(jobs, line, tables, np.array([line.size]))
+    assert flat.reshape(line.kinds, -1)[line.kind[start], gpus] == pytest.approx(best)
+    won = Stretches(np.array([0]), np.array([start]), np.array([gpus]))
+    (taken,) = pieces(jobs, line, tables, won)
     assert speed_of(works, line, taken) == pytest.approx(best)
     held = [piece for piece in taken if piece[1]]
     assert all(at + count <= after for (at, count), (after, _) in itertools.pairwise(held))
@@ -75,7 +85,7 @@ def test_a_stretch_is_divided_as_well_as_can_be(
 
 def test_a_bid_is_the_inverse_of_the_new_rho() -> None:
     line = Line.of([2, 2])
-    experiment = Experiment((JobWork.elastic(1200, 3),), elapsed_s=100, ideal_s=400)
+    experiment = BiddingExperiment((JobWork.elastic(1200, 3),), elapsed_s=100, ideal_s=400)
     bid = bid_of(experiment, line, line.slowdowns(by_machines, 4))
     together = 400 / (100 + 1200 / 2)
     # A third GPU on another machine would slow it down, so it would stay idle.
@@ -89,37 +99,74 @@ def test_an_elastic_job_bids_by_what_it_would_gain() -> None:
     """It runs on one, two or four GPUs, on four hardly faster than on two."""
     line = Line.of([4])
     job = JobWork(1200, 1, 4, (1.0, 1.8, 0.0, 2.0))
-    bid = bid_of(Experiment((job,), 0, 300), line, line.slowdowns(by_machines, 4))
+    bid = bid_of(BiddingExperiment((job,), 0, 300), line, line.slowdowns(by_machines, 4))
     np.testing.assert_allclose(bid.values[0], [0, 0.25, 0.45, 0.45, 0.5])
 
 
-@settings(max_examples=examples(40))
-@given(jobs, st.floats(0, 1000), st.lists(st.floats(0, 20), min_size=1, max_size=8))
-def test_values_of_many_speeds_are_those_of_each(
-    works: list[JobWork], held_gpu_s: float, found: list[float]
+experiments = st.builds(
+    lambda works, elapsed_s, held_gpu_s: BiddingExperiment(
+        tuple(works), elapsed_s, 100, held_speed=1.0, held_gpu_s=held_gpu_s
+    ),
+    jobs,
+    st.floats(0, 1000),
+    st.sampled_from([0.0, 7.0, 1000.0]),
+)
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.tuples(experiments, st.booleans()), min_size=1, max_size=4), st.data())
+def test_bids_and_pieces_of_many_are_those_of_each(
+    bidders: list[tuple[BiddingExperiment, bool]], data: st.DataObject
 ) -> None:
-    experiment = Experiment(tuple(works), 50, 100, held_speed=1.0, held_gpu_s=held_gpu_s)
-    expected = [1 / experiment.rho(speed) for speed in found]
-    np.testing.assert_allclose(experiment.values(np.array(found)), expected)
+    """To the last bit, and a value is 1 / rho with the speed of the stretch."""
+    line = Line.of(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
+    near, far = (line.slowdowns(table, line.size) for table in (by_machines, lambda _: 1.5))
+    tables, all_of = [near if is_near else far for _, is_near in bidders], [b for b, _ in bidders]
+    works, slowdowns = [each.waiting for each in all_of], Slowdowns.of_each(tables)
+    jobs = JobSpeeds.of(works, line.reach)
+    bids = bids_of(all_of, jobs, line, slowdowns, [math.inf] * len(all_of))
+    for number, (experiment, bid) in enumerate(zip(all_of, bids, strict=True)):
+        alone = bid_of(experiment, line, tables[number])
+        np.testing.assert_array_equal(bid.values, alone.values)
+        own, table = JobSpeeds.of([experiment.waiting], line.reach), [tables[number]]
+        flat, _ = speed_tables(own, line, Slowdowns.of_each(table), np.array([bid.most]))
+        expected = [1 / experiment.rho(speed) for speed in flat]
+        np.testing.assert_allclose(bid.values.ravel(), expected)
+    start = data.draw(st.integers(0, line.size - 1))
+    gpus = data.draw(st.integers(1, line.size - start))
+    ones = np.ones(len(bidders), dtype=np.int64)
+    won = Stretches(np.arange(len(bidders)), ones * start, ones * gpus)
+    of_each = [
+        pieces(
+            JobSpeeds.of([work], line.reach),
+            line,
+            Slowdowns.of_each([table]),
+            Stretches(np.array([0]), np.array([start]), np.array([gpus])),
+        )[0]
+        for work, table in zip(works, tables, strict=True)
+    ]
+    assert pieces(jobs, line, slowdowns, won) == of_each
 
 
 def test_a_gang_bids_for_all_of_its_gpus_only() -> None:
     line = Line.of([4])
-    bid = bid_of(Experiment((JobWork.gang(60, 3),), 0, 20), line, line.slowdowns(by_machines, 4))
+    bid = bid_of(
+        BiddingExperiment((JobWork.gang(60, 3),), 0, 20), line, line.slowdowns(by_machines, 4)
+    )
     assert bid.values.tolist() == [[0, 0, 0, 1], *[[0, 0, 0, 0]] * 3][: line.kinds]
     assert bid.granularity == 3
 
 
 def test_jobs_that_run_anyway_count_for_the_value_of_nothing() -> None:
     line = Line.of([1])
-    experiment = Experiment((JobWork.gang(100, 1),), 0, 100, held_speed=1, held_gpu_s=300)
+    experiment = BiddingExperiment((JobWork.gang(100, 1),), 0, 100, held_speed=1, held_gpu_s=300)
     bid = bid_of(experiment, line, line.slowdowns(by_machines, 1))
     assert bid.values.tolist() == [[100 / 400, 100 / 200]]
 
 
-def test_who_can_wait_refuses_what_is_worse() -> None:
+def test_a_waiting_value_refuses_worse_stretches() -> None:
     line = Line.of([3])
-    experiment = Experiment((JobWork.elastic(1200, 3),), elapsed_s=0, ideal_s=400)
+    experiment = BiddingExperiment((JobWork.elastic(1200, 3),), elapsed_s=0, ideal_s=400)
     waiting_rho = experiment.rho(3, wait_s=200)
     bid = bid_of(experiment, line, line.slowdowns(by_machines, 3), waiting_rho)
     np.testing.assert_allclose(bid.values[0], [2 / 3, 2 / 3, 2 / 3, 1])
@@ -127,7 +174,7 @@ def test_who_can_wait_refuses_what_is_worse() -> None:
 
 def test_jobs_that_have_ended_want_nothing() -> None:
     line = Line.of([4])
-    experiment = Experiment((JobWork.gang(0, 4), JobWork.gang(50, 1)), 0, 50)
+    experiment = BiddingExperiment((JobWork.gang(0, 4), JobWork.gang(50, 1)), 0, 50)
     assert experiment.most == 1
     assert bid_of(experiment, line, line.slowdowns(by_machines, 4)).most == 1
 
@@ -136,7 +183,7 @@ def test_jobs_that_have_ended_want_nothing() -> None:
 @given(jobs, st.lists(st.integers(1, 3), min_size=2, max_size=4), st.integers(1, 6))
 def test_within_reach_bids_are_the_same(works: list[JobWork], free: list[int], reach: int) -> None:
     near, far = Line.of(free, reach), Line.of(free)
-    experiment = Experiment(tuple(works), 0, 100)
+    experiment = BiddingExperiment(tuple(works), 0, 100)
     tables = [
         bid_of(experiment, line, line.slowdowns(by_machines, 12)).values for line in (near, far)
     ]
@@ -152,17 +199,15 @@ def test_within_reach_bids_are_the_same(works: list[JobWork], free: list[int], r
         ([], "give \\(kinds, most \\+ 1\\)"),
         ([[0.0, -1.0]], "negative or not finite"),
         ([[0.0, np.inf]], "negative or not finite"),
-        ([[0.0, 1.0], [0.5, 1.0]], "depends on where they are"),
+        ([[0.0, 1.0], [0.5, 1.0]], "depends on the kind of start"),
     ],
 )
-def test_a_bid_that_says_nothing_sensible_is_refused(
-    values: list[list[float]], message: str
-) -> None:
+def test_an_invalid_bid_is_refused(values: list[list[float]], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Bid(np.array(values))
 
 
 def test_slowdowns_must_reach_as_far_as_an_experiment_can_use() -> None:
     line = Line.of([4])
-    with pytest.raises(BadInput, match="slowdowns of up to 2 GPUs: 4 are wanted"):
-        bid_of(Experiment((JobWork.gang(1, 4),), 0, 1), line, line.slowdowns(by_machines, 2))
+    with pytest.raises(BadInput, match="slowdowns of up to 2 GPUs: 4 are required"):
+        bid_of(BiddingExperiment((JobWork.gang(1, 4),), 0, 1), line, line.slowdowns(by_machines, 2))

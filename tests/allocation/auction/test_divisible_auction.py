@@ -47,20 +47,20 @@ def test_no_lie_ever_helps(values: np.ndarray, lie: tuple[float, float]) -> None
 
 
 @given(markets)
-def test_everybody_keeps_at_least_one_in_e(values: np.ndarray) -> None:
+def test_every_winner_keeps_at_least_one_over_e(values: np.ndarray) -> None:
     got = proportionally_fair(values)
     assert all(1 / math.e <= kept(values, got, row) <= 1 + 1e-12 for row in range(len(values)))
 
 
 @given(markets)
-def test_before_payments_nobody_has_less_than_its_share_or_envies(values: np.ndarray) -> None:
+def test_before_payments_shares_are_guaranteed_and_envy_free(values: np.ndarray) -> None:
     worth = values @ proportionally_fair(values).T
     assert (np.diag(worth) >= values.sum(axis=1) / len(values) * (1 - 1e-9)).all()
     assert (worth <= np.diag(worth)[:, None] * (1 + 1e-9)).all()
 
 
 @given(markets)
-def test_after_payments_nobody_envies(values: np.ndarray) -> None:
+def test_after_payments_the_allocation_is_envy_free(values: np.ndarray) -> None:
     got = proportionally_fair(values)
     fractions = np.array([kept(values, got, row) for row in range(len(values))])
     worth = values @ (fractions[:, None] * got).T

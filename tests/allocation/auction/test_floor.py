@@ -78,7 +78,7 @@ def test_two_jobs_that_won_each_others_machines_stay() -> None:
     assert floor.stays.tolist() == [True, True]
 
 
-def test_who_keeps_its_gpus_holds_them_and_the_rest_is_free() -> None:
+def test_kept_jobs_hold_their_gpus_and_the_rest_is_free() -> None:
     floor = floor_of([], [Placement((0, 2), (3, 1))])
     assert floor.free.tolist() == [61, 64, 63]
     assert floor.gpus.tolist() == [4]

@@ -20,7 +20,7 @@ def test_a_hidden_payment_shortens_the_lease() -> None:
     assert kept_us(award(0, 0.0)) == 0
 
 
-def test_by_lot_a_winner_keeps_all_as_often_as_its_fraction_says() -> None:
+def test_a_winner_keeps_its_award_with_probability_c() -> None:
     awards = [award(0, 0.0), award(1, 0.3), award(2, 1.0)]
     rng = np.random.default_rng(0)
     kept = [each.bidder for _ in range(4000) for each in by_lot(awards, rng)]

@@ -19,7 +19,7 @@ takers = st.lists(
 
 @pytest.mark.parametrize("is_placement_aware", [False, True])
 @given(free=frees, takers=takers, seed=st.integers(0, 9))
-def test_no_gpu_stays_free_that_somebody_could_use(
+def test_no_usable_gpu_stays_free(
     free: list[int], takers: list[Taker], seed: int, is_placement_aware: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def test_gpus_are_drawn_from_all_machines() -> None:
     assert seen == {Placement((0,), (2,)), Placement((1,), (2,)), Placement((0, 1), (1, 1))}
 
 
-def test_aware_of_placement_a_taker_gets_more_where_it_is() -> None:
+def test_placement_awareness_keeps_takers_on_their_machines() -> None:
     taker = Taker(2, 2, machines=frozenset({1}))
     got = hand_out([4, 1, 1], [taker], np.random.default_rng(0), is_placement_aware=True)
     assert got == (Placement((1, 2), (1, 1)),)
@@ -76,3 +76,46 @@ def test_a_gang_for_several_machines_stays_in_a_rack_that_has_room_for_it() -> N
     assert nearby(free, 7, frozenset(), racks) == Placement((0, 4), (4, 3))
     assert nearby(free, 5, frozenset(), [0, 1, 1, 1, 2]) == Placement((1, 3), (3, 2))
     assert nearby(free, 6, frozenset({2}), racks) == Placement((1, 2), (3, 3))
+
+
+def plain_hand_out(
+    free_gpus: list[int], takers: list[Taker], rng: np.random.Generator, *, is_near: bool
+) -> tuple[Placement, ...]:
+    """One taker after the other is looked at anew before every draw."""
+    free, got = np.array(free_gpus), np.zeros((len(takers), len(free_gpus)), dtype=np.int64)
+
+    def step(row: int) -> int:
+        return 1 if got[row].any() else takers[row].least
+
+    def able() -> list[int]:
+        return [
+            row
+            for row, taker in enumerate(takers)
+            if got[row].sum() < taker.most and step(row) <= free.sum()
+        ]
+
+    while rows := able():
+        row = int(rng.choice(np.array(rows)))
+        gpus, homes = step(row), takers[row].machines | set(np.flatnonzero(got[row]).tolist())
+        taken = np.zeros_like(free)
+        if is_near:
+            place = nearby(free, gpus, homes)
+            taken[list(place.machines)] = place.counts
+        else:
+            taken = rng.multivariate_hypergeometric(free, gpus)
+        got[row] += taken
+        free -= taken
+    return tuple(
+        Placement(tuple(np.flatnonzero(row).tolist()), tuple(row[row > 0].tolist())) for row in got
+    )
+
+
+@pytest.mark.parametrize("is_near", [False, True])
+@given(free=frees, takers=takers, seed=st.integers(0, 9))
+def test_draws_are_those_of_looking_at_every_taker_before_each(
+    free: list[int], takers: list[Taker], seed: int, is_near: bool
+) -> None:
+    one, other = np.random.default_rng(seed), np.random.default_rng(seed)
+    got = hand_out(free, takers, one, is_placement_aware=is_near)
+    assert got == plain_hand_out(free, takers, other, is_near=is_near)
+    assert one.random() == other.random()

@@ -21,7 +21,7 @@ def column(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @given(held_jobs)
-def test_no_gpu_and_no_time_of_those_who_ended_is_lost(
+def test_legacies_preserve_gpus_and_gpu_time(
     jobs: list[tuple[int, int, int, bool]],
 ) -> None:
     """An experiment is known as long as one of its jobs is there."""
@@ -47,7 +47,7 @@ def test_a_new_job_of_an_experiment_hides_nothing() -> None:
     assert until_us.tolist() == [300]
 
 
-def test_who_was_refused_what_it_was_granted_leaves_nothing_behind() -> None:
+def test_a_refused_grant_is_no_legacy() -> None:
     """Of two that were granted two GPUs each one found no memory beside them and still waits."""
     memory = remembered(column([0, 0]), column([2, 2]), column([DUE_US, DUE_US]), DUE_US)
     gpus, _ = legacies(column([0, 0]), column([DUE_US, DUE_US]), memory, DUE_US)

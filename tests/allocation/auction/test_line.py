@@ -42,7 +42,7 @@ def test_a_stretch_lies_on_neighbours_of_the_line() -> None:
     assert line.parts(2, 4) == (1, 2, 1)
 
 
-def test_racks_stand_one_after_another_the_emptiest_first() -> None:
+def test_racks_are_consecutive_the_emptiest_first() -> None:
     line = Line.of([1, 4, 3, 2, 4], racks=[0, 1, 0, 0, 1])
     assert line.parts(0, line.size) == (4, 4, 0, 3, 2, 1)
     assert line.placement(6, 4) == Placement((2, 4), (2, 2))

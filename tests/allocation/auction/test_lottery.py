@@ -63,7 +63,7 @@ def test_no_part_of_a_worker_is_handed_out() -> None:
 
 
 @pytest.mark.parametrize(("rescale_s", "gpus"), [(10, 6), (500, 2)])
-def test_who_runs_takes_more_only_where_that_pays(rescale_s: int, gpus: int) -> None:
+def test_running_jobs_widen_only_if_it_pays(rescale_s: int, gpus: int) -> None:
     """From 2 to 6 workers it does in 200 s what took 600 s; it must lose less than 400 s."""
     here = {0: Placement((0,), (2,))}
     drawing, floor = lottery(1, here, held_workers=2, **ELASTIC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,10 +22,12 @@ from auction_oracles import (
     tables,
     values_in,
 )
+from auction_programs import plain_best_in
 from example_count import examples
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line, Parts
-from motet.allocation.auction.rounds import Outcome, hold_auction
+from motet.allocation.auction.optimum import LogValues, best_in, log_bound
+from motet.allocation.auction.rounds import AuctionOutcome, hold_auction
 
 free = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 
@@ -33,7 +36,7 @@ def approximately(score: Score) -> Score:
     return score[0], pytest.approx(score[1], abs=1e-9)
 
 
-def score_in(outcome: Outcome, line: Line, bids: list[Bid]) -> Score:
+def score_in(outcome: AuctionOutcome, line: Line, bids: list[Bid]) -> Score:
     return score_of(values_in(outcome, line, bids))
 
 
@@ -74,7 +77,7 @@ def test_it_is_the_best_of_all_allocations_where_only_counts_matter(
     order = tuple(data.draw(st.permutations(range(len(bids)))))
     outcome = hold_auction(line, bids, [order])
     assert score_in(outcome, line, bids) == approximately(best_anywhere(free, worths))
-    assert outcome.log_product == pytest.approx(outcome.log_bound)
+    assert outcome.log_product == pytest.approx(log_bound(line, bids))
 
 
 @st.composite
@@ -127,8 +130,9 @@ def test_it_is_the_best_of_all_allocations_for_gangs_that_divide_each_other(
 
         return bid_from(worth, line, gpus, granularity=gpus)
 
-    outcome = hold_auction(line, [gang(*each) for each in gangs])
-    assert outcome.log_product == pytest.approx(outcome.log_bound)
+    bids = [gang(*each) for each in gangs]
+    outcome = hold_auction(line, bids)
+    assert outcome.log_product == pytest.approx(log_bound(line, bids))
 
 
 def test_remains_of_three_machines_cannot_be_won_together() -> None:
@@ -142,4 +146,18 @@ def test_remains_of_three_machines_cannot_be_won_together() -> None:
     outcome = hold_auction(line, bids, list(itertools.permutations(range(4))))
     assert math.exp(outcome.log_product) == pytest.approx(0.5)
     assert best_anywhere(free, worths) == (4, pytest.approx(0.0))
-    assert outcome.log_bound == pytest.approx(0.0)
+    assert log_bound(line, bids) == pytest.approx(0.0)
+
+
+@settings(max_examples=examples(300))
+@given(free=st.lists(st.integers(0, 4), min_size=1, max_size=4), data=st.data())
+def test_what_is_left_out_changes_no_stretch_and_no_payment(
+    free: list[int], data: st.DataObject
+) -> None:
+    """To the last bit: of equally good allocations the same one is taken."""
+    line = Line.of(free)
+    bids = [data.draw(tables(line)) for _ in range(data.draw(st.integers(1, 5)))]
+    order = tuple(data.draw(st.permutations(range(len(bids)))))
+    found, wanted = best_in(order, line, LogValues.of(bids)), plain_best_in(order, line, bids)
+    for got, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)

@@ -24,7 +24,7 @@ def test_among_equals_the_first_bid() -> None:
     assert participants([2.0, math.inf, math.inf, 2.0], 0.5).tolist() == [1, 2]
 
 
-def test_nobody_bids_if_nobody_is_there() -> None:
+def test_without_experiments_there_are_no_participants() -> None:
     assert participants([]).tolist() == []
 
 

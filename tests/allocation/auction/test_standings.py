@@ -37,8 +37,9 @@ class Watching(Policy):
     def decide(self, snapshot: Snapshot) -> Decision:
         standings, jobs = Standings.of_snapshot(snapshot), snapshot.jobs
         if len(jobs):
-            rho = standings.rho_by_share(SHARE, wait_s=10.0)
-            columns = standings.elapsed_s(), standings.ideal_s(SHARE), rho
+            ideal_s = standings.ideal_s(SHARE)
+            rho = standings.rho_by_share(SHARE, 10.0, ideal_s)
+            columns = standings.elapsed_s(), ideal_s, rho
             self.noted.append((snapshot.now_us / SECOND_US, *(each.tolist() for each in columns)))
         filled = fill(np.argsort(jobs.number), jobs.gpus, snapshot.gpu_count, may_overtake=True)
         return Decision(filled.gpus, filled.reasons, memory=standings.memory)
@@ -93,7 +94,7 @@ def test_an_elastic_job_would_be_as_fast_as_its_share_makes_it() -> None:
     assert alone.ideal_s(1).tolist() == pytest.approx([steps * 1.1])
     assert alone.ideal_s(2.5).tolist() == pytest.approx([steps / ((1 / 0.7 + 6 / 3.8) / 2)])
     assert alone.ideal_s(100).tolist() == pytest.approx([steps * 3.8 / 6])
-    assert alone.rho_by_share(2, wait_s=60).tolist() == pytest.approx([1.1])
+    assert alone.rho_by_share(2, 60, alone.ideal_s(2)).tolist() == pytest.approx([1.1])
 
 
 @pytest.mark.parametrize(("share_gpus", "most"), [(0.3, 2), (2.9, 2), (3.0, 3), (8.0, 3)])

@@ -29,7 +29,7 @@ def test_entries_given_twice_are_added_up() -> None:
     assert ratings_of(twice).values.tolist() == [3.0]
 
 
-def test_the_callers_matrix_is_left_alone() -> None:
+def test_the_callers_matrix_is_not_changed() -> None:
     matrix = csr_matrix(([1.0, 2.0], [1, 0], [0, 2]), shape=(1, 2))
     labelled_of(matrix)
     assert matrix.indices.tolist() == [1, 0]
@@ -79,6 +79,6 @@ def test_counts_become_words_of_documents() -> None:
         ([[1.0]], [np.nan], "y: holds NaN or infinite values"),
     ],
 )
-def test_what_cannot_be_trained_on_is_named(X: object, y: object, complaint: str) -> None:
+def test_the_error_names_unusable_input(X: object, y: object, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         labelled_of(X, y)

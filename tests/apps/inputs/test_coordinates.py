@@ -27,7 +27,7 @@ def matrix(
     return X
 
 
-def test_dense_columns_are_centred_and_scaled_and_the_original_is_left_alone() -> None:
+def test_dense_columns_are_centred_and_scaled_without_changing_the_original() -> None:
     X = matrix(50, 4)
     before = X.copy()
     trained, _ = standardise(X, np.sqrt)

@@ -32,9 +32,7 @@ def test_every_quantity_is_averaged_by_worker() -> None:
 
 
 @pytest.mark.parametrize(("comp_s", "instances"), [(0.0, 10), (1.0, 0)])
-def test_a_mini_batch_without_computation_says_nothing_about_comp(
-    comp_s: float, instances: int
-) -> None:
+def test_a_mini_batch_without_computation_has_no_comp(comp_s: float, instances: int) -> None:
     empty = BatchMeasurement(0, comp_s, 0.5, 1.0, instances, 0.0, 0.0)
     averages = averages_of(0)
     averages.observe(empty)

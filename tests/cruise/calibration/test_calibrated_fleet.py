@@ -32,7 +32,7 @@ def averages_of(configuration: Configuration, *batches: tuple[float, float]) -> 
     return averages
 
 
-def test_the_fitted_model_gives_what_was_measured() -> None:
+def test_the_fitted_model_reproduces_the_measurements() -> None:
     nominal = Fleet.uniform(FLEET.size, 1e-3, 1e6)
     configuration = best_configuration(PROFILE, nominal).configuration
     averages = averages_of(configuration, *[(4e-4, 0.25)] * 3)

@@ -25,7 +25,7 @@ def even(workers: int, mode: RoleMode) -> Configuration:
 
 
 @pytest.mark.parametrize("is_batch_global", [True, False])
-def test_every_number_of_workers_takes_what_the_cost_model_says(is_batch_global: bool) -> None:
+def test_every_number_of_workers_agrees_with_the_cost_model(is_batch_global: bool) -> None:
     profile = replace(PROFILE, is_batch_global=is_batch_global)
     workers, epochs_s = homogeneous_epochs(profile, FLEET, RoleMode.SEPARATE)
     expected_s = [epoch_s(profile, FLEET, even(n, RoleMode.SEPARATE)) for n in workers.tolist()]

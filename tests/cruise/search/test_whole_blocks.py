@@ -59,7 +59,7 @@ def test_the_earliest_time_is_the_first_by_which_all_blocks_are_finished() -> No
     assert finished(found_s) >= 20 > finished(found_s * (1 - 1e-6))
 
 
-def test_a_limit_that_cannot_be_kept_gives_no_time() -> None:
+def test_an_infeasible_limit_gives_no_time() -> None:
     problem, exchange = problem_of(), np.array([0.1, 0.05])
     found_s = earliest_s(problem, WORKERS, exchange, np.inf)
     assert earliest_s(problem, WORKERS, exchange, found_s * 0.99) == np.inf

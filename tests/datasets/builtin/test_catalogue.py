@@ -113,7 +113,7 @@ def test_an_unknown_kind_of_need_is_refused():
 
 
 def test_a_part_that_does_not_exist_is_refused():
-    with pytest.raises(BadInput, match="iris: part='half' is no part; write train or test"):
+    with pytest.raises(BadInput, match="iris: part='half' is not a part; write train or test"):
         open_dataset("iris:part=half")
 
 

@@ -11,7 +11,7 @@ from motet.domain.errors import BadInput, UnknownName
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_a_seed_gives_the_same_data_and_another_seed_or_role_gives_others(name):
+def test_the_data_depend_only_on_seed_and_role(name):
     first = open_dataset(f"{name}:seed=1").sha256
     assert open_dataset(f"{name}:seed=1").sha256 == first
     assert open_dataset(f"{name}:seed=2").sha256 != first
@@ -73,7 +73,7 @@ def test_a_corpus_has_its_documents_words_and_length():
         ("synthetic-ratings:users=0", "users=0 is outside 1..1000000000; the default is 1000"),
         ("synthetic-ratings:density=2", "density=2 is outside 0..1.0; the default is 0.05"),
         ("synthetic-ratings:noise=nan", "noise=nan is outside 0..inf; the default is 0.1"),
-        ("synthetic-ratings:users", "'users' is no setting; write key=value,key=value"),
+        ("synthetic-ratings:users", "'users' is not a setting; write key=value,key=value"),
         ("synthetic-ratings:seed=1,seed=2", "'seed' is given twice; give it once"),
     ],
 )

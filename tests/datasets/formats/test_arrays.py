@@ -81,14 +81,14 @@ def test_a_column_of_an_array_can_be_the_target(write):
     ("content", "message"),
     [
         (npy(np.array([[1, np.nan]])), "the array[0, 1] is nan; all numbers must be finite"),
-        (npy(np.array([["a"]])), "the array holds <U1, no numbers; save numbers"),
+        (npy(np.array([["a"]])), "the array holds <U1, not numbers; save numbers"),
         (npy(np.ones(3)), "the array has shape (3,); its shape must be (rows, columns)"),
         (npy(np.ones((0, 3))), "the array is empty, shape (0, 3); give a file with data"),
         (
             npy(np.array([[{}]]), allow_pickle=True),
-            "holds Python objects or no array at all; save arrays of numbers",
+            "holds Python objects or no array; save arrays of numbers",
         ),
-        (b"1,2\n", "holds Python objects or no array at all; save arrays of numbers"),
+        (b"1,2\n", "holds Python objects or no array; save arrays of numbers"),
     ],
 )
 def test_a_wrong_npy_is_named_with_its_value_and_a_remedy(complaint, content, message):

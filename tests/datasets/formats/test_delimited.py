@@ -210,5 +210,5 @@ def test_a_number_among_classes_is_named(complaint):
 def test_a_missing_target_is_an_error_with_a_remedy(complaint):
     assert complaint("a.csv", "a,b\n1,2\n", kind="labelled") == (
         "a.csv: this application needs a target, found none; name its column with "
-        "--target NAME_OR_INDEX (-1: the last), or lay the labels file beside the images"
+        "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
     )

@@ -35,7 +35,7 @@ def fitted(y: Floats) -> Floats:
 
 
 def foretold(y: Floats, member: Member, ahead: int) -> float:
-    """What a member says of the loss after so many more iterations."""
+    """A member's predicted loss after this number of further iterations."""
     return value_at(fitted(y)[member], int(member), float(ahead))
 
 
@@ -52,7 +52,7 @@ def slack(y: Floats, member: Member) -> float:
 
 @given(height=positive, left=st.floats(0.3, 0.99), floor=st.floats(-5, 5))
 @pytest.mark.parametrize("member", [Member.SLAQ_LINEAR_SHORT, Member.SLAQ_LINEAR_LONG])
-def test_a_geometric_curve_is_found_again(
+def test_a_geometric_curve_is_recovered(
     member: Member, height: float, left: float, floor: float
 ) -> None:
     y = height * left**ITERATIONS + floor
@@ -62,7 +62,7 @@ def test_a_geometric_curve_is_found_again(
 
 @given(a=st.floats(0, 1), b=st.floats(0, 1), c=st.floats(0.1, 10), d=st.floats(-5, 5))
 @pytest.mark.parametrize("member", [Member.SLAQ_SUBLINEAR_SHORT, Member.SLAQ_SUBLINEAR_LONG])
-def test_a_sublinear_curve_is_found_again(
+def test_a_sublinear_curve_is_recovered(
     member: Member, a: float, b: float, c: float, d: float
 ) -> None:
     def curve(k: Floats | float) -> Floats | float:
@@ -75,23 +75,21 @@ def test_a_sublinear_curve_is_found_again(
 
 
 @given(b0=st.floats(0.01, 1), b1=st.floats(0.1, 10), b2=st.floats(0, 5))
-def test_optimus_curve_is_found_again_from_its_whole_history(
-    b0: float, b1: float, b2: float
-) -> None:
+def test_optimus_curve_is_recovered_from_its_whole_history(b0: float, b1: float, b2: float) -> None:
     y = 1 / (b0 * ITERATIONS + b1) + b2
     assume(y[-1] - b2 < FARTHEST * np.ptp(y))
     true = 1 / (b0 * (SIZE + 10) + b1) + b2
     assert foretold(y, Member.OPTIMUS, 10) == pytest.approx(true, abs=1e-4 * np.ptp(y))
 
 
-def test_a_steady_fall_goes_on_for_as_many_reports_as_were_seen() -> None:
+def test_a_steady_decrease_continues_for_as_many_reports_as_were_seen() -> None:
     y = 10 - 0.1 * ITERATIONS
     trend = fitted(y)[Member.LOCAL_TREND]
     assert value_at(trend, int(Member.LOCAL_TREND), 1.0) == pytest.approx(y[-1] - 0.1)
     assert limit(trend, int(Member.LOCAL_TREND)) == pytest.approx(y[-1] - 0.1 * SIZE)
 
 
-def test_a_trend_that_shrinks_goes_on_to_shrink() -> None:
+def test_a_shrinking_trend_keeps_shrinking() -> None:
     y = 0.8**ITERATIONS
     assert foretold(y, Member.LOCAL_TREND, 10) == pytest.approx(0.8 ** (SIZE + 10), abs=0.1 * y[-1])
 

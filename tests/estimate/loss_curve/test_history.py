@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from motet.domain.errors import BadInput
 from motet.estimate.loss_curve.history import (
     falls,
-    joined,
+    joined_histories,
     largest_changes,
     normalised_changes,
     usual_spacing,
@@ -38,20 +38,20 @@ def test_a_bad_history_is_refused_with_its_place(
     history: tuple[list[float], list[float]], message: str
 ) -> None:
     with pytest.raises(BadInput, match=message.replace("[", r"\[")):
-        joined([GOOD, history, GOOD])
+        joined_histories([GOOD, history, GOOD])
 
 
-def test_histories_stand_one_after_another() -> None:
-    whole = joined([GOOD, ([0], [5.0])])
+def test_histories_are_concatenated() -> None:
+    whole = joined_histories([GOOD, ([0], [5.0])])
     assert whole.iterations.tolist() == [1, 2, 3, 0]
     assert whole.losses.tolist() == [3, 2, 1, 5]
     assert whole.ends.tolist() == [3, 4]
 
 
 def test_the_largest_change_is_each_jobs_own() -> None:
-    whole = joined([([1, 2, 3], [3.0, -2.0, -1.0]), ([0], [99.0]), ([1, 2], [5.0, 6.0])])
+    whole = joined_histories([([1, 2, 3], [3.0, -2.0, -1.0]), ([0], [99.0]), ([1, 2], [5.0, 6.0])])
     assert largest_changes(whole).tolist() == [5, 0, 1]
-    assert largest_changes(joined([])).tolist() == []
+    assert largest_changes(joined_histories([])).tolist() == []
 
 
 def test_changes_are_normalised_by_the_largest_so_far() -> None:
@@ -60,7 +60,7 @@ def test_changes_are_normalised_by_the_largest_so_far() -> None:
     assert normalised_changes([7]).tolist() == []
 
 
-def test_one_report_that_stands_out_is_taken_off() -> None:
+def test_a_single_outlier_is_removed() -> None:
     y = 0.9 ** np.arange(30)
     spiked = y.copy()
     spiked[17] = 40

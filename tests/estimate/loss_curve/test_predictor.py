@@ -76,7 +76,7 @@ def test_a_fit_repeats_to_the_bit_and_does_not_depend_on_other_jobs(seed: int) -
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60))
-def test_any_history_gives_finite_predictions_that_do_not_turn(losses: list[float]) -> None:
+def test_any_history_gives_finite_monotonic_predictions(losses: list[float]) -> None:
     model = fit(np.array(losses))
     predicted = after(model)
     slack = 1e-9 * (1 + np.abs(predicted).max())
@@ -101,7 +101,7 @@ def test_a_loss_that_does_not_vary_stays() -> None:
     assert model.iterations_to_converge(0) == 20
 
 
-def test_the_family_of_the_curve_is_chosen_and_the_error_says_how_well_it_fits() -> None:
+def test_the_curves_family_is_chosen_and_the_error_measures_the_fit() -> None:
     k = np.arange(1, 41)
     model = fit(2 * 0.9**k + 1)
     assert model.chosen in (Member.SLAQ_LINEAR_SHORT, Member.SLAQ_LINEAR_LONG)

@@ -28,7 +28,7 @@ def test_help_lists_every_command_with_a_line_about_it() -> None:
 
 
 @pytest.mark.parametrize("group", [(), ("app",), ("policy",), ("trace",)])
-def test_a_group_without_a_command_is_asked_for_help(group: tuple[str, ...]) -> None:
+def test_a_group_without_a_command_prints_its_help(group: tuple[str, ...]) -> None:
     assert output_of(*group) == output_of(*group, "--help")
 
 
@@ -70,7 +70,7 @@ def test_app_describe_lists_parameters_as_they_are_set(name: str) -> None:
     assert "random_state" not in text
 
 
-def test_app_describe_is_one_json_document_when_asked() -> None:
+def test_app_describe_prints_one_json_document() -> None:
     document = json.loads(output_of("app", "describe", "nmf", "--json"))
     parameters = {entry["name"]: entry["default"] for entry in document["parameters"]}
 
@@ -93,7 +93,7 @@ def completed(line: str) -> list[str]:
     return CliRunner().invoke(motet, prog_name="motet", env=asked).output.split()
 
 
-def test_completion_knows_commands_and_applications() -> None:
+def test_completion_lists_commands_and_applications() -> None:
     names = [name for name in APPLICATIONS if name.startswith("l")]
     assert completed("motet train l") == [f"plain,{name}" for name in names]
 

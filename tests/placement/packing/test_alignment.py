@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import Placement
 from motet.placement.packing.alignment import Space, best_spot, count_gpus, take
-from motet.placement.room import Demand, Room
+from motet.placement.room import ResourceDemand, Room
 
 MACHINE = st.tuples(st.integers(0, 8), st.integers(0, 20), st.integers(0, 10**15))
 DEMAND = st.tuples(st.integers(1, 20), st.integers(0, 60), st.integers(0, 10**15))
@@ -35,11 +35,9 @@ def spot_of(demand: Row, space: Space) -> tuple[Placement | None, float, float]:
 
 
 @given(machines=st.lists(MACHINE, min_size=1, max_size=5), demand=DEMAND)
-def test_a_gang_fits_where_the_room_says_so_and_takes_as_much(
-    machines: list[Row], demand: Row
-) -> None:
+def test_a_gang_fits_and_takes_as_in_room(machines: list[Row], demand: Row) -> None:
     space, room = space_of(machines), room_of(machines)
-    known = Demand(*demand)
+    known = ResourceDemand(*demand)
     total = count_gpus(np.array(demand), space)
     most = np.minimum(room.gpus_for(known), known.gpus)
     assert (space.counts.tolist(), total) == (most.tolist(), most.sum())
@@ -57,7 +55,7 @@ def test_a_gang_fits_where_the_room_says_so_and_takes_as_much(
     demand=DEMAND,
     others=st.lists(DEMAND, max_size=6),
 )
-def test_a_gang_is_never_aligned_better_than_its_bound_said(
+def test_the_alignment_never_exceeds_its_bound(
     machines: list[Row], demand: Row, others: list[Row]
 ) -> None:
     space = space_of(machines)

@@ -14,8 +14,9 @@ from matplotlib.collections import PolyCollection
 from motet.domain.cluster import ClusterSpec
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.report.cluster_run.placements import NOBODY, Placements, held_until
-from motet.report.figures.gantt import MOST_BARS, MOST_MACHINES, gantt
-from motet.report.figures.gantt_lanes import lanes
+from motet.report.figures.gantt import MOST_BARS, gantt_figure
+from motet.report.figures.gantt_lanes import gantt_lanes
+from motet.report.figures.gantt_sheet import MOST_MACHINES
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import draw as draw_workload
 from motet.sim.generate.named import parse_recipe
@@ -48,7 +49,7 @@ def many(count: int, machines: int = 2) -> Placements:
 
 
 def test_jobs_lie_on_the_first_lanes_that_are_free() -> None:
-    found = lanes(
+    found = gantt_lanes(
         placements(
             (0, 0, 2, 0, 10, NOBODY),
             (1, 0, 1, 0, 5, NOBODY),
@@ -61,7 +62,7 @@ def test_jobs_lie_on_the_first_lanes_that_are_free() -> None:
 
 
 def test_side_by_side_goes_before_first() -> None:
-    found = lanes(
+    found = gantt_lanes(
         placements(
             (0, 0, 1, 0, 5, NOBODY),
             (1, 0, 1, 0, 10, NOBODY),
@@ -74,7 +75,7 @@ def test_side_by_side_goes_before_first() -> None:
 
 
 def test_a_job_that_goes_on_keeps_its_lanes() -> None:
-    found = lanes(
+    found = gantt_lanes(
         placements(
             (0, 0, 2, 0, 5, NOBODY),
             (7, 0, 2, 0, 5, NOBODY),
@@ -113,7 +114,7 @@ def histories(draw: st.DrawFn) -> Placements:
 
 def assert_every_gpu_is_drawn_once(rows: Placements) -> None:
     """Each row has as many lanes as GPUs, and no two rows share one but those that share GPUs."""
-    found = lanes(rows)
+    found = gantt_lanes(rows)
     assert [len(set(each)) for each in found] == rows.gpus.tolist()
     for row, mine in enumerate(found):
         at_s = rows.start_s[row]
@@ -134,7 +135,7 @@ def test_every_gpu_is_drawn_once_whoever_shares_shrinks_and_grows(history: Place
 
 
 def test_a_job_that_shrinks_leaves_lanes_to_others() -> None:
-    found = lanes(
+    found = gantt_lanes(
         placements(
             (0, 0, 4, 0, 5, NOBODY),
             (0, 0, 2, 5, 9, NOBODY),
@@ -146,7 +147,7 @@ def test_a_job_that_shrinks_leaves_lanes_to_others() -> None:
 
 
 def test_a_job_that_grows_takes_the_lanes_beside_its_own() -> None:
-    found = lanes(
+    found = gantt_lanes(
         placements(
             (0, 0, 1, 0, 5, NOBODY),
             (1, 0, 1, 0, 9, NOBODY),
@@ -173,11 +174,11 @@ def test_every_gpu_of_a_simulation_is_drawn_once(policy: str) -> None:
 
 def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
     pair = placements((0, 0, 2, 0, 5, 1), (1, 0, 2, 0, 5, 0), (2, 0, 2, 0, 5, NOBODY))
-    (axes,) = gantt("gandiva", pair).axes
+    (axes,) = gantt_figure("gandiva", pair).axes
     (bars,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     heights = [np.ptp(path.vertices[:, 1]) for path in bars.get_paths()]
 
-    assert lanes(pair) == [(0, 1), (0, 1), (2, 3)]
+    assert gantt_lanes(pair) == [(0, 1), (0, 1), (2, 3)]
     assert heights[0] == pytest.approx(heights[2] / 2)
     assert bars.get_paths()[0].vertices[:, 1].max() == pytest.approx(
         bars.get_paths()[1].vertices[:, 1].min()
@@ -200,7 +201,7 @@ def subtitle(figure: Any) -> str:
 
 
 def test_a_run_with_few_bars_is_drawn_whole() -> None:
-    figure = gantt("fifo", many(100))
+    figure = gantt_figure("fifo", many(100))
 
     assert figure.axes[0].get_xlim() == (0, 100)
     assert "busiest" not in subtitle(figure)
@@ -216,7 +217,7 @@ def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
             for name in ("job", "machine", "gpus", "start_s", "end_s", "partner", "job_gpus")
         },
     )
-    figure = gantt("fifo", both)
+    figure = gantt_figure("fifo", both)
     low, high = figure.axes[0].get_xlim()
 
     assert high - low == 3 * MOST_BARS / 4
@@ -226,7 +227,7 @@ def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
 
 @pytest.mark.parametrize("run", [many(100 * MOST_BARS), many(500, MOST_MACHINES + 1)])
 def test_where_bars_are_hopeless_a_map_shows_the_use_of_every_machine(run: Placements) -> None:
-    figure = gantt("fifo", run)
+    figure = gantt_figure("fifo", run)
     (image,) = figure.axes[0].images
 
     assert image.get_array().shape[0] == len(run.machine_names)
@@ -235,7 +236,7 @@ def test_where_bars_are_hopeless_a_map_shows_the_use_of_every_machine(run: Place
 
 def test_a_map_of_many_machines_averages_neighbours() -> None:
     run = replace(many(700, 700), start_s=np.zeros(700), end_s=np.ones(700))
-    (image,) = gantt("fifo", run).axes[0].images
+    (image,) = gantt_figure("fifo", run).axes[0].images
 
     assert image.get_array().shape[0] == 234
     np.testing.assert_allclose(image.get_array(), 0.25)
@@ -243,4 +244,4 @@ def test_a_map_of_many_machines_averages_neighbours() -> None:
 
 @pytest.mark.parametrize("sizes", [[4], [4] * 100], ids=["bars", "map"])
 def test_a_run_in_which_nothing_ran_can_be_drawn(sizes: list[int]) -> None:
-    gantt("lazy", placements(sizes=sizes)).canvas.draw()
+    gantt_figure("lazy", placements(sizes=sizes)).canvas.draw()

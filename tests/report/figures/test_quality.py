@@ -11,12 +11,12 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from motet.report.figures.quality import average_loss, gpus_by_loss
+from motet.report.figures.quality import average_loss_figure, gpus_by_loss_figure
 from motet.report.figures.run_lines import Runs
 from motet.report.rendering.palette import job_colour
 from simulated_runs import LEARNS, QUALITY, RUN
 
-DRAWINGS = pytest.mark.parametrize("draw", [average_loss, gpus_by_loss])
+DRAWINGS = pytest.mark.parametrize("draw", [average_loss_figure, gpus_by_loss_figure])
 
 
 def with_losses(*losses: float) -> Runs:
@@ -41,7 +41,7 @@ def test_what_has_no_loss_leaves_the_others_their_colours(draw: Callable[[Runs],
 
 def test_the_loss_is_drawn_from_the_first_submission_until_few_are_left() -> None:
     later = replace(QUALITY, times_us=QUALITY.times_us + 5 * 10**6)
-    (axes,) = average_loss([replace(LEARNS, quality=later)]).axes
+    (axes,) = average_loss_figure([replace(LEARNS, quality=later)]).axes
     (line,) = axes.get_lines()
     times_s, losses = (np.asarray(each) for each in line.get_data())
 
@@ -52,7 +52,7 @@ def test_the_loss_is_drawn_from_the_first_submission_until_few_are_left() -> Non
 
 def test_of_a_few_jobs_the_whole_loss_is_drawn() -> None:
     few = replace(QUALITY, jobs=np.array([1, 2, 1, 0]))
-    (axes,) = average_loss([replace(LEARNS, quality=few)]).axes
+    (axes,) = average_loss_figure([replace(LEARNS, quality=few)]).axes
 
     assert axes.get_xlim() == (0, 30)
     assert np.isnan(np.asarray(axes.get_lines()[0].get_ydata())[-1])
@@ -61,8 +61,8 @@ def test_of_a_few_jobs_the_whole_loss_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("draw", "with_many", "without"),
     [
-        (average_loss, "while there are at least 4;", "over time;"),
-        (gpus_by_loss, "while there are at least 4;", "there were never 4"),
+        (average_loss_figure, "while there are at least 4;", "over time;"),
+        (gpus_by_loss_figure, "while there are at least 4;", "there were never 4"),
     ],
 )
 def test_a_figure_tells_where_there_are_too_few_jobs(
@@ -75,7 +75,7 @@ def test_a_figure_tells_where_there_are_too_few_jobs(
 
 def test_the_first_jobs_alone_do_not_stretch_the_scale() -> None:
     growing = replace(QUALITY, jobs=np.array([1, 4, 4, 0]))
-    (axes,) = average_loss([replace(LEARNS, quality=growing)]).axes
+    (axes,) = average_loss_figure([replace(LEARNS, quality=growing)]).axes
 
     drawn = np.asarray(axes.get_lines()[0].get_ydata())
 
@@ -86,7 +86,7 @@ def test_the_first_jobs_alone_do_not_stretch_the_scale() -> None:
 
 def test_of_several_seeds_the_mean_is_drawn_thick_and_named_once() -> None:
     runs = [*with_losses(1.0, 0.4, 0.2, 0.0), *with_losses(1.0, 0.6, 0.4, 0.0)]
-    figure = average_loss([*runs, replace(LEARNS, label="fair")])
+    figure = average_loss_figure([*runs, replace(LEARNS, label="fair")])
     thick = [line for line in figure.axes[0].get_lines() if line.get_linewidth() > 1]
     mean = np.asarray(thick[0].get_ydata())
 
@@ -101,7 +101,7 @@ def test_seeds_that_have_ended_do_not_hide_the_others_until_they_are_most() -> N
     runs += with_losses(1, 0.3, 0.1, 0)
     always = np.array([4, 4, 4, 4])
     runs = [replace(run, quality=replace(run.quality, jobs=always)) for run in runs]
-    mean = np.asarray(average_loss(runs).axes[0].get_lines()[3].get_ydata())
+    mean = np.asarray(average_loss_figure(runs).axes[0].get_lines()[3].get_ydata())
     moments = np.linspace(0, 30, len(mean))
 
     assert mean[moments.searchsorted(9)] == pytest.approx((0.55 + 0.37) / 2, abs=0.01)
@@ -109,7 +109,7 @@ def test_seeds_that_have_ended_do_not_hide_the_others_until_they_are_most() -> N
 
 
 def test_shares_are_stacked_while_there_are_enough_jobs() -> None:
-    (axes,) = gpus_by_loss([LEARNS]).axes
+    (axes,) = gpus_by_loss_figure([LEARNS]).axes
     areas = [area for area in axes.collections if isinstance(area, PolyCollection)]
     tops = [area.get_paths()[0].vertices for area in areas]
 
@@ -119,6 +119,6 @@ def test_shares_are_stacked_while_there_are_enough_jobs() -> None:
 
 
 def test_every_policy_with_losses_has_a_panel() -> None:
-    figure = gpus_by_loss([LEARNS, RUN, replace(LEARNS, label="fair"), replace(LEARNS)])
+    figure = gpus_by_loss_figure([LEARNS, RUN, replace(LEARNS, label="fair"), replace(LEARNS)])
     assert len(figure.axes) == 2
     assert [axes.texts[-1].get_text() for axes in figure.axes] == ["slaq", "fair"]

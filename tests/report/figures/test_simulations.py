@@ -10,14 +10,14 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from motet.report.cluster_run.jobs import SimulatedJobs, paired
-from motet.report.figures.fairness import fairness
+from motet.report.cluster_run.record import ClusterRun
+from motet.report.figures.fairness import fairness_figure
 from motet.report.figures.run_lines import Runs
 from motet.report.figures.simulations import (
     FIGURES,
-    jct_by_bin,
-    jct_cdf,
-    queueing_delay,
+    jct_by_bin_figure,
+    jct_cdf_figure,
+    queueing_delay_figure,
 )
 from motet.report.rendering.confidence import confidence_half_width
 from simulated_runs import IN_NO_TIME, NOTHING, ONE, RUN
@@ -29,13 +29,13 @@ def test_bins_are_cut_at_4_gpus_and_800_seconds() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("runs", [[RUN], [RUN, NOTHING], [NOTHING]], ids=["one", "two", "nothing"])
-def test_every_figure_can_be_drawn(name: str, runs: list[SimulatedJobs]) -> None:
+def test_every_figure_can_be_drawn(name: str, runs: list[ClusterRun]) -> None:
     figure = FIGURES[name](runs)
     figure.canvas.draw()
 
 
 def test_the_completion_times_of_all_jobs_are_in_the_curve() -> None:
-    (axes,) = jct_cdf([RUN]).axes
+    (axes,) = jct_cdf_figure([RUN]).axes
     (line,) = axes.get_lines()
 
     end = axes.get_xlim()[1]
@@ -43,7 +43,7 @@ def test_the_completion_times_of_all_jobs_are_in_the_curve() -> None:
     assert line.get_ydata().tolist() == [0, 0.25, 0.5, 0.75, 1, 1]
 
 
-@pytest.mark.parametrize("draw", [jct_cdf, fairness])
+@pytest.mark.parametrize("draw", [jct_cdf_figure, fairness_figure])
 def test_a_single_job_is_a_visible_step_among_ticks(draw: Callable[[Runs], Figure]) -> None:
     figure = draw([ONE])
     figure.canvas.draw()
@@ -61,14 +61,14 @@ def test_jobs_that_take_no_time_draw_no_warning(name: str) -> None:
 
 
 def test_where_no_job_waited_the_delays_say_so() -> None:
-    (axes,) = queueing_delay([ONE]).axes
+    (axes,) = queueing_delay_figure([ONE]).axes
 
     assert [text.get_text() for text in axes.texts][-1] == "no job waited"
     assert axes.get_xlim()[1] > 0.5
 
 
 def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
-    figure = jct_cdf([RUN, replace(RUN), replace(RUN, label="srtf")])
+    figure = jct_cdf_figure([RUN, replace(RUN), replace(RUN, label="srtf")])
     (axes,) = figure.axes
 
     assert len({line.get_color() for line in axes.get_lines()}) == 2
@@ -76,7 +76,7 @@ def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
 
 
 def test_many_policies_are_told_apart_by_colour_or_dashes() -> None:
-    figure = jct_cdf([replace(RUN, label=f"policy {number}") for number in range(20)])
+    figure = jct_cdf_figure([replace(RUN, label=f"policy {number}") for number in range(20)])
     (axes,) = figure.axes
 
     styles = {(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}
@@ -85,19 +85,10 @@ def test_many_policies_are_told_apart_by_colour_or_dashes() -> None:
 
 def test_kinds_without_jobs_are_left_out() -> None:
     small = replace(RUN, gpus=np.array([1, 1, 1, 1]))
-    (axes,) = jct_by_bin([small]).axes
+    (axes,) = jct_by_bin_figure([small]).axes
 
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert labels == ["small short (2)", "small long (2)"]
-
-
-def test_jobs_are_paired_by_id() -> None:
-    other = replace(RUN, ids=("d", "x", "a", "y"), jct_s=np.array([1.0, 2, 3, 4]))
-    same = paired(RUN, other)
-
-    assert same.ids == ("a", "d")
-    assert same.before_s.tolist() == [800, 5000]
-    assert same.after_s.tolist() == [3, 1]
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "queueing_delay.png"])
@@ -111,7 +102,7 @@ def test_figures_say_what_they_show_of_several_seeds(name: str) -> None:
 
 def test_bars_over_seeds_have_students_intervals() -> None:
     slow = replace(RUN, jct_s=RUN.jct_s * 1.5)
-    (axes,) = jct_by_bin([RUN, slow]).axes
+    (axes,) = jct_by_bin_figure([RUN, slow]).axes
     (bars,) = [lines for lines in axes.collections if isinstance(lines, LineCollection)]
     half_width = confidence_half_width([800.0, 1200.0])
 

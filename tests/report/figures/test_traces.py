@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.report.figures.traces import MOST_STEPS, TracePicture, trace_figure
+from motet.report.figures.traces import MOST_STEPS, TraceColumns, trace_figure
 
 
-def picture(jobs: int, gap_s: float, duration_s: float) -> TracePicture:
+def picture(jobs: int, gap_s: float, duration_s: float) -> TraceColumns:
     at = np.arange(jobs) * gap_s
-    return TracePicture("odd", np.ones(jobs), at, np.full(jobs, duration_s), at, np.ones(jobs), 4)
+    return TraceColumns("odd", np.ones(jobs), at, np.full(jobs, duration_s), at, np.ones(jobs), 4)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_long_trace_keeps_its_peak() -> None:
     demand = np.zeros(50_000)
     demand[12_345] = 7
     ones = np.ones(50_000)
-    figure = trace_figure(TracePicture("long", ones, at, ones, at, demand))
+    figure = trace_figure(TraceColumns("long", ones, at, ones, at, demand))
     (line,) = figure.axes[3].get_lines()
     shown = np.asarray(line.get_ydata())
 

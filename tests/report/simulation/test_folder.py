@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +11,22 @@ import pytest
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.simulation_runs import Scenario, run_one
-from motet.report.simulation.folder import FinishedRun, SimulationFolder, read_runs
+from motet.interfaces.simulation_runs import Scenario, run_one, run_output
+from motet.report.simulation.folder import RunOutput, SimulationFolder
+from motet.report.simulation.stored_run import read_runs
 from motet.sim.experiment import Experiment
 from motet.sim.workload.workload import Workload
-from small_traces import QUEUE_OF_THREE, elastic_result, finished_run, result_of
+from small_traces import QUEUE_OF_THREE, elastic_result, result_of
 
 SETUP = {"policy": "fifo", "settings": {}, "seed": 0}
 
 
-def finished(name: str, policy: str = "fifo") -> FinishedRun:
+def finished(name: str, policy: str = "fifo") -> RunOutput:
     result = result_of(QUEUE_OF_THREE, policy=policy)
-    return finished_run(name, result, SETUP)
+    return run_output(name, result, SETUP)
 
 
-def write(path: Path, *runs: FinishedRun, overwrite: bool = False) -> None:
+def write(path: Path, *runs: RunOutput, overwrite: bool = False) -> None:
     names = [run.name for run in runs]
     SimulationFolder(path, names, overwrite=overwrite).write(runs, {"gpus": 2})
 
@@ -35,18 +37,18 @@ def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
     (stored,) = read_runs(tmp_path)
 
     assert stored.document["jct_s"] == run.document["jct_s"]
-    assert (stored.simulated.ids, stored.simulated.gpu_count) == (("j0", "j1", "j2"), 2)
+    assert (stored.cluster_run.ids, stored.cluster_run.gpu_count) == (("j0", "j1", "j2"), 2)
     columns = ("gpus", "jct_s", "queueing_delay_s", "duration_s", "rho", "times_s", "waiting_jobs")
     for name in columns:
-        written, read = getattr(run.simulated, name), getattr(stored.simulated, name)
+        written, read = getattr(run.cluster_run, name), getattr(stored.cluster_run, name)
         np.testing.assert_array_equal(written, read)
 
 
 def test_losses_read_back_as_they_were_written(tmp_path: Path) -> None:
-    run = finished_run("fair", elastic_result("fair"), SETUP)
+    run = run_output("fair", elastic_result("fair"), SETUP)
     write(tmp_path, run)
     (stored,) = read_runs(tmp_path)
-    written, read = run.simulated.quality, stored.simulated.quality
+    written, read = run.cluster_run.quality, stored.cluster_run.quality
     assert written is not None
     assert read is not None
 
@@ -65,12 +67,12 @@ def test_an_experiment_counts_once_among_those_that_finished(tmp_path: Path) -> 
     )
     scenario = Scenario(jobs, "0" * 64, ClusterSpec.uniform(1, 1))
     result = run_one(Experiment("fifo", {"placement": "count"}), scenario)
-    write(tmp_path, finished_run("fifo", result, SETUP))
+    write(tmp_path, run_output("fifo", result, SETUP))
     (stored,) = read_runs(tmp_path)
 
-    assert len(result.simulated.rho) == 3
-    np.testing.assert_array_equal(stored.simulated.rho, result.simulated.rho)
-    assert np.mean(stored.simulated.rho) == stored.document["finish_time_fairness"]["mean"]
+    assert len(result.cluster_run.rho) == 3
+    np.testing.assert_array_equal(stored.cluster_run.rho, result.cluster_run.rho)
+    assert np.mean(stored.cluster_run.rho) == stored.document["finish_time_fairness"]["mean"]
 
 
 def test_a_run_that_lost_a_row_is_refused(tmp_path: Path) -> None:
@@ -171,3 +173,36 @@ def test_the_file_that_is_being_read_is_not_replaced_by_its_own_results(tmp_path
 
     with pytest.raises(BadInput, match="being read"):
         SimulationFolder(tmp_path, ["fifo"], inputs=[link], overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b"[]",
+        b"7",
+        b'{"setup": {"runs": [{"name": "fifo"}]}, "runs": [3]}',
+        b'{"setup": {"runs": [{"name": 1}]}, "runs": [{}]}',
+        b'{"setup": {"runs": [{"name": "fifo"}]}, "runs": [{}], "n": ' + b"9" * 5000 + b"}",
+        b"\xff",
+        b"",
+    ],
+    ids=lambda content: content[:60].decode("latin-1"),
+)
+def test_a_damaged_summary_is_refused(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, finished("fifo"))
+    (tmp_path / "summary.json").write_bytes(content)
+    with pytest.raises(BadInput, match=r"summary\.json"):
+        read_runs(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["x", '"', "\0", "9" * 200_000, "\n\n1,2"])
+def test_a_damaged_table_is_refused_or_read(tmp_path: Path, damage: str) -> None:
+    write(tmp_path, finished("fifo"))
+    for name in ("jobs.csv", "timeline.csv", "fairness.csv"):
+        path = tmp_path / name
+        whole = path.read_text()
+        path.write_text(whole.replace("\n", f"{damage}\n", 2))
+        with suppress(BadInput):
+            read_runs(tmp_path)
+        path.write_text(whole)

@@ -15,7 +15,7 @@ from motet.datasets import open_dataset
 from motet.domain.errors import BadInput, JobFailed
 from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
-from motet.report.training.loss_plot import LossCurve
+from motet.report.training.loss_plot import PlottedLoss
 from motet.report.training.record import RunRecord
 from motet.runtime.core.options import TrainOptions
 from sample_result import EPOCHS, lasso_result
@@ -55,7 +55,7 @@ def test_the_model_can_be_loaded_from_the_folder_without_a_cluster(tmp_path: Pat
 
 
 def test_the_plot_is_a_small_png(tmp_path: Path) -> None:
-    RunFolder(tmp_path).write_plot([LossCurve("lasso on diabetes", "442 rows", [3.0, 2.0, 1.5])])
+    RunFolder(tmp_path).write_plot([PlottedLoss("lasso on diabetes", "442 rows", [3.0, 2.0, 1.5])])
 
     content = (tmp_path / "loss.png").read_bytes()
     assert content.startswith(PNG)

@@ -20,11 +20,12 @@ from motet.runtime.autotune.autotuner import Autotuner, pause_after
 from motet.runtime.autotune.debounce import MachineDebounce, leaving_machines
 from motet.runtime.autotune.history import TuningHistory, TuningRecord
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import PlanMaker, Reconfiguration
+from motet.runtime.core.consistency import Async
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining
 from slow_app import SlowRegression
@@ -110,7 +111,7 @@ def test_a_change_that_fails_is_noted_and_training_goes_on() -> None:
 
 def test_jobs_whose_mini_batches_have_no_common_end_are_refused() -> None:
     app = ToyRegression()
-    options = TrainOptions(machines=2, workers=1, servers=1, epochs=1, consistency="async")
+    options = TrainOptions(machines=2, workers=1, servers=1, epochs=1, consistency=Async())
     asynchronous = Job(app, app.prepare(None, seed=1), options, InProcessCluster(2))
     with pytest.raises(BadInput, match="consistency=async"):
         Autotuner(asynchronous)

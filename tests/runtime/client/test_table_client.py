@@ -12,11 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
+from motet.runtime.client.routed_calls import RoutedCalls
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.peers import ExecutorPeers
+from motet.transport import Connection
 from table_on_executors import SECRET, TableOnExecutors
 
 
@@ -116,15 +118,39 @@ def test_a_client_with_an_old_ownership_table_is_redirected(table: TableOnExecut
     assert client.ownership.version == new.version
 
 
+class RecordingPeers(ExecutorPeers):
+    """Remembers the executor of every request."""
+
+    asked: list[int]
+
+    def connection(self, executor: int) -> Connection:
+        self.asked.append(executor)
+        return super().connection(executor)
+
+
+def test_a_request_to_the_old_owner_of_a_block_is_sent_to_it_once() -> None:
+    table = table_of()
+    old = table.ownership
+    moved = old.moved([0], 2)
+    table.configure(moved, generation=1)
+    peers = RecordingPeers(table.endpoints, SECRET, table.arena)
+    peers.asked = []
+    client = TableClient(table.spec, old, peers, client=1, generation=1)
+    client.put(0, np.ones(3))
+    assert peers.asked == [0, 2]
+    peers.close()
+    table.close()
+
+
 def test_the_same_request_twice_is_applied_once(table: TableOnExecutors) -> None:
     """What a retry after a broken connection does: the same client, numbers and bytes again."""
     client = table.client()
     plan = client.plan(np.arange(50))
     peers = ExecutorPeers(table.endpoints, SECRET, table.arena)
-    head = client._head
+    calls = RoutedCalls(client.spec, table.ownership, peers, generation=0)
     for route in plan.routes(table.ownership):
         numbers = np.zeros(len(route.selection.blocks), np.uint64).tobytes()
-        meta = head(route, -1) + (99).to_bytes(8, "little") + numbers
+        meta = calls.head(route, -1) + (99).to_bytes(8, "little") + numbers
         ones = np.ones((route.row_count, 3))
         for _ in range(3):
             reply = peers.connection(route.owner).submit(RequestKind.UPDATE, meta, [ones]).wait()

@@ -8,9 +8,9 @@ import pytest
 
 from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.controller.evacuation import Evacuation, must_evacuate
+from motet.runtime.controller.reconfiguration.plan_queue import PlanMaker
 from motet.runtime.core.machine import Machine
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanMaker
 from motet.runtime.elastic.role_placement import RolePlacement
 
 LAYOUT = JobLayout.even(RolePlacement((0, 1), (2,)), 4, 4)

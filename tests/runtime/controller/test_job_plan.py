@@ -8,6 +8,7 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.runtime.controller.job_plan import JobPlan, plan_job
+from motet.runtime.core.consistency import Async
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.elastic.role_placement import RolePlacement
 from toy_app import ToyRegression
@@ -55,7 +56,7 @@ def test_workers_help_each_other_only_when_asked_to(stragglers: str, helps: bool
     [
         (
             NeedsAllWorkers(),
-            {"consistency": "async"},
+            {"consistency": Async()},
             "consistency=async: toy needs the sum over all workers; use consistency=bsp",
         ),
         (

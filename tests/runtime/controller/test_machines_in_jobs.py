@@ -144,12 +144,7 @@ def test_a_job_stays_on_its_last_machine_until_that_is_gone() -> None:
 def test_who_listens_for_machines_decides_alone_what_to_do() -> None:
     cluster = InProcessCluster(4)
     heard: list[list[str]] = []
-
-    def change() -> None:
-        cluster.give_notice(1)
-        cluster.gain("fast")
-
-    script = Script(change)
+    script = Script(lambda: cluster.exchange(1, "fast"))
 
     def listen(machines: Sequence[Machine]) -> None:
         heard.append([it.condition for it in machines])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from motet.domain.errors import JobFailed
-from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.options import StopRule, TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery

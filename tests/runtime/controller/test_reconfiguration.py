@@ -15,18 +15,21 @@ from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan, RoleCounts, Switch
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp, LaunchRequest
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration, TimedPlan
+from motet.runtime.core.consistency import Async, Consistency, Ssp
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import Reconfiguration, TimedPlan
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.worker.local_training import LocalTraining
+from patient import Patient
 from random_plans import RandomPlans
 from slow_app import SlowRegression
 from toy_app import ToyRegression
 
 MACHINES = 5
+EPOCHS = 20
 ADD = Add(2, "worker")
 
 
@@ -38,11 +41,11 @@ def train(
     **changes: Any,
 ) -> TrainResult:
     app = app or ToyRegression()
-    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": 6, **changes}
+    fields = {"machines": MACHINES, "workers": 2, "servers": 2, "epochs": EPOCHS, **changes}
     cluster = cluster or InProcessCluster(MACHINES)
-    return Job(
-        app, app.prepare(None, seed=1), TrainOptions(**fields), cluster, observer, timetable
-    ).run()
+    observer = observer or Patient(timetable)
+    rows = app.prepare(None, seed=1)
+    return Job(app, rows, TrainOptions(**fields), cluster, observer, timetable).run()
 
 
 def at(epoch: int, *operations: Operation) -> TimedPlan:
@@ -57,7 +60,7 @@ def locally(epochs: int, **parameters: Any) -> ToyRegression:
     return app
 
 
-def assert_same(result: TrainResult, epochs: int = 6, **parameters: Any) -> None:
+def assert_same(result: TrainResult, epochs: int = EPOCHS, **parameters: Any) -> None:
     expected = locally(epochs, **parameters)
     np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
     assert result.app.visits_.tolist() == [float(epochs)] * 203
@@ -145,12 +148,12 @@ def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
     assert_same(result, RESTLESS_EPOCHS, **parameters)
 
 
-@pytest.mark.parametrize("consistency", ["ssp", "async"])
+@pytest.mark.parametrize("consistency", [Ssp(0), Ssp(2), Async()])
 @pytest.mark.parametrize("seed", range(2))
 def test_under_looser_consistency_every_instance_is_still_computed_once(
-    seed: int, consistency: str
+    seed: int, consistency: Consistency
 ) -> None:
-    result = train_restlessly(seed, consistency=consistency, staleness=2)
+    result = train_restlessly(seed, consistency=consistency)
     assert result.losses[-1] < 0.1 * result.losses[0]
     assert result.app.visits_.tolist() == [float(RESTLESS_EPOCHS)] * 203
     assert [report.error for report in result.reconfigurations if report.error] == []
@@ -201,7 +204,7 @@ def test_a_plan_that_cannot_be_done_is_reported_and_training_goes_on() -> None:
     first, second = result.reconfigurations
     assert "executor 0 is a worker already" in first.error
     assert (first.operations, second.operations, second.error) == (0, 1, "")
-    assert result.app.visits_.tolist() == [6.0] * 203
+    assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
 
 
 class Remembering(InProcessCluster):

@@ -10,8 +10,8 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
-from motet.runtime.controller.checkpoint import Checkpoint
-from motet.runtime.controller.event_inbox import CancelRequested, Event, ObserverFailed
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.event_inbox import CancelRequested, ControllerEvent, ObserverFailed
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.job_plan import plan_job
@@ -57,7 +57,7 @@ class ScriptedJob:
 
     script: Sequence[Step]
     begun: list[tuple[int, list[int], int]] = field(default_factory=list)
-    posted: list[Event] = field(default_factory=list)
+    posted: list[ControllerEvent] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
     cluster: InProcessCluster = field(default_factory=lambda: InProcessCluster(4))
     progress: Progress = field(

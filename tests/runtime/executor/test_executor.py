@@ -9,6 +9,7 @@ import pytest
 
 from lone_executor import GENERATION, TIMEOUT_S, LoneExecutor, lone_executor
 from motet.domain.errors import JobFailed
+from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.wire.assignment import RunOutcome
 from motet.runtime.wire.control_messages import (
     ControlRequest,
@@ -23,6 +24,7 @@ from motet.runtime.wire.control_messages import (
 )
 from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
+from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import ANY_CLOCK, encode_target
 from toy_app import ToyRegression
 
@@ -55,7 +57,7 @@ def test_bytes_that_are_no_message_are_refused_and_the_executor_goes_on(
 
 
 @pytest.mark.parametrize(
-    "message", [Hold(GENERATION, 1), ReadState(GENERATION), Settle(GENERATION)]
+    "message", [Hold(GENERATION, 1), ReadState(GENERATION), Settle(GENERATION, MODEL_TABLE)]
 )
 def test_an_executor_without_an_assignment_answers_stale(
     lone: LoneExecutor, message: ControlRequest
@@ -70,7 +72,7 @@ def test_requests_of_another_generation_are_stale(lone: LoneExecutor) -> None:
     for generation in (GENERATION - 1, GENERATION + 1):
         messages = [
             Hold(generation, 1),
-            LearnOwners(generation, lone.layout.model),
+            LearnOwners(generation, MODEL_TABLE, lone.layout.model),
             Dismiss(generation),
         ]
         statuses = [lone.ask(message).wait(TIMEOUT_S).status for message in messages]
@@ -85,6 +87,18 @@ def test_a_table_that_the_job_does_not_have_is_an_error(lone: LoneExecutor) -> N
         lone.submit(RequestKind.PULL, pull(GENERATION, 9)).wait(TIMEOUT_S)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [Settle(GENERATION, 9), LearnOwners(GENERATION, 9, Ownership.even(16, [0]))],
+)
+def test_a_message_about_a_table_that_the_job_does_not_have_is_an_error(
+    lone: LoneExecutor, message: ControlRequest
+) -> None:
+    lone.configure()
+    with pytest.raises(JobFailed, match="executor 0 has no table 9"):
+        lone.ask(message).wait(TIMEOUT_S)
+
+
 def test_an_executor_without_data_has_no_state(lone: LoneExecutor) -> None:
     lone.configure()
     state = lone.answer(ReadState(GENERATION), InstanceState).rows
@@ -96,7 +110,7 @@ def test_servers_take_the_workers_that_they_are_sent(lone: LoneExecutor) -> None
     message = SetWorkers(GENERATION, (0, 4), 12)
     assert lone.ask(message).wait(TIMEOUT_S).status == ReplyStatus.OK
     assert lone.executor._context is not None
-    assert lone.executor._context.shard.worker_clocks == {0: 0, 4: 12}
+    assert lone.executor._context.tables[MODEL_TABLE].worker_clocks == {0: 0, 4: 12}
 
 
 def test_an_executor_does_not_run_before_it_has_an_assignment(lone: LoneExecutor) -> None:

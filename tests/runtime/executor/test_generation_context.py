@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from lone_executor import GENERATION, TIMEOUT_S, LoneExecutor, lone_executor
-from motet.domain.errors import ConnectionLost
+from motet.domain.errors import ConnectionLost, JobFailed
+from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.executor.generation_context import GenerationContext
+from motet.runtime.server.served_tables import ServedTables
+from motet.runtime.server.shard import Shard
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.control_messages import (
     BlocksMoved,
@@ -61,12 +65,24 @@ def test_every_generation_has_a_context_of_its_own(lone: LoneExecutor) -> None:
     assert context_of(lone).number == GENERATION + 1
 
 
+def test_new_owners_of_a_second_table_are_an_error(lone: LoneExecutor) -> None:
+    spec = replace(lone.plan.table, number=MODEL_TABLE + 1)
+    context = context_of(lone)
+    second = Shard(spec, lone.app.apply, lone.plan.sync, lone.layout.model, 0)
+    context.tables = ServedTables("executor 0", [context.tables[MODEL_TABLE], second])
+    newer = lone.layout.model.moved([0], 1)
+    with pytest.raises(JobFailed, match=f"the owners of table {spec.number} have changed"):
+        lone.ask(LearnOwners(GENERATION, spec.number, newer)).wait(TIMEOUT_S)
+    with pytest.raises(JobFailed, match=f"executor 0 has no table {spec.number + 1}"):
+        lone.ask(LearnOwners(GENERATION, spec.number + 1, newer)).wait(TIMEOUT_S)
+
+
 def test_model_blocks_are_handed_over_once_however_often_it_is_asked(
     lone: LoneExecutor, other: ScriptedExecutor
 ) -> None:
     blocks = (0, 3)
     moved = lone.layout.model.moved(blocks, 1)
-    request = MoveBlocks(GENERATION, blocks, 1, moved)
+    request = MoveBlocks(GENERATION, MODEL_TABLE, blocks, 1, moved)
     first = lone.answer(request, BlocksMoved)
     again = lone.answer(request, BlocksMoved)
     assert (first.moved_bytes, first.took_us) == (again.moved_bytes, again.took_us)

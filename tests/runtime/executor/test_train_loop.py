@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lone_executor import GENERATION, TIMEOUT_S, LoneExecutor, lone_executor
 from motet.runtime.controller.event_inbox import BatchProgress
+from motet.runtime.core.consistency import Ssp
+from motet.runtime.core.table_spec import MODEL_TABLE
+from motet.runtime.server.shard import Shard
 from motet.runtime.wire.assignment import RunOutcome
 from motet.runtime.wire.control_messages import (
     ChangeWork,
@@ -21,7 +25,9 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
 )
 from motet.runtime.wire.exchange import answer_of, require_ok
+from motet.runtime.wire.table_requests import PushHead, Target
 from motet.runtime.wire.work_change import WorkChange
+from motet.transport import Request
 from toy_app import ToyRegression
 
 BATCHES = 11
@@ -137,6 +143,26 @@ def test_a_change_that_an_executor_has_no_part_in_is_answered_at_once() -> None:
     with lone_executor(workers=(5,)) as lone:
         lone.configure()
         assert change(lone, 1, 7, (5, 6)).stall_us == 0
+
+
+def test_under_ssp_a_worker_without_data_finishes_its_last_mini_batch_by_a_pull(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contribute = Shard.push
+
+    def push_uncounted(shard: Shard, request: Request, target: Target, head: PushHead) -> None:
+        contribute(shard, request, target, replace(head, is_last=False))
+
+    monkeypatch.setattr(Shard, "push", push_uncounted)
+    with lone_executor() as lone:
+        lone.plan = replace(lone.plan, sync=replace(lone.plan.sync, consistency=Ssp(0)))
+        lone.configure()
+        lone.start()
+        report = lone.next_report()
+        assert lone.executor._context is not None
+        assert lone.executor._context.tables[MODEL_TABLE].worker_clocks == {0: BATCHES}
+        report.answer("stop")
+        assert lone.ended() == RunOutcome("finished")
 
 
 def test_the_model_that_one_worker_trains_is_the_same_on_every_run() -> None:

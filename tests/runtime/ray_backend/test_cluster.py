@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -20,15 +21,13 @@ from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
 from motet.runtime.ray_backend.cluster import RayCluster, ray
+from shared_ray import SharedRay
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
 
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    with RayCluster.embedded(machines=4) as made:
-        yield made
+SOAK = pytest.mark.soak
+Undisturbed = Callable[[TrainOptions, int], TrainResult]
 
 
 def train(
@@ -39,6 +38,17 @@ def train(
 ) -> TrainResult:
     app = ToyRegression(batch_size=batch_size)
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(shared_ray: SharedRay) -> Undisturbed:
+    """Trains a configuration with a batch size; once for all tests."""
+
+    @functools.cache
+    def trained(options: TrainOptions, batch_size: int) -> TrainResult:
+        return train(shared_ray.cluster(), options, batch_size=batch_size)
+
+    return trained
 
 
 class Assassin(TrainObserver):
@@ -119,60 +129,62 @@ class Census(TrainObserver):
         self.seen = executor_processes()
 
 
-def test_training_on_actors_is_training_in_this_process(cluster: RayCluster) -> None:
+def test_training_on_actors_is_training_in_this_process(ray_cluster: RayCluster) -> None:
     options = TrainOptions(machines=4, workers=3, servers=2, epochs=3)
     census = Census()
-    one, two = train(cluster, options), train(cluster, options, census)
+    one, two = train(ray_cluster, options), train(ray_cluster, options, census)
     assert one.model_sha256 == two.model_sha256
     assert one.app.visits_.tolist() == [3.0] * 203
     assert len(census.seen) == 4
     assert psutil.wait_procs(census.seen, timeout=20)[1] == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_executors_killed_at_random_moments_do_not_change_the_model(
-    cluster: RayCluster, seed: int
+    ray_cluster: RayCluster, undisturbed: Undisturbed, seed: int
 ) -> None:
     options = TrainOptions(
-        machines=4, workers=3, servers=2, epochs=20, checkpoint_every=4, max_recoveries=10
+        machines=4, workers=3, servers=2, epochs=12, checkpoint_every=4, max_recoveries=10
     )
-    expected = train(cluster, options, batch_size=1)
-    result = train(cluster, options, Assassin(seed, times=2), batch_size=1)
+    expected = undisturbed(options, 1)
+    result = train(ray_cluster, options, Assassin(seed, times=2), batch_size=1)
     assert len(result.recoveries) >= 1
     assert result.model_sha256 == expected.model_sha256
     assert result.losses == expected.losses
 
 
 @pytest.mark.parametrize("phase", ["starting", "distributing"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK)])
 def test_executors_killed_before_training_do_not_change_the_model(
-    cluster: RayCluster, seed: int, phase: str
+    ray_cluster: RayCluster, undisturbed: Undisturbed, seed: int, phase: str
 ) -> None:
     options = TrainOptions(machines=4, workers=3, servers=2, epochs=5, checkpoint_every=2)
+    expected = undisturbed(options, 20)
     assassin = EarlyAssassin(seed, phase)
     psutil.wait_procs(executor_processes(), timeout=20)  # those of the job before
-    result = train(cluster, options, assassin)
+    result = train(ray_cluster, options, assassin)
     assassin.join()
     assert assassin.killed == 1
-    assert result.model_sha256 == train(cluster, options).model_sha256
+    assert result.model_sha256 == expected.model_sha256
 
 
 def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(
-    cluster: RayCluster,
+    ray_cluster: RayCluster,
 ) -> None:
-    options = TrainOptions(machines=4, workers=3, servers=2, epochs=20, checkpoint_every=4)
+    options = TrainOptions(machines=4, workers=3, servers=2, epochs=12, checkpoint_every=4)
     observer = Reservations(seed=5, times=1)
-    result = train(cluster, options, observer, batch_size=1)
+    result = train(ray_cluster, options, observer, batch_size=1)
     assert len(result.recoveries) >= 1
     assert len(observer.seen) == 1
 
 
-def test_two_jobs_at_once_do_not_disturb_each_other(cluster: RayCluster) -> None:
-    options = TrainOptions(machines=4, workers=2, servers=2, epochs=100, checkpoint_every=50)
-    expected = train(cluster, options)
+def test_two_jobs_at_once_do_not_disturb_each_other(ray_cluster: RayCluster) -> None:
+    options = TrainOptions(machines=2, workers=2, servers=2, epochs=100, checkpoint_every=50)
+    expected = train(ray_cluster, options)
     results: list[TrainResult] = []
     threads = [
-        threading.Thread(target=lambda: results.append(train(cluster, options))) for _ in range(2)
+        threading.Thread(target=lambda: results.append(train(ray_cluster, options)))
+        for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -181,22 +193,25 @@ def test_two_jobs_at_once_do_not_disturb_each_other(cluster: RayCluster) -> None
     assert [result.model_sha256 for result in results] == [expected.model_sha256] * 2
 
 
-def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(cluster: RayCluster) -> None:
+def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
+    ray_cluster: RayCluster,
+) -> None:
     app = ToyRegression(fail_at_clock=3)
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
     with pytest.raises(JobFailed, match="the application's own bug"):
-        Job(app, app.prepare(None, seed=1), options, cluster).run()
+        Job(app, app.prepare(None, seed=1), options, ray_cluster).run()
+    assert psutil.wait_procs(executor_processes(), timeout=20)[1] == []
 
 
-def test_more_machines_than_the_cluster_has_are_refused(cluster: RayCluster) -> None:
+def test_more_machines_than_the_cluster_has_are_refused(ray_cluster: RayCluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=9, workers=2, servers=1, epochs=3)
-    with pytest.raises(BadInput, match="machines=9: the cluster has 4"):
-        Job(app, app.prepare(None, seed=1), options, cluster)
+    with pytest.raises(BadInput, match=f"machines=9: the cluster has {ray_cluster.machine_count}"):
+        Job(app, app.prepare(None, seed=1), options, ray_cluster)
 
 
-def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: RayCluster) -> None:
-    del cluster
+def test_nothing_of_the_cluster_listens_beyond_loopback(ray_cluster: RayCluster) -> None:
+    del ray_cluster
     mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     exposed = [
         connection.laddr
@@ -209,10 +224,10 @@ def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: RayCluster) -> 
     assert exposed == []
 
 
-def test_checkpoints_survive_the_job(cluster: RayCluster, tmp_path: Path) -> None:
+def test_checkpoints_survive_the_job(ray_cluster: RayCluster, tmp_path: Path) -> None:
     first = TrainOptions(machines=4, workers=3, servers=2, epochs=2, checkpoint_dir=tmp_path)
-    train(cluster, first)
+    train(ray_cluster, first)
     more = TrainOptions(
         machines=4, workers=1, servers=4, epochs=4, checkpoint_dir=tmp_path, resume=True
     )
-    assert train(cluster, more).resumed_from_epoch == 2
+    assert train(ray_cluster, more).resumed_from_epoch == 2

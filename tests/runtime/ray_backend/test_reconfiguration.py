@@ -5,44 +5,40 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import psutil
 import pytest
 
 from executor_processes import executor_processes
+from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan, Switch
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.ray_backend.cluster import RayCluster
 from random_plans import RandomPlans
 from toy_app import ToyRegression
+from unhurried import UntilPlansAreDone
 
 pytestmark = pytest.mark.cluster
 MACHINES = 4
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    with RayCluster.embedded(machines=MACHINES) as made:
-        yield made
-
-
-class Census(TrainObserver):
+class Census(UntilPlansAreDone):
     """How many executors run at the end of each epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, plans: int) -> None:
+        super().__init__(plans)
         self.counts: list[int] = []
 
     def epoch_done(self, report: EpochReport) -> None:
-        del report
         self.counts.append(len(executor_processes()))
+        super().epoch_done(report)
 
 
 def job(
@@ -64,23 +60,23 @@ def job(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer, timetable)
 
 
-def assert_right(result: TrainResult, expected: TrainResult, epochs: int) -> None:
-    np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+def assert_right(result: TrainResult, expected: ToyRegression, epochs: int) -> None:
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
     assert result.app.visits_.tolist() == [float(epochs)] * 203
 
 
-def test_executors_come_and_go_while_the_job_trains(cluster: RayCluster) -> None:
+def test_executors_come_and_go_while_the_job_trains(ray_cluster: RayCluster) -> None:
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [
         TimedPlan(lambda layout: grow, at_epoch=1),
-        TimedPlan(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=20),
-        TimedPlan(lambda layout: Plan.of([Delete(1)]), at_epoch=40),
+        TimedPlan(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=1),
+        TimedPlan(lambda layout: Plan.of([Delete(1)]), at_epoch=1),
     ]
-    census = Census()
-    expected = job(cluster, TrainObserver(), epochs=200, batch_size=10).run()
-    result = job(cluster, census, *timetable, epochs=200, batch_size=10).run()
+    census = Census(len(timetable))
+    expected = trained_locally(epochs=100, batch_size=10)
+    result = job(ray_cluster, census, *timetable, epochs=100, batch_size=10).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
-    assert_right(result, expected, 200)
+    assert_right(result, expected, 100)
     assert max(census.counts) == 4
     assert census.counts[-1] == 2
 
@@ -117,12 +113,12 @@ class Chaos(TrainObserver):
 
 
 @pytest.mark.timeout(300)
-def test_kills_during_reconfigurations_do_not_change_the_model(cluster: RayCluster) -> None:
-    expected = job(cluster, TrainObserver(), epochs=60, batch_size=5).run()
+def test_kills_during_reconfigurations_do_not_change_the_model(ray_cluster: RayCluster) -> None:
+    expected = trained_locally(epochs=60, batch_size=5)
     recoveries = 0
     for seed in range(20):
         chaos = Chaos(seed, kills=2)
-        disturbed = job(cluster, chaos, epochs=60, batch_size=5)
+        disturbed = job(ray_cluster, chaos, epochs=60, batch_size=5)
         chaos.job = disturbed
         result = disturbed.run()
         assert_right(result, expected, 60)
@@ -135,11 +131,11 @@ def test_kills_during_reconfigurations_do_not_change_the_model(cluster: RayClust
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_many_kills_during_many_reconfigurations_do_not_change_the_model(
-    cluster: RayCluster,
+    ray_cluster: RayCluster,
 ) -> None:
-    expected = job(cluster, TrainObserver(), epochs=60, batch_size=5).run()
+    expected = trained_locally(epochs=60, batch_size=5)
     for seed in range(100, 112):
         chaos = Chaos(seed, kills=4)
-        disturbed = job(cluster, chaos, epochs=60, batch_size=5)
+        disturbed = job(ray_cluster, chaos, epochs=60, batch_size=5)
         chaos.job = disturbed
         assert_right(disturbed.run(), expected, 60)

@@ -16,39 +16,47 @@ import pytest
 import motet.runtime.ray_backend.environment  # noqa: F401
 import ray_driver
 from executor_processes import executor_processes
+from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import LaunchRequest
+from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
-from motet.runtime.elastic.plan_queue import TimedPlan
 from motet.runtime.ray_backend.cluster import RayCluster, ray
+from motet.runtime.ray_backend.token import PrivateToken
 from toy_app import ToyRegression
+from unhurried import UntilPlansAreDone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
+EPOCHS = 100
+
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address(no_shared_ray: None) -> Iterator[str]:
     """Three nodes of one CPU each and a head without, on this machine."""
+    del no_shared_ray
     from ray.cluster_utils import Cluster
 
+    token = PrivateToken()
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     for number in (10, 2, 1):
         cluster.add_node(num_cpus=1, node_name=f"m{number}", labels={"motet-kind": f"k{number}"})
     yield cluster.address
     cluster.shutdown()
+    token.discard()
 
 
-class Nodes(TrainObserver):
+class Nodes(UntilPlansAreDone):
     """On how many nodes the job's executors are, at most."""
 
-    def __init__(self) -> None:
+    def __init__(self, plans: int) -> None:
+        super().__init__(plans)
         self.most = 0
 
     def reconfigured(self, report: object) -> None:
-        del report
+        super().reconfigured(report)
         groups = ray.util.placement_group_table().values()
         nodes = [
             node
@@ -58,13 +66,6 @@ class Nodes(TrainObserver):
         ]
         assert len(set(nodes)) == len(nodes)
         self.most = max(self.most, len(nodes))
-
-
-def train(cluster: RayCluster, observer: TrainObserver, *timetable: TimedPlan) -> TrainResult:
-    app = ToyRegression(batch_size=5)
-    options = TrainOptions(machines=3, workers=1, servers=1, epochs=600)
-    rows = app.prepare(None, seed=1)
-    return Job(app, rows, options, cluster, observer, timetable).run()
 
 
 def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) -> None:
@@ -89,15 +90,17 @@ def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) ->
 
 
 def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
-    nodes = Nodes()
     plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
+    timetable = [TimedPlan(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
+    nodes, app = Nodes(len(plans)), ToyRegression(batch_size=5)
+    options = TrainOptions(machines=3, workers=1, servers=1, epochs=EPOCHS)
     with RayCluster.join(address, machines=3) as cluster:
-        expected = train(cluster, TrainObserver())
-        timetable = [TimedPlan(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
-        result = train(cluster, nodes, *timetable)
+        rows = app.prepare(None, seed=1)
+        result = Job(app, rows, options, cluster, nodes, timetable).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert nodes.most == 3
-    np.testing.assert_allclose(result.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
+    expected = trained_locally(EPOCHS, batch_size=5)
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
 
 
 def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(

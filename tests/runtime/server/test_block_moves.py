@@ -14,6 +14,7 @@ import pytest
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
+from motet.runtime.core.table_spec import MODEL_TABLE
 from table_on_executors import TableOnExecutors
 
 KEYS = 64
@@ -58,7 +59,7 @@ def test_moved_blocks_keep_their_values(table: TableOnExecutors) -> None:
     table.move(table.ownership.blocks_of(0), 0, 1)
     np.testing.assert_array_equal(client.multi_get(), values)
     assert table.executors[0]._context is not None
-    assert table.executors[0]._context.shard.block_numbers == []
+    assert table.executors[0]._context.tables[MODEL_TABLE].block_numbers == []
     client.multi_update(None, np.ones((KEYS, CLIENTS + 1)))
     table.move(table.ownership.blocks_of(1), 1, 0)
     np.testing.assert_array_equal(client.multi_get(), values + 1)

@@ -1,4 +1,4 @@
-"""Neighbouring blocks read and updated as one behave as one after another."""
+"""Contiguous blocks read and updated as one behave as one after another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 from motet.runtime.server.block import Block
-from motet.runtime.server.contiguous_blocks import Neighbours
+from motet.runtime.server.contiguous_blocks import ContiguousBlocks
 
 STEP = Step(0, 0, 1, 0, 1, 1, 0)
 SIZES = (3, 1, 2)
@@ -27,8 +27,8 @@ def add_and_halve(values: Array, delta: Array, step: Step) -> None:
     values /= 2
 
 
-def as_one(blocks: list[Block], room: Array, update: Any = add_and_halve) -> Neighbours:
-    return Neighbours(blocks, [block.values for block in blocks], room, update)
+def as_one(blocks: list[Block], room: Array, update: Any = add_and_halve) -> ContiguousBlocks:
+    return ContiguousBlocks(blocks, [block.values for block in blocks], room, update)
 
 
 def laid_out() -> tuple[list[Block], Array]:
@@ -66,7 +66,7 @@ def test_updates_as_one_equal_updates_one_after_another(
 ) -> None:
     together, room = laid_out()
     apart, _ = laid_out()
-    neighbours = as_one(together, room)
+    contiguous = as_one(together, room)
     pinned: list[tuple[Block, Array]] = []
     for numbers, amount, reader in steps:
         if reader.startswith("pin"):
@@ -78,39 +78,39 @@ def test_updates_as_one_equal_updates_one_after_another(
                 block.unpin(values)
         delta = np.full((sum(SIZES), 2), amount)
         update_each(apart, numbers, delta)
-        if not neighbours.update(CLIENT, numbers, delta, STEP):
+        if not contiguous.update(CLIENT, numbers, delta, STEP):
             update_each(together, numbers, delta)
     np.testing.assert_array_equal(values_of(together), values_of(apart))
 
 
 def test_a_reader_of_all_never_sees_a_later_update() -> None:
     blocks, room = laid_out()
-    neighbours = as_one(blocks, room)
-    seen = neighbours.pin()
+    contiguous = as_one(blocks, room)
+    seen = contiguous.pin()
     assert seen is room
-    assert not neighbours.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
+    assert not contiguous.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
     update_each(blocks, [0, 0, 0], np.ones_like(room))
     np.testing.assert_array_equal(seen, 0)
-    neighbours.unpin()
-    assert neighbours.pin() is None  # the values are elsewhere now
+    contiguous.unpin()
+    assert contiguous.pin() is None  # the values are elsewhere now
 
 
 def test_after_the_reader_is_done_all_are_updated_in_place() -> None:
     blocks, room = laid_out()
-    neighbours = as_one(blocks, room)
-    neighbours.pin()
-    neighbours.unpin()
-    assert neighbours.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
+    contiguous = as_one(blocks, room)
+    contiguous.pin()
+    contiguous.unpin()
+    assert contiguous.update(CLIENT, [0, 0, 0], np.ones_like(room), STEP)
     np.testing.assert_array_equal(room, 0.5)
 
 
 def test_a_pin_that_cannot_be_had_leaves_nothing_pinned() -> None:
     blocks, room = laid_out()
-    neighbours = as_one(blocks, room)
+    contiguous = as_one(blocks, room)
     values = blocks[2].pin()
     blocks[2].update(CLIENT, 0, None, np.ones((SIZES[2], 2)), STEP)
     blocks[2].unpin(values)
-    assert neighbours.pin() is None
+    assert contiguous.pin() is None
     assert [block.pins for block in blocks] == [0, 0, 0]
 
 
@@ -132,11 +132,11 @@ def test_many_threads_that_repeat_each_other_apply_every_update_once() -> None:
     def add(values: Array, delta: Array, step: Step) -> None:
         values += delta
 
-    neighbours = as_one(blocks, room, add)
+    contiguous = as_one(blocks, room, add)
 
     def work() -> None:
         for number in range(200):
-            neighbours.update(CLIENT, [number] * 3, np.ones_like(room), STEP)
+            contiguous.update(CLIENT, [number] * 3, np.ones_like(room), STEP)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

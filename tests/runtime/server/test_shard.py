@@ -9,11 +9,11 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.core.application import ModelTable, Step
-from motet.runtime.core.consistency import Synchronisation
+from motet.runtime.core.consistency import Bsp, Synchronisation
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.table_requests import ALL_ROWS, PushHead, Target
+from motet.runtime.wire.table_requests import ALL_ROWS, PullHead, PushHead, Target
 
 
 class FakeRequest:
@@ -53,7 +53,7 @@ def add(values: Array, delta: Array, step: Step) -> None:
 
 def shard_of_two_keys() -> Shard:
     spec = TableSpec(MODEL_TABLE, ModelTable(2, (1,), np.dtype(np.float64)), block_count=1)
-    return Shard(spec, add, Synchronisation("bsp", 0, (0,)), Ownership.even(1, [0]), executor=0)
+    return Shard(spec, add, Synchronisation(Bsp(), (0,)), Ownership.even(1, [0]), executor=0)
 
 
 def target(clock: int) -> Target:
@@ -62,7 +62,7 @@ def target(clock: int) -> Target:
 
 def pulled(shard: Shard, clock: int) -> list[float] | None:
     request = FakeRequest()
-    shard.pull(cast(Any, request), target(clock))
+    shard.pull(cast(Any, request), target(clock), PullHead())
     return request.values
 
 
@@ -76,8 +76,8 @@ def test_a_pull_that_sees_the_new_clock_gets_the_new_values() -> None:
     shard = shard_of_two_keys()
     assert pulled(shard, 0) == [0.0, 0.0]
     seen: list[list[float] | None] = []
-    watched = WatchedClocks(shard._block_clocks, lambda: seen.append(pulled(shard, 1)))
-    shard._block_clocks = cast(Any, watched)
+    watched = WatchedClocks(shard._gate._block_clocks, lambda: seen.append(pulled(shard, 1)))
+    shard._gate._block_clocks = cast(Any, watched)
     push(shard, 0, np.array([1.0, 2.0]))
     assert seen == [[1.0, 2.0]]
 
@@ -85,7 +85,7 @@ def test_a_pull_that_sees_the_new_clock_gets_the_new_values() -> None:
 def test_an_early_pull_is_answered_by_the_push_it_waited_for() -> None:
     shard = shard_of_two_keys()
     early = FakeRequest()
-    shard.pull(cast(Any, early), target(1))
+    shard.pull(cast(Any, early), target(1), PullHead())
     assert early.values is None
     push(shard, 0, np.array([3.0, 4.0]))
     assert early.values == [3.0, 4.0]

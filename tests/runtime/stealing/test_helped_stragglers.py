@@ -12,6 +12,7 @@ from in_process_cluster import InProcessCluster
 from motet.domain.errors import BadInput
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
+from motet.runtime.core.consistency import Async
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
@@ -128,7 +129,7 @@ def test_nobody_is_asked_in_a_job_that_does_not_help() -> None:
 
 def test_without_bsp_nobody_waits_so_nobody_can_help() -> None:
     with pytest.raises(BadInput, match="stragglers=help with consistency=async"):
-        TrainOptions(2, 1, 1, 1, consistency="async", stragglers="help")
+        TrainOptions(2, 1, 1, 1, consistency=Async(), stragglers="help")
 
 
 class Watched(TrainObserver):

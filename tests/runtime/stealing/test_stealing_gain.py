@@ -1,44 +1,44 @@
-"""Benefit: help that makes mini-batches longer is not accepted any more."""
+"""Mini-batches are not split where splitting makes them longer."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.runtime.stealing.stealing_gain import Benefit
+from motet.runtime.stealing.stealing_gain import StealingGain
 
 
-def after(alone_us: float, helped_us: float, batches: int) -> list[bool]:
-    """Whether each mini-batch is divided, if somebody always wants to help."""
-    benefit, divided = Benefit(), []
+def after(whole_us: float, split_us: float, batches: int) -> list[bool]:
+    """Whether each mini-batch is split, if there is always a thief."""
+    gain, is_split = StealingGain(), []
     for _ in range(batches):
-        divided.append(benefit.may_divide)
-        if benefit.may_divide:
-            benefit.helped(helped_us)
+        is_split.append(gain.may_split)
+        if gain.may_split:
+            gain.add_split(split_us)
         else:
-            benefit.alone(alone_us)
-    return divided
+            gain.add_whole(whole_us)
+    return is_split
 
 
-def test_help_that_saves_time_is_always_accepted() -> None:
-    assert after(alone_us=4.0, helped_us=1.5, batches=50) == [False] + [True] * 49
+def test_splitting_that_saves_time_goes_on() -> None:
+    assert after(whole_us=4.0, split_us=1.5, batches=50) == [False] + [True] * 49
 
 
-def test_help_that_costs_time_ends_after_three_mini_batches() -> None:
-    divided = after(alone_us=1.5, helped_us=4.0, batches=19)
-    assert divided[:5] == [False, True, True, True, False]
-    assert sum(divided) == 3
+def test_splitting_that_costs_time_ends_after_three_mini_batches() -> None:
+    is_split = after(whole_us=1.5, split_us=4.0, batches=19)
+    assert is_split[:5] == [False, True, True, True, False]
+    assert sum(is_split) == 3
 
 
-def test_it_is_tried_again_ever_more_rarely() -> None:
-    divided = after(alone_us=1.5, helped_us=4.0, batches=3_000)
-    assert sum(divided) <= 3 * 12
+def test_it_is_tried_again_after_growing_pauses() -> None:
+    is_split = after(whole_us=1.5, split_us=4.0, batches=3_000)
+    assert sum(is_split) <= 3 * 12
 
 
-@given(alone_us=st.floats(1.0, 100.0), helped_us=st.floats(1.0, 100.0))
-def test_it_ends_up_with_the_faster_way(alone_us: float, helped_us: float) -> None:
-    divided = after(alone_us, helped_us, 400)
-    if helped_us < alone_us:
-        assert all(divided[1:])
+@given(whole_us=st.floats(1.0, 100.0), split_us=st.floats(1.0, 100.0))
+def test_it_ends_up_with_the_faster_way(whole_us: float, split_us: float) -> None:
+    is_split = after(whole_us, split_us, 400)
+    if split_us < whole_us:
+        assert all(is_split[1:])
     else:
-        assert sum(divided) < 40
+        assert sum(is_split) < 40

@@ -144,7 +144,7 @@ def test_the_error_says_what_is_wrong_with_the_arrays(
 
 
 def test_an_array_of_another_type_than_the_field_is_refused() -> None:
-    fields = {"generation": 0, "ownership": {"version": 1, "owners": ["<f4", [1]]}}
+    fields = {"generation": 0, "table": 1, "ownership": {"version": 1, "owners": ["<f4", [1]]}}
     with pytest.raises(BadMessage, match="owners: an array of float32 stands where int32"):
         decode(LearnOwners, head(fields, "LearnOwners"), memoryview(bytes(4)))
 
@@ -152,16 +152,16 @@ def test_an_array_of_another_type_than_the_field_is_refused() -> None:
 def test_an_array_of_objects_is_not_sent() -> None:
     ownership = Ownership(1, np.array([{}], dtype=object))  # type: ignore[arg-type]
     with pytest.raises(BadMessage, match="an array of dtype object cannot be sent"):
-        encode(LearnOwners(0, ownership))
+        encode(LearnOwners(0, 1, ownership))
 
 
 def test_a_whole_number_may_stand_for_a_float_and_numpy_numbers_for_pythons() -> None:
     message = SetWorkers(np.int64(1), (np.int32(4),), 2)  # type: ignore[arg-type]
     assert plain(decode(SetWorkers, encode(message)[0])) == plain(SetWorkers(1, (4,), 2))
-    question = {"helper": 1, "session": "s", "number": 1, "clock": 1, "own_us": 5}
-    fields = {"generation": 0, "question": {**question, "all_in_us": None, "ready_us": 1}}
+    request = {"thief": 1, "session": "s", "number": 1, "clock": 1, "own_us": 5}
+    fields = {"generation": 0, "request": {**request, "all_in_us": None, "ready_us": 1}}
     decoded = decode(AskWork, head(fields, "AskWork"))
-    assert (decoded.question.own_us, type(decoded.question.own_us)) == (5.0, float)
+    assert (decoded.request.own_us, type(decoded.request.own_us)) == (5.0, float)
 
 
 def test_an_unknown_directive_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The turnstile: nobody begins a mini-batch that the controller still thinks about."""
+"""No worker begins a mini-batch before the controller has decided what changes with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.work_change import WorkChange
-from motet.runtime.worker.step_gate import Turnstile
+from motet.runtime.worker.step_gate import StepGate
 
 DATA = Ownership(1, np.zeros(1, np.int32))
 
@@ -23,58 +23,58 @@ def change(number: int, clock: int) -> WorkChange:
 class Runner:
     """A worker that begins mini-batch after mini-batch."""
 
-    def __init__(self, turnstile: Turnstile, last: int) -> None:
+    def __init__(self, gate: StepGate, last: int) -> None:
         self.begun: queue.Queue[tuple[int, WorkChange | None]] = queue.Queue()
-        self._turnstile = turnstile
+        self._gate = gate
         self._thread = threading.Thread(target=self._run, args=(last,), daemon=True)
         self._thread.start()
 
     def _run(self, last: int) -> None:
         for clock in range(last):
-            self.begun.put((clock, self._turnstile.enter(clock)))
+            self.begun.put((clock, self._gate.begin(clock)))
 
     def clocks(self, count: int) -> list[int]:
         return [self.begun.get(timeout=20)[0] for _ in range(count)]
 
 
 def test_a_held_worker_stops_where_it_said() -> None:
-    turnstile = Turnstile(0)
-    held_at = turnstile.hold(1)
-    runner = Runner(turnstile, 5)
+    gate = StepGate(0)
+    held_at = gate.hold(1)
+    runner = Runner(gate, 5)
     assert runner.clocks(held_at) == list(range(held_at))
     assert runner.begun.empty()
-    turnstile.decide(change(1, held_at))
+    gate.decide(change(1, held_at))
     assert runner.clocks(5 - held_at) == list(range(held_at, 5))
 
 
 def test_a_change_happens_at_its_mini_batch_and_only_there() -> None:
-    turnstile = Turnstile(0)
-    decided = change(1, turnstile.hold(1) + 2)
-    turnstile.decide(decided)
-    runner = Runner(turnstile, 6)
+    gate = StepGate(0)
+    decided = change(1, gate.hold(1) + 2)
+    gate.decide(decided)
+    runner = Runner(gate, 6)
     seen = [runner.begun.get(timeout=20)[1] for _ in range(6)]
     assert [one is decided for one in seen] == [clock == decided.clock for clock in range(6)]
 
 
 def test_a_late_copy_of_a_hold_does_not_hold_again() -> None:
-    turnstile = Turnstile(0)
-    turnstile.hold(1)
-    turnstile.decide(change(1, 2))
-    turnstile.hold(1)
-    assert Runner(turnstile, 6).clocks(6) == list(range(6))
+    gate = StepGate(0)
+    gate.hold(1)
+    gate.decide(change(1, 2))
+    gate.hold(1)
+    assert Runner(gate, 6).clocks(6) == list(range(6))
 
 
 def test_an_idle_executor_begins_with_the_change_that_makes_it_a_worker() -> None:
-    turnstile = Turnstile(0)
-    turnstile.decide(change(1, 7))
-    assert turnstile.wait_for_work() == 7
-    assert turnstile.enter(7) is not None
+    gate = StepGate(0)
+    gate.decide(change(1, 7))
+    assert gate.wait_for_work() == 7
+    assert gate.begin(7) is not None
 
 
 def test_the_end_wakes_everybody() -> None:
-    turnstile = Turnstile(0)
-    turnstile.hold(1)
-    turnstile.end()
-    assert turnstile.wait_for_work() is None
+    gate = StepGate(0)
+    gate.hold(1)
+    gate.end()
+    assert gate.wait_for_work() is None
     with pytest.raises(StaleGeneration):
-        turnstile.enter(5)
+        gate.begin(5)

@@ -54,13 +54,13 @@ def test_every_job_can_run_and_more_workers_help(mix: str) -> None:
     assert (work.speeds.steps_per_s(1, np.minimum(work.servers, 1)) < asked).all()
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
+def test_the_bytes_depend_only_on_the_seed() -> None:
     assert motet_csv(drawn("slaq-160", 7)) == motet_csv(drawn("slaq-160", 7))
     assert motet_csv(drawn("slaq-160", 7)) != motet_csv(drawn("slaq-160", 8))
     assert len(drawn("optimus-50", jobs=9)) == 9
 
 
-def test_durations_cannot_be_asked_for() -> None:
+def test_durations_cannot_be_set() -> None:
     with pytest.raises(BadInput, match="those of slaq-160 follow from steps and speeds"):
         parse_recipe("slaq-160", None, None, "bins")
 

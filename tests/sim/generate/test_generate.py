@@ -17,7 +17,7 @@ from motet.sim.generate import (
     parse_mix,
 )
 from motet.sim.generate.demands import parse_demands
-from motet.sim.generate.mix import shares_of
+from motet.sim.generate.mix import whole_shares
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload.workload import Workload
 
@@ -43,12 +43,12 @@ def test_the_default_is_tiresias_testbed_workload(seed: int) -> None:
     assert np.diff(jobs.submit_us).mean() / 1e6 == pytest.approx(30, rel=0.15)
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
+def test_the_bytes_depend_only_on_the_seed() -> None:
     assert motet_csv(drawn(7)) == motet_csv(drawn(7))
     assert motet_csv(drawn(7)) != motet_csv(drawn(8))
 
 
-def test_another_way_to_arrive_leaves_sizes_and_durations_as_they_were() -> None:
+def test_the_arrival_process_does_not_change_sizes_and_durations() -> None:
     one, other = drawn(), drawn(arrivals=parse_arrivals("every:5"))
 
     assert np.array_equal(one.gpus, other.gpus)
@@ -59,9 +59,7 @@ def test_another_way_to_arrive_leaves_sizes_and_durations_as_they_were() -> None
 @pytest.mark.parametrize(
     ("text", "variation"), [("poisson:20", 1.0), ("bursty:20", 4.0), ("bursty:20,8", 8.0)]
 )
-def test_gaps_have_the_mean_and_the_variation_that_were_asked_for(
-    text: str, variation: float
-) -> None:
+def test_gaps_have_the_requested_mean_and_variation(text: str, variation: float) -> None:
     gaps_s = np.diff(drawn(jobs=200_000, arrivals=parse_arrivals(text)).submit_us) / 1e6
 
     assert gaps_s.mean() == pytest.approx(20, rel=0.1)
@@ -139,7 +137,7 @@ def test_sizes_keep_their_shares_for_any_number_of_jobs() -> None:
     jobs = drawn(jobs=7, mix=parse_mix("1:80,8:20"))
 
     assert Counter(jobs.gpus.tolist()) == {1: 6, 8: 1}
-    assert shares_of(10, (1, 1, 1)).tolist() == [4, 3, 3]
+    assert whole_shares(10, (1, 1, 1)).tolist() == [4, 3, 3]
 
 
 def test_one_job_can_be_generated() -> None:
@@ -160,28 +158,28 @@ def test_one_job_can_be_generated() -> None:
         (parse_durations, "bin", "did you mean 'bins'"),
         (parse_durations, "empirical:none.csv", "no such file"),
         (parse_mix, "tiresias", "did you mean 'tiresias-480'"),
-        (parse_mix, "1:x", "'1:x' is no size; write GPUS:WEIGHT"),
+        (parse_mix, "1:x", "'1:x' is not a size; write GPUS:WEIGHT"),
         (parse_mix, "0:5", "'0:5' is not within 1 to 1,000,000"),
     ],
 )
-def test_a_recipe_that_cannot_be_is_told(parse: object, text: str, problem: str) -> None:
+def test_an_invalid_recipe_is_refused(parse: object, text: str, problem: str) -> None:
     assert callable(parse)
     with pytest.raises(BadInput, match=problem):
         parse(text)
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 10**9])
-def test_a_number_of_jobs_that_cannot_be_is_told(jobs: int) -> None:
+def test_an_invalid_number_of_jobs_is_refused(jobs: int) -> None:
     with pytest.raises(BadInput, match=r"--jobs .* must be within 1 to 10,000,000"):
         drawn(jobs=jobs)
 
 
-def test_times_that_no_clock_holds_are_told() -> None:
-    with pytest.raises(BadInput, match=r"--arrivals: a time came out above"):
+def test_times_beyond_the_clock_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"--arrivals: a time exceeds"):
         drawn(jobs=10, arrivals=parse_arrivals("every:1e9"))
 
 
-def test_samples_that_are_no_numbers_are_told_with_their_line(tmp_path: Path) -> None:
+def test_non_numeric_samples_are_refused_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "samples"
     path.write_text("1\n2\nx\n")
 

@@ -49,7 +49,7 @@ def test_jobs_of_a_search_come_together_and_are_alike() -> None:
         np.testing.assert_allclose(np.sort(parts), np.sort(rung_parts(halvings)), rtol=1e-3)
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
+def test_the_bytes_depend_only_on_the_seed() -> None:
     assert motet_csv(drawn(7)) == motet_csv(drawn(7))
     assert motet_csv(drawn(7)) != motet_csv(drawn(8))
 
@@ -58,11 +58,11 @@ def test_a_number_of_jobs_counts_searches() -> None:
     assert len(drawn(searches=6).experiment_names) == 6
 
 
-def test_durations_cannot_be_asked_for() -> None:
+def test_durations_cannot_be_set() -> None:
     with pytest.raises(BadInput, match="those of themis-100 follow from the rungs"):
         parse_recipe("themis-100", None, None, "bins")
 
 
-def test_at_least_one_search_is_wanted() -> None:
+def test_fewer_than_one_search_is_refused() -> None:
     with pytest.raises(BadInput, match="--jobs 0: must be 1 or more searches"):
         generate_searches(SearchRecipe(searches=0), np.random.default_rng(0))

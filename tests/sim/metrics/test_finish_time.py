@@ -53,7 +53,7 @@ def test_every_job_shows_the_fairness_of_its_experiment_which_counts_once() -> N
     assert fairness.jain == pytest.approx((rho[0] + rho[2]) ** 2 / 2 / (rho[0] ** 2 + rho[2] ** 2))
 
 
-def test_an_experiment_is_called_as_in_the_trace_and_a_job_alone_by_its_id() -> None:
+def test_experiments_have_trace_names_and_single_jobs_their_ids() -> None:
     outcome = outcome_of(["", "search", "search"])
     names = experiment_names(outcome.workload, FinishTimes.of_outcome(outcome).of)
     assert names == ["j0", "search"]
@@ -66,7 +66,7 @@ def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
     assert Summary.of(outcome).finish_time_fairness.within_share == 1
 
 
-def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
+def test_the_ideal_speed_of_an_elastic_job_is_that_of_its_share() -> None:
     """Steps of w workers take 1 / w + 0.1 w seconds: it is fastest with three, half as fast again
     as with its one. Two such jobs have 3 of 6 GPUs each all the time; rigid ones only theirs."""
     slower = linear(0, 110, 1, 6)._replace(speed=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0))
@@ -81,7 +81,7 @@ def test_an_elastic_job_alone_would_be_as_fast_as_its_share_makes_it() -> None:
 
 
 @pytest.mark.parametrize(("machines", "shared_s"), [(1, 104.0), (2, 300.0)])
-def test_who_exchanges_with_servers_is_alone_on_the_fewest_machines(
+def test_the_ideal_placement_of_jobs_with_servers_is_the_fewest_machines(
     machines: int, shared_s: float
 ) -> None:
     """Steps of w workers and servers take 4 / w seconds computing and 4 exchanging: a hundredth of

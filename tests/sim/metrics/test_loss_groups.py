@@ -22,7 +22,7 @@ def holds(rows: list[tuple[int, int, int, int]]) -> Holds:
     return Holds(job, np.zeros_like(job), gpus, start, end, nobody)
 
 
-def test_a_job_holds_what_it_has_on_all_machines_until_the_moment_it_ends() -> None:
+def test_a_job_holds_its_gpus_on_all_machines_until_its_end() -> None:
     held = held_gpus(holds([(0, 2, 0, 10), (0, 1, 5, 10), (1, 4, 10, 20)]), 3, [0, 4, 5, 9, 10, 20])
 
     assert held.tolist() == [[2, 2, 3, 3, 0, 0], [0, 0, 0, 0, 4, 0], [0] * 6]
@@ -57,7 +57,7 @@ def test_one_job_or_none_is_the_lowest_half(jobs: int) -> None:
 
 
 @given(st.data(), st.integers(1, 9), st.integers(1, 4))
-def test_groups_are_those_of_sorting_every_moment_alone(
+def test_groups_equal_those_of_sorting_each_time_separately(
     data: st.DataObject, jobs: int, times: int
 ) -> None:
     loss = st.one_of(st.just(NAN), st.sampled_from([0.0, 0.25, 0.5]), st.floats(0, 1))
@@ -84,7 +84,7 @@ def _groups(losses: NDArray[np.float64], gpus: NDArray[np.int64]) -> list[int]:
         max_size=8,
     )
 )
-def test_held_gpus_are_those_of_asking_every_moment(rows: list[tuple[int, ...]]) -> None:
+def test_held_gpus_equal_those_of_evaluating_each_time(rows: list[tuple[int, ...]]) -> None:
     spans = [(job, gpus, start, start + length) for job, gpus, start, length in rows]
     expected = [
         [sum(g for j, g, a, b in spans if j == job and a <= now < b) for now in range(20)]

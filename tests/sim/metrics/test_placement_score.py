@@ -40,7 +40,7 @@ def racks_of_two() -> ClusterSpec:
         ([(0, 0, 3, 0, 9), (0, 1, 3, 0, 9), (0, 2, 2, 0, 9), (0, 3, 1, 0, 9)], 1 / 2),
     ],
 )
-def test_who_is_as_close_together_as_can_be_scores_one(rows: Rows, score: float) -> None:
+def test_the_best_placement_scores_one(rows: Rows, score: float) -> None:
     assert placement_score(holds(rows), racks_of_two()) == score
 
 
@@ -57,5 +57,5 @@ def test_gpu_time_counts() -> None:
     assert placement_score(holds(rows), racks_of_two()) == pytest.approx(expected)
 
 
-def test_nobody_who_held_anything_has_no_score() -> None:
+def test_without_holds_there_is_no_score() -> None:
     assert math.isnan(placement_score(holds([]), racks_of_two()))

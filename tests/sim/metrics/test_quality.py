@@ -74,7 +74,7 @@ def test_jobs_without_a_curve_have_no_quality() -> None:
     assert np.isnan(average_normalised_loss(outcome, [0])).all()
 
 
-def test_whose_gpus_they_were_is_told_of_the_time_of_submissions() -> None:
+def test_gpu_shares_by_loss_cover_the_time_of_submissions() -> None:
     """Four jobs of a GPU each come one after the other, and none ends before the last is there.
 
     Ten seconds one is alone, the lowest half; ten seconds the later of two is the next quarter, as
@@ -88,7 +88,7 @@ def test_whose_gpus_they_were_is_told_of_the_time_of_submissions() -> None:
     assert shares["lowest_half"] == pytest.approx(30 / 60, abs=1e-3)
 
 
-def test_over_time_quality_is_told_until_the_last_job_has_ended() -> None:
+def test_quality_over_time_extends_to_the_last_completion() -> None:
     outcome = run([linear(5, 79, 1), linear(5, 79, 1), Row(0, 0, 1, 1)], Fifo())
     quality = quality_over_time(outcome)
     assert quality is not None
@@ -103,7 +103,7 @@ def test_over_time_quality_is_told_until_the_last_job_has_ended() -> None:
     assert np.isnan(quality.shares[:, quality.jobs == 0]).all()
 
 
-def test_what_is_written_of_quality_reads_back() -> None:
+def test_written_quality_reads_back() -> None:
     quality = quality_over_time(run([linear(1, 79, 1), linear(5, 79, 1)], Fifo(), gpus=1))
     assert quality is not None
     rows = [[str(cell) for cell in row] for row in quality.rows()]

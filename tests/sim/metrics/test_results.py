@@ -1,4 +1,4 @@
-"""What a run leaves for people: exact rows, a table, figures."""
+"""What a run leaves for people: exact rows and a table."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.units import exact_seconds, microseconds
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.experiment import Experiment
-from motet.sim.metrics.results import SimulationResult
 from motet.sim.workload.workload import Workload
 from small_traces import QUEUE_OF_THREE, result_of
-
-PLOTS = [name for name in dir(SimulationResult) if name.startswith("plot_")]
 
 
 def test_a_row_per_job_with_exact_seconds() -> None:
@@ -92,8 +88,3 @@ def test_jobs_are_a_table_of_numbers() -> None:
     assert jobs["end_time"].tolist() == [100.0, 150.0, 160.0]
     assert jobs["queueing_delay"].mean() == pytest.approx(80)
     assert jobs["state"].tolist() == ["finished"] * 3
-
-
-@pytest.mark.parametrize("name", PLOTS)
-def test_every_plot_is_a_figure(name: str) -> None:
-    assert isinstance(getattr(result_of(QUEUE_OF_THREE), name)(), Figure)

@@ -63,13 +63,13 @@ def test_parameters_stand_in_the_document_as_one_would_set_them() -> None:
     assert "memory_columns" not in params
 
 
-def test_a_job_alone_is_treated_fairly() -> None:
+def test_a_single_job_has_a_fair_rho() -> None:
     rho = finish_time_fairness(result_of([(5, 60, 2)]).outcome)
 
     np.testing.assert_array_equal(rho, [1.0])
 
 
-def test_rho_of_two_jobs_in_turn() -> None:
+def test_rho_of_two_consecutive_jobs() -> None:
     """Both want both GPUs for 100 s. The first meets one other all its life, the second half of it.
 
     Ideal: half of the cluster each, so 200 s; for the second 1.5 jobs on average, so 150 s.
@@ -81,7 +81,7 @@ def test_rho_of_two_jobs_in_turn() -> None:
 
 @settings(max_examples=examples(60))
 @given(rows=workloads)
-def test_rho_is_what_counting_the_jobs_second_by_second_gives(rows: Rows) -> None:
+def test_rho_equals_that_of_counting_jobs_each_second(rows: Rows) -> None:
     outcome = result_of(rows, 4, "srtf").outcome
     submit, end = outcome.workload.submit_us // SECOND_US, outcome.columns["end_us"] // SECOND_US
     present = [((submit <= now) & (now < end)).sum() for now in range(int(end.max()))]
@@ -129,7 +129,7 @@ def test_the_causes_of_delay_add_up_to_the_delay(rows: Rows, policy: str) -> Non
 
 @settings(max_examples=examples(60))
 @given(rows=workloads)
-def test_utilisation_is_the_service_of_all_jobs_over_what_there_was(rows: Rows) -> None:
+def test_utilisation_is_total_service_over_capacity(rows: Rows) -> None:
     outcome = result_of(rows, 4, "srtf").outcome
     served_us = outcome.columns["attained_gpu_us"].sum()
     span_us = outcome.columns["end_us"].max() - outcome.workload.submit_us.min()

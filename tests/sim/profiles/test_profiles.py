@@ -20,7 +20,7 @@ def written(folder: Path, *rows: str, header: str = HEADER) -> Path:
     return path
 
 
-def test_the_bundled_file_is_small_and_says_where_it_is_from() -> None:
+def test_the_bundled_file_is_small_and_names_its_source() -> None:
     assert BUNDLED.stat().st_size < 200_000
     assert "MIT" in BUNDLED.read_text(encoding="utf-8").split("model,type")[0]
     assert BUNDLED.with_name("LICENSE-gavel.txt").is_file()
@@ -80,7 +80,7 @@ def test_a_pair_that_ran_out_of_memory_hardly_moves(tmp_path: Path) -> None:
     assert MeasuredSpeeds(open_profiles(path), ["A"], ["V100"]).beside(0, 0, 4, [0]) == 0.01
 
 
-def test_a_file_replaces_what_is_known_of_its_models_and_of_no_others(tmp_path: Path) -> None:
+def test_a_file_replaces_measurements_of_its_models_only(tmp_path: Path) -> None:
     path = written(tmp_path, "resnet-50,V100,4,,20,5,,", "vgg16,,,,,,0.5,12")
     table = open_profiles(path)
     speeds = MeasuredSpeeds(table, ["ResNet50", "VGG16", "A3C"], ["V100", "P100"])
@@ -91,7 +91,7 @@ def test_a_file_replaces_what_is_known_of_its_models_and_of_no_others(tmp_path: 
     assert speeds.relative(2, 1, [1]) == pytest.approx(5.681 / 7.176, rel=1e-3)
 
 
-def test_a_file_can_bring_a_model_of_another_skew(tmp_path: Path) -> None:
+def test_a_file_can_change_the_skew_of_a_model(tmp_path: Path) -> None:
     path = written(tmp_path, "MyNet,400,100", header="model,size_mb,largest_mb")
     assert open_profiles(path).profile("mynet").skew == 0.25
 
@@ -108,7 +108,7 @@ def test_a_file_can_bring_a_model_of_another_skew(tmp_path: Path) -> None:
         ("A,V100,1,,1,,0.5,", "gpu_busy is of a model"),
         ("A,,1,,1,,,", "type is empty"),
         ("A,,1,,,,1.5,", "not above 1"),
-        ("A,,,,,,,", "nothing is said"),
+        ("A,,,,,,,", "the row has no value"),
         ("A,V100,1,,1,,", "7 cells"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US
-from motet.engine.catalogue import find_policies
+from motet.engine.policy_loading.catalogue import find_policies
 from motet.placement.learned_skew import LearnedSkewPlanner
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.experiment import Experiment
@@ -67,13 +67,13 @@ def test_a_gang_that_must_cross_racks_is_slower() -> None:
     assert 100 < one[2] < two[2]
 
 
-def test_jobs_on_slower_gpus_take_longer_by_what_was_measured() -> None:
+def test_jobs_on_slower_gpus_take_longer_by_the_measured_factor() -> None:
     workload = jobs((0, 100, 4), (0, 100, 4), model=LM)
     outcome = run(workload, ClusterSpec.of([4, 4], types=["V100", "K80"]))
     assert ends_s(outcome) == pytest.approx([100, 100 * 74.81 / 16.39], rel=1e-3)
 
 
-def test_a_cluster_of_one_type_takes_as_long_as_the_trace_says() -> None:
+def test_a_cluster_of_one_type_reproduces_trace_durations() -> None:
     workload = jobs((0, 100, 4), (0, 100, 4), model=LM)
     assert ends_s(run(workload, ClusterSpec.of([4, 4], types=["K80", "K80"]))) == [100, 100]
 
@@ -112,7 +112,7 @@ def test_a_learned_limit_is_as_good_as_the_one_that_we_chose_and_repeatable() ->
     assert learned[0].jct_us.mean() == pytest.approx(chosen.jct_us.mean(), rel=0.02)
 
 
-def test_preemptions_cost_what_the_profiles_say() -> None:
+def test_preemptions_have_the_costs_of_the_profiles() -> None:
     workload = jobs((0, 7200, 4), (3600, 60, 4), model="gpt2")
     outcome = run(workload, ClusterSpec.of([4]), "tiresias-las", preemption_cost="profile")
     assert outcome.columns["overhead_us"].tolist() == [10 * SECOND_US, 0]

@@ -19,7 +19,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.faults import BrokenPolicy
+from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.estimate.exchange import Gang
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.outcome import Outcome
@@ -190,7 +190,7 @@ def test_a_rigid_job_beside_an_elastic_one_runs_as_without() -> None:
 
 @dataclass(frozen=True)
 class _Everything(Policy):
-    """Everybody has the full request."""
+    """Gives every job its full request."""
 
     seen: list[Snapshot] = field(default_factory=list)
 

@@ -11,7 +11,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.domain.events import Drained, MachineCame, MachineLeft
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, SECOND_US
-from motet.engine.decision_log import DecisionLog
+from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.fifo import Fifo
 from motet.sim.replay.machine_events import read_machine_events
@@ -76,12 +76,20 @@ def test_a_job_that_waits_can_be_cancelled_even_as_it_arrives() -> None:
     assert ends_s(outcome) == [100, None, None]
 
 
-def test_what_is_done_to_a_job_that_has_finished_has_no_effect() -> None:
+def test_a_job_that_is_cancelled_as_it_arrives_has_counts_and_times_of_zero() -> None:
+    outcome = run([(0, 100, 4)], cancel={0: 0})
+    columns = {name: column.item() for name, column in outcome.columns.items()}
+    instants = {name: columns.pop(name) for name in ("start_us", "end_us", "cancel_us")}
+    assert instants == {"start_us": UNKNOWN, "end_us": UNKNOWN, "cancel_us": 0}
+    assert set(columns.values()) == {0}
+
+
+def test_interventions_in_finished_jobs_have_no_effect() -> None:
     outcome = run([(0, 10, 4)], cancel={0: 10}, suspend={0: (10, 20)})
     assert ends_s(outcome) == [10]
 
 
-def test_a_suspended_job_keeps_what_it_has_trained_and_goes_on_later() -> None:
+def test_a_suspended_job_keeps_its_progress_and_continues_later() -> None:
     outcome = run([(0, 100, 4), (0, 10, 4)], suspend={0: (30, 60)}, cost_s=2)
     assert ends_s(outcome) == [132, 40]
     assert outcome.columns["waiting_us"].tolist() == [0, 30 * SECOND_US]
@@ -94,7 +102,13 @@ def test_a_job_that_is_never_resumed_is_suspended_at_the_end() -> None:
     assert outcome.is_suspended.tolist() == [True, False]
 
 
-def test_jobs_of_a_machine_that_leaves_wait_for_another() -> None:
+def test_a_job_that_is_suspended_as_it_arrives_has_all_of_its_work_left() -> None:
+    outcome = run([(0, 1000, 4)], suspend={0: (0, 50)})
+    assert ends_s(outcome) == [1050]
+    assert outcome.columns["executed_us"].tolist() == [1000 * SECOND_US]
+
+
+def test_jobs_of_a_leaving_machine_wait_for_other_machines() -> None:
     timeline: list[TimedEvent] = [(at(30), MachineLeft(0)), (at(80), MachineCame(0))]
     log = DecisionLog()
     outcome = run([(0, 100, 4)], timeline=timeline, log=log)
@@ -115,7 +129,7 @@ def test_jobs_of_a_machine_that_drains_go_on_and_no_others_come() -> None:
     assert ends_s(outcome) == [100, 10, 20, 30]
 
 
-def test_a_job_that_can_never_run_again_does_not_keep_a_simulation_from_ending() -> None:
+def test_a_simulation_ends_despite_a_job_that_can_never_run() -> None:
     outcome = run([(0, 100, 4)], timeline=[(at(30), MachineLeft(0))])
     assert ends_s(outcome) == [None]
 
@@ -137,7 +151,7 @@ def test_machine_events_are_read_in_the_order_of_time(tmp_path: Path) -> None:
     ]
 
 
-def test_a_machine_that_comes_first_is_not_there_before(tmp_path: Path) -> None:
+def test_a_machine_whose_first_event_is_comes_is_absent_before(tmp_path: Path) -> None:
     events = events_in(tmp_path, "5,m0,comes")
     assert [event for _, event in events] == [MachineLeft(0), MachineCame(0)]
     outcome = run([(0, 10, 4), (0, 10, 4)], TWO, timeline=events)

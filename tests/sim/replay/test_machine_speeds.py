@@ -18,7 +18,7 @@ from motet.domain.decision import Decision, Reasons
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
-from motet.engine.catalogue import built_in_policies
+from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.estimate.speed_function import SpeedMode, speed
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.experiment import Experiment
@@ -35,7 +35,7 @@ SPEED = (3e-5, 1e-6, 2e-6, 1e-6, 1e-6, 4.0)
 
 @dataclass(frozen=True)
 class Everything(Policy):
-    """Everybody has the full request, from submission on; looks every `look_us`."""
+    """Gives every job its full request from submission on; decides every `look_us`."""
 
     look_us: int = 10**9
     seen: list[Snapshot] = field(default_factory=list)
@@ -118,13 +118,13 @@ def test_a_rigid_job_runs_at_the_pace_of_its_slowest_machine(
     assert end_us - rounded_us <= found <= end_us + rounded_us
 
 
-def test_who_is_elsewhere_does_not_notice() -> None:
+def test_jobs_on_other_machines_keep_their_speed() -> None:
     workload = Workload.of(["a", "b"], [0, 0], [100, 100], [4, 4])
     outcome = run(workload, [PaceChange(50, 1, 2.0)])
     assert sorted(outcome.columns["end_us"].tolist()) == [100, 150]
 
 
-def test_a_machine_that_is_slow_before_a_job_comes_slows_it_and_one_that_was_does_not() -> None:
+def test_only_a_currently_slow_machine_slows_a_new_job() -> None:
     workload = Workload.of(["a"], [100], [100], [4])
     for until_us, end_us in ((90, 200), (1000, 300), (150, 225)):
         changes = [PaceChange(10, 0, 2.0), PaceChange(until_us, 0, 1.0)]
@@ -158,7 +158,7 @@ class Notes(Everything):
         return super().decide(snapshot)
 
 
-def test_a_machine_is_known_by_who_trained_there_and_remembered() -> None:
+def test_a_machine_is_measured_by_its_jobs_and_remembered() -> None:
     policy = Notes(look_us=30)
     workload = Workload.of(["a", "b"], [0, 100], [60, 100], [4, 4])
     changes = [PaceChange(10, 0, 2.0), PaceChange(10, 1, 3.0), PaceChange(160, 0, 1.0)]
@@ -175,7 +175,7 @@ def test_a_machine_is_known_by_who_trained_there_and_remembered() -> None:
     assert policy.notes[-1][1:] == ([2.0, 3.0], [100, 380])
 
 
-def test_nobody_measures_for_who_does_not_ask() -> None:
+def test_machines_are_measured_only_for_policies_that_want_it() -> None:
     @dataclass(frozen=True)
     class Indifferent(Everything):
         wants_machine_speeds: ClassVar[bool] = False
@@ -216,7 +216,7 @@ def test_every_policy_copes_and_the_same_seed_gives_the_same(name: str) -> None:
     assert one.columns["end_us"].sum() > usual.columns["end_us"].sum()
 
 
-def test_a_run_says_that_machines_are_slow_only_where_they_are() -> None:
+def test_parameters_list_slow_machines_only_if_set() -> None:
     plain, slow = Experiment("fifo"), Experiment("fifo", {"slow_machines": "0.3,60,4"})
     assert "slow_machines" not in plain.parameters()
     assert slow.parameters()["slow_machines"] == "0.3,60,4"

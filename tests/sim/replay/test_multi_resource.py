@@ -20,11 +20,11 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues, Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
-from motet.engine.catalogue import built_in_policies
-from motet.engine.decision_log import DecisionLog
-from motet.engine.faults import BrokenPolicy
+from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.placement.planners import ConsolidatingPlanner
-from motet.placement.room import Demand
+from motet.placement.room import ResourceDemand
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -98,7 +98,7 @@ def check_no_machine_gives_more_than_it_has(outcome: Outcome) -> None:
                 holds.job[now], holds.gpus[now], holds.partner[now], strict=True
             ):
                 ask = (jobs.gpus[job], jobs.cpus[job], jobs.memory_bytes[job])
-                demand = Demand(*(int(each) for each in ask))
+                demand = ResourceDemand(*(int(each) for each in ask))
                 used += (gpus / (1 if partner < 0 else 2), *demand.beside(int(gpus)))
             cluster = outcome.cluster
             sizes = (cluster.gpus, cluster.cpus, cluster.memory_bytes)
@@ -135,7 +135,7 @@ def test_demands_that_no_machine_counts_change_nothing(policy: Any, asks: list[A
         ({"memory_bytes": [60, 60]}, Wait.TOO_LITTLE_MEMORY),
     ],
 )
-def test_a_job_waits_for_what_is_short(demands: Mapping[str, Any], code: Wait) -> None:
+def test_the_wait_reason_is_the_short_resource(demands: Mapping[str, Any], code: Wait) -> None:
     cluster = ClusterSpec.of([4], cpus=[16], memory_bytes=[100])
     second = SECOND_US
     jobs = Workload.of(["a", "b"], [0, 0], [10 * second, 5 * second], [1, 1], **demands)
@@ -201,8 +201,8 @@ def test_a_job_that_no_machines_can_hold_is_refused_before_anything_runs(
         Experiment("fifo").run(jobs, cluster)
 
 
-def test_an_elastic_job_that_could_run_with_less_is_told_that_its_full_request_must_fit() -> None:
-    with pytest.raises(BadInput, match=r"needs 4 GPUs, the cluster has 3; of an elastic job the"):
+def test_the_error_states_that_the_full_request_of_an_elastic_job_must_fit() -> None:
+    with pytest.raises(BadInput, match=r"needs 4 GPUs, the cluster has 3; the full request of an"):
         Experiment("fair").run(elastic_workload([linear(0, 50, 4, 8)]), ClusterSpec.of([3]))
 
 
@@ -212,7 +212,7 @@ SHORT = {"too_few_cpus", "too_little_memory"}
 @pytest.mark.parametrize("policy", ["fair", "optimus", "slaq"])
 @settings(max_examples=examples(30))
 @given(rows=rows_on(CLUSTER.gpu_count), data=st.data())
-def test_who_waits_could_not_have_run_with_what_was_free(
+def test_waiting_jobs_did_not_fit_the_free_resources(
     policy: str, rows: list[Row], data: st.DataObject
 ) -> None:
     each = st.integers(0, 4)
@@ -236,7 +236,7 @@ def test_who_waits_could_not_have_run_with_what_was_free(
 
 @dataclass(frozen=True)
 class Stubborn(Policy):
-    """Puts everybody on machine 0."""
+    """Places every job on machine 0."""
 
     seen: list[int] = field(default_factory=list)
 

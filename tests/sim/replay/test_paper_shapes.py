@@ -35,7 +35,7 @@ def averages_s() -> dict[str, float]:
     return {name: float(np.mean(times)) for name, times in found.items()}
 
 
-def test_least_attained_service_beats_yarn_by_more_than_the_half_of_what_was_measured() -> None:
+def test_least_attained_service_beats_yarn_by_over_half_the_measured_factor() -> None:
     pairs = zip(completion_times_s("yarn-cs"), completion_times_s("tiresias-las"), strict=True)
     averages, medians = zip(
         *((yarn.mean() / las.mean(), np.median(yarn) / np.median(las)) for yarn, las in pairs),

@@ -31,7 +31,7 @@ def outcome_of(rows: Rows, policy: str, **others: str) -> Outcome:
 
 
 def shared_at(outcome: Outcome) -> Iterator[tuple[int, list[tuple[int, int, int, int]]]]:
-    """At the middle of every time without change: who is where, with how many, with whom."""
+    """Placements in the middle of every interval: job, machine, GPUs and partner."""
     holds = outcome.holds
     edges = np.unique(np.concatenate([holds.start_us, holds.end_us]))
     for now_us in ((edges[:-1] + edges[1:]) // 2).tolist():
@@ -42,7 +42,7 @@ def shared_at(outcome: Outcome) -> Iterator[tuple[int, list[tuple[int, int, int,
 
 @settings(max_examples=examples(40))
 @given(rows=workloads, policy=st.sampled_from(POLICIES))
-def test_what_was_held_is_what_was_attained(rows: Rows, policy: str) -> None:
+def test_held_gpu_time_equals_attained_service(rows: Rows, policy: str) -> None:
     outcome = outcome_of(rows, policy)
     holds = outcome.holds
     share = np.where(holds.partner == -1, 2, 1)
@@ -66,7 +66,7 @@ def test_no_machine_gives_more_than_it_has(rows: Rows, policy: str) -> None:
 
 @settings(max_examples=examples(40))
 @given(rows=workloads)
-def test_who_shares_is_where_its_partner_is(rows: Rows) -> None:
+def test_packed_jobs_share_their_placement(rows: Rows) -> None:
     for _, held in shared_at(outcome_of(rows, "gandiva")):
         places = {(job, machine, gpus) for job, machine, gpus, _ in held}
         for _, machine, gpus, partner in held:

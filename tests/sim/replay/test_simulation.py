@@ -40,7 +40,7 @@ def turns(cost_s: float) -> Simulation:
 
 
 @pytest.mark.parametrize("cost_s", [1, 2])
-def test_a_simulation_in_which_nobody_will_ever_train_says_so(
+def test_a_simulation_without_training_raises_an_error(
     cost_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulation, "FUTILE_DECISIONS", 50)
@@ -49,6 +49,6 @@ def test_a_simulation_in_which_nobody_will_ever_train_says_so(
 
 
 @pytest.mark.parametrize("cost_s", [0, 0.5])
-def test_a_slow_simulation_goes_on(cost_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_simulation_continues(cost_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "FUTILE_DECISIONS", 3)
     assert turns(cost_s).run().is_finished.all()

@@ -29,7 +29,7 @@ def drawn(text: str, machines: int, seed: int, until_s: int) -> list[PaceChange]
     return list(takewhile(lambda change: change.time_us < until_s * SECOND_US, changes))
 
 
-def test_no_machine_is_slow_where_nothing_is_said() -> None:
+def test_no_machine_is_slow_by_default() -> None:
     assert list(pace_changes(parse_spells("none"), TWO, 0, 0)) == []
 
 
@@ -37,7 +37,7 @@ def test_three_numbers_say_how_often_how_long_and_how_slow() -> None:
     assert parse_spells("0.1,3600,4") == DrawnSpells(0.1, 3600.0, 4.0)
 
 
-def test_machines_are_slow_the_part_of_the_time_in_spells_of_the_length_that_is_said() -> None:
+def test_drawn_spells_have_the_given_fraction_and_mean_length() -> None:
     machines, until_s = 50, 2_000_000
     began: dict[int, int] = {}
     spells_s: list[float] = []
@@ -56,7 +56,7 @@ def test_a_machine_may_be_slow_from_the_beginning() -> None:
 
 
 @given(seed=st.integers(0, 100), machines=st.integers(1, 6))
-def test_changes_come_in_order_and_slow_and_usual_take_turns(seed: int, machines: int) -> None:
+def test_changes_are_ordered_and_alternate_in_speed(seed: int, machines: int) -> None:
     spells, cluster = parse_spells("0.3,10,2"), ClusterSpec.uniform(machines, 1)
     found = list(islice(pace_changes(spells, cluster, 5, seed), 60))
     again = list(islice(pace_changes(spells, cluster, 5, seed), 60))
@@ -96,17 +96,17 @@ def test_a_file_lists_spells_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("often", r"slow_machines=often: give the part .* 0.1,3600,4; or a .csv file; or none"),
-        ("0.1,3600", "slow_machines=0.1,3600: give the part"),
-        ("0,3600,4", "0 as the part of the time; give above 0 and below 1"),
-        ("nan,3600,4", "nan as the part of the time"),
+        ("often", r"slow_machines=often: give the fraction .* 0.1,3600,4; or a .csv file; or none"),
+        ("0.1,3600", "slow_machines=0.1,3600: give the fraction"),
+        ("0,3600,4", "0 as the fraction of time; give a value between 0 and 1"),
+        ("nan,3600,4", "nan as the fraction of time"),
         ("0.1,0.5,4", "spells of 0.5 s; give at least 1"),
         ("0.1,3600,0.5", "0.5 times as long; give 1 to 100"),
         ("0.1,3600,inf", "inf times as long"),
         ("missing.csv", r"slow_machines=missing.csv: cannot be read \(No such file"),
     ],
 )
-def test_what_cannot_be_is_refused(text: str, said: str) -> None:
+def test_invalid_spells_are_refused(text: str, said: str) -> None:
     with pytest.raises(BadInput, match=said):
         parse_spells(text)
 

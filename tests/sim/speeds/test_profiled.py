@@ -52,7 +52,7 @@ def test_two_idle_models_fill_each_others_gaps_and_two_busy_ones_do_not() -> Non
     assert 2 * SPEEDS.shared(RESNET50, RESNET50, spread(4)) < 1.1
 
 
-def test_a_preemption_costs_what_the_profile_says_or_what_is_asked() -> None:
+def test_a_preemption_has_the_cost_of_the_profile_or_the_setting() -> None:
     assert 57 * SECOND_US < SPEEDS.resume_cost_us(RESNET50, 8) < SPEEDS.resume_cost_us(VGG19, 8)
     assert SPEEDS.resume_cost_us(VGG19, 8) < 62 * SECOND_US
     assert ProfiledSpeeds(np.full(1, 4), [], 7).resume_cost_us(UNKNOWN, 8) == 7
@@ -124,14 +124,14 @@ def test_idle_time_and_restarts_are_as_measured_for_a_gang_of_that_size() -> Non
     assert speeds.shared(VGG16, VGG16, spread(1)) < speeds.shared(VGG16, VGG16, spread(4, 4))
 
 
-def test_servers_exchange_by_who_is_where_whatever_the_skew() -> None:
+def test_the_exchange_with_servers_depends_on_placement_not_skew() -> None:
     gang = Gang(4, 4, 1, 1)
     for model in (VGG19, RESNET50):
         found = [SPEEDS.slowdown(model, spread(*counts), gang) for counts in [(4, 4), (1,) * 8]]
         assert found == [Slowdown(exchanging=0.5), Slowdown(exchanging=1.0)]
 
 
-def test_jobs_without_servers_communicate_as_their_skew_says() -> None:
+def test_jobs_without_servers_communicate_by_skew() -> None:
     found = SPEEDS.slowdown(VGG19, spread(2, 2), Gang(4, 0, 1, 0))
     assert found.communicating == pytest.approx(slowdown(VGG19, 2, 2), rel=1e-4)
     assert (found.computing, found.exchanging) == (1.0, 1.0)

@@ -18,7 +18,7 @@ TENSORS = {"ResNet-50": 157, "ResNext-110": 338, "CNN-rand": 9, "RNN-LSTM": 11, 
 
 
 @pytest.mark.parametrize("model", OPTIMUS_MODELS, ids=lambda model: model.name)
-def test_a_model_has_as_many_parameters_as_the_paper_says(model: object) -> None:
+def test_a_model_has_the_papers_number_of_parameters(model: object) -> None:
     sizes = tensor_sizes(model.name)  # type: ignore[attr-defined]
     assert sizes is not None
     millions = model.million_parameters  # type: ignore[attr-defined]
@@ -71,7 +71,7 @@ def test_the_setting_is_on_record_where_it_is_not_the_default() -> None:
     assert Experiment("fifo", {"server_balance": "paa"}).parameters()["server_balance"] == "paa"
 
 
-def test_another_division_is_refused_and_known_ones_are_named() -> None:
+def test_an_unknown_division_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownName, match=r"server_balance.*even.*mxnet.*paa"):
         Experiment("fifo", {"server_balance": "random"}).check()
 

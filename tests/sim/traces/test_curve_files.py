@@ -40,7 +40,7 @@ def test_losses_without_steps_are_equally_far_apart(file_of: FileOf) -> None:
     assert work.loss(0, [0, 25, 50, 100]).tolist() == [4, 3, 2, 1]
 
 
-def test_a_curve_may_lie_in_another_folder_and_be_gzipped(file_of: FileOf) -> None:
+def test_a_curve_can_be_gzipped_in_another_folder(file_of: FileOf) -> None:
     trace = file_of(JOBS.replace("mine.csv", "runs/mine.csv.gz"))
     (trace.parent / "runs").mkdir()
     (trace.parent / "runs" / "mine.csv.gz").write_bytes(gzip.compress(MINE.encode()))
@@ -66,7 +66,7 @@ def test_the_hash_of_a_trace_is_also_of_the_curves_it_names(file_of: FileOf) -> 
     assert read_trace(bundled).sha256 == hashlib.sha256(bundled.read_bytes()).hexdigest()
 
 
-def test_what_is_converted_to_another_folder_finds_its_curves(file_of: FileOf) -> None:
+def test_a_trace_converted_to_another_folder_finds_its_curves(file_of: FileOf) -> None:
     file_of(MINE, "mine.csv")
     jobs = read_trace(file_of(JOBS)).workload
     elsewhere = file_of("", "x").parent / "elsewhere"
@@ -105,7 +105,7 @@ def test_what_is_no_curve_is_a_bad_row_and_one_clear_error(
     assert read_trace(path, skip_bad_rows=True).workload.ids == ("z",)
 
 
-def test_an_unknown_name_says_that_a_file_may_be_named(file_of: FileOf) -> None:
+def test_the_error_for_an_unknown_name_mentions_files(file_of: FileOf) -> None:
     with pytest.raises(BadInput, match=r"curve is 'mine', unknown .*or the path of a .csv with a"):
         read_trace(file_of(JOBS.replace("mine.csv", "mine")))
 
@@ -115,7 +115,7 @@ def test_an_unknown_name_says_that_a_file_may_be_named(file_of: FileOf) -> None:
     st.lists(st.floats(0.1, 9), min_size=9, max_size=9),
     st.floats(0, 1),
 )
-def test_a_loss_is_reached_first_where_the_curve_first_comes_to_it(
+def test_a_loss_is_reached_at_the_first_crossing_of_the_curve(
     losses: list[float], gaps: list[float], share: float
 ) -> None:
     steps = np.cumsum(gaps)[: len(losses)]

@@ -19,9 +19,9 @@ GOOD = "good,0,1,10\n"
 BAD_ROWS = {
     "negative duration": ("x,0,1,-5", "duration is -5 s, it must be at least 0"),
     "negative submit time": ("x,-1,1,5", "submit time is -1 s, a trace's clock starts at 0"),
-    "too many GPUs": ("x,0,61,5", "the job asks for 61 GPUs, the cluster has 60"),
-    "no GPUs": ("x,0,0,5", "the job asks for 0 GPUs, it must be at least 1"),
-    "duplicate id": ("good,0,1,5", "job id 'good' is taken already by line 2"),
+    "too many GPUs": ("x,0,61,5", "the job requests 61 GPUs, the cluster has 60"),
+    "no GPUs": ("x,0,0,5", "the job requests 0 GPUs, it must be at least 1"),
+    "duplicate id": ("good,0,1,5", "job id 'good' is already used in line 2"),
     "no id": (" ,0,1,5", "the job has no id"),
     "wrong number of cells": ("x,0,1", "3 cells, the header has 4"),
 }

@@ -63,7 +63,7 @@ def test_elastic_cells_of_a_row_without_steps_are_one_clear_error(
     assert (left.workload.ids, left.skipped) == (("z",), {"no work model": 1})
 
 
-def test_where_the_column_of_steps_has_another_name_the_error_says_so(file_of: FileOf) -> None:
+def test_the_error_names_a_similar_column_for_missing_steps(file_of: FileOf) -> None:
     path = file_of(f"{RIGID},step,speed,speed_t0\na,0,4,9,100,sync,2\n")
     said = r"speed is 'sync', but there is no column steps \(did you mean it by 'step'\?\), and"
     with pytest.raises(BadInput, match=said):

@@ -1,6 +1,7 @@
-"""Themis' auction: free GPUs go to the experiments that are furthest from their fair finish. Pure.
+"""Themis' auction: free GPUs go to the experiments with the largest rho. Pure.
 
-`line` lays the free GPUs out, `division` and `bids` say what stretches of them are worth to an
-experiment, `optimum` finds who gets which, `rounds` holds the auction with its hidden payments;
-`participants` says who may bid, `leases` what a winner keeps and `leftovers` who gets the rest.
+`line` orders the free GPUs, `division` and `bids` compute the value of stretches of that line for
+an experiment, `optimum` computes the best allocation, `rounds` runs the auction with its hidden
+payments; `participants` selects the bidders, `leases` computes how much of an award a winner keeps,
+and `leftovers` distributes the remaining GPUs.
 """

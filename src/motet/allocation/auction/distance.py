@@ -1,4 +1,4 @@
-"""How much longer gangs take on stretches of the line, by their models."""
+"""Slowdowns of gangs on stretches of the line, by model."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ from motet.estimate.spread import rack_slowdown, spread_slowdown
 
 
 class Distance:
-    """Tables of `Line.slowdowns`, one for each skew. Racks count where there are several."""
+    """Tables of `Line.slowdowns`, one per skew. Racks count if the cluster has several."""
 
     def __init__(self, snapshot: Snapshot, line: Line, most: int) -> None:
         self._snapshot, self._line, self._most = snapshot, line, most
         cluster = snapshot.cluster
         self._largest = int(cluster.gpus.max())
         self._largest_rack = int(np.bincount(cluster.rack, cluster.gpus).max())
-        self._tables: dict[float, Floats] = {}
+        self._by_model: dict[int, Floats] = {}
+        self._by_skew: dict[float, Floats] = {}
 
     def of_row(self, row: int) -> Floats:
-        """Of the job's model."""
-        skew = _profile(self._snapshot, row).skew
-        if skew not in self._tables:
-            self._tables[skew] = self._line.slowdowns(
+        """The table of the job's model."""
+        model = int(self._snapshot.jobs.model[row])
+        if model not in self._by_model:
+            self._by_model[model] = self._table(_profile(self._snapshot, model).skew)
+        return self._by_model[model]
+
+    def _table(self, skew: float) -> Floats:
+        """The table of a skew; models of equal skew share one object."""
+        if skew not in self._by_skew:
+            self._by_skew[skew] = self._line.slowdowns(
                 lambda parts: self._slowdown(skew, parts), self._most
             )
-        return self._tables[skew]
+        return self._by_skew[skew]
 
     def _slowdown(self, skew: float, parts: Parts) -> float:
         slowdown = spread_slowdown(skew, parts, self._largest)
@@ -38,7 +45,7 @@ class Distance:
 
 
 def _by_rack(parts: Parts) -> list[int]:
-    """GPUs of each rack; they are divided by 0."""
+    """GPUs of each rack; a 0 in `parts` separates racks."""
     found = [0]
     for part in parts:
         if part:
@@ -48,6 +55,5 @@ def _by_rack(parts: Parts) -> list[int]:
     return found
 
 
-def _profile(snapshot: Snapshot, row: int) -> ModelProfile:
-    model = int(snapshot.jobs.model[row])
+def _profile(snapshot: Snapshot, model: int) -> ModelProfile:
     return snapshot.models[model] if 0 <= model < len(snapshot.models) else UNKNOWN_MODEL

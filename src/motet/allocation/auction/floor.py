@@ -1,4 +1,4 @@
-"""Who holds which GPUs from now on, while a decision is being made."""
+"""Placements and leases of all jobs while a decision is being made."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from motet.domain.snapshot import Placement, Snapshot
 
 
 class Floor:
-    """`free: (machines,)` GPUs that nobody holds; `places`: by row; `lease_us: (jobs,)`: until
-    when each holds its GPUs; `granted`: rows in the order in which they got theirs.
+    """`free: (machines,)` unassigned GPUs; `places`: by row; `lease_us: (jobs,)`: end of each
+    job's lease; `granted`: rows in the order of their grants.
     """
 
     def __init__(self, snapshot: Snapshot, keeps: NDArray[np.bool_], lease_us: Ints) -> None:
-        """`keeps`: rows that go on holding what they hold, until `lease_us`."""
+        """`keeps`: rows that keep their GPUs until `lease_us`."""
         self._snapshot = snapshot
         self.free: Ints = snapshot.cluster.gpus.copy()
         self.places: dict[int, Placement] = {}
@@ -28,18 +28,18 @@ class Floor:
             self.grant(row, place, int(self.lease_us[row]))
 
     def before(self, row: int) -> Placement | None:
-        """Where the job has run until now."""
+        """The job's placement before this decision."""
         return self._snapshot.placements.get(int(self._snapshot.jobs.number[row]))
 
     def grant(self, row: int, place: Placement, until_us: int) -> None:
-        """The job has these GPUs from now on."""
+        """Assign these GPUs to the job."""
         self.free[list(place.machines)] -= place.counts
         self.places[row] = place
         self.lease_us[row] = until_us
         self.granted.append(row)
 
     def give_back(self, row: int) -> int:
-        """The job has none of its GPUs any more. Returns until when it would have had them."""
+        """Release all GPUs of the job. Returns the end of the released lease."""
         place, until_us = self.places.pop(row), int(self.lease_us[row])
         self.free[list(place.machines)] += place.counts
         self.lease_us[row] = 0
@@ -47,7 +47,7 @@ class Floor:
         return until_us
 
     def widen(self, row: int, more: Placement) -> None:
-        """The job has these GPUs, too, for as long as the others."""
+        """Add these GPUs to the job under its current lease."""
         self.free[list(more.machines)] -= more.counts
         counts = dict(zip(*self.places[row], strict=True))
         for machine, count in zip(*more, strict=True):
@@ -56,12 +56,12 @@ class Floor:
         self.places[row] = Placement(machines, tuple(counts[each] for each in machines))
 
     def held(self, row: int) -> int:
-        """How many GPUs the job has."""
+        """The number of GPUs assigned to the job."""
         return sum(self.places[row].counts)
 
     @property
     def gpus(self) -> Ints:
-        """`(jobs,)`."""
+        """GPUs of each job, `(jobs,)`."""
         found = np.zeros(len(self.lease_us), dtype=np.int64)
         for row, place in self.places.items():
             found[row] = sum(place.counts)
@@ -69,16 +69,17 @@ class Floor:
 
     @property
     def stays(self) -> NDArray[np.bool_]:
-        """`(jobs,)`: who goes on where it is."""
+        """`(jobs,)`: jobs that keep their previous placement."""
         found = np.zeros(len(self.lease_us), dtype=bool)
         for row, place in self.places.items():
             found[row] = self.before(row) == place
         return found
 
     def settle(self) -> None:
-        """Whoever can stays: jobs whose places are of one shape swap them.
+        """Swap placements of equal shape so that as many jobs as possible keep their previous
+        placement.
 
-        A shape is how many GPUs there are on each machine, so nobody's slowdown changes.
+        The shape is the multiset of GPU counts per machine, so a swap changes no slowdown.
         """
         pools: dict[tuple[int, ...], list[int]] = {}
         for row in self.granted:

@@ -1,7 +1,7 @@
-"""GPUs that nobody won, or that hidden payments gave back: they go to whoever can use them.
+"""Distribution of GPUs without a winner, or returned by hidden payments.
 
-Themis hands them out by lot (section 4.2), so nobody can gain by hoping for them. Who is next is
-drawn by lot in both variants; they differ in which GPUs it gets.
+Themis distributes them by lottery (section 4.2), so that bidders cannot profit from them. Both
+variants draw the next taker at random; they differ in which GPUs it gets.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
 
+_NOWHERE = Placement((), ())
+
 
 @dataclass(frozen=True)
 class Taker:
-    """Somebody who can use `least` to `most` GPUs more (equal: a gang).
+    """A candidate that can use `least` to `most` additional GPUs (equal: a gang).
 
-    `machines`: where it runs already; more GPUs there are best for it.
+    `machines`: current machines; additional GPUs there are preferred.
     """
 
     least: int
@@ -36,31 +38,34 @@ def hand_out(
     is_placement_aware: bool = False,
     racks: ArrayLike | None = None,
 ) -> tuple[Placement, ...]:
-    """What each taker gets of `free_gpus: (machines,)`; nothing: no machines.
+    """The placement of each taker on `free_gpus: (machines,)`; empty: no machines.
 
-    Among those who can use what is there one is drawn: it gets its least GPUs, or one more if it
-    has those, until nobody can use any. The GPUs are drawn as well, or, if `is_placement_aware`,
-    they are those that leave it on the fewest machines. `racks: (machines,)`; None: one.
+    Draws one of the takers whose request fits; the taker gets its least number of GPUs, or one more
+    if it has that. Repeats until no taker can use more. The GPUs are drawn at random or, with
+    `is_placement_aware`, chosen so that the taker uses the fewest machines. `racks: (machines,)`;
+    None: one rack.
     """
-    rack = _known(racks, len(np.asarray(free_gpus)))
     free = np.array(free_gpus, dtype=np.int64)
-    got = np.zeros((len(takers), len(free)), dtype=np.int64)
-    while len(able := _able(takers, got, int(free.sum()))):
+    rack = _known(racks, len(free))
+    least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T
+    held, got = np.zeros_like(most), np.zeros((len(takers), len(free)), dtype=np.int64)
+    while len(able := _able(least, most, held, int(free.sum()))):
         row = int(rng.choice(able))
-        gpus = _step(takers[row], int(got[row].sum()))
+        gpus = _step(int(least[row]), int(held[row]))
         if is_placement_aware:
             taken = _nearby(free, gpus, _homes(takers[row], got[row]), rack)
         else:
             taken = rng.multivariate_hypergeometric(free, gpus)
         got[row] += taken
+        held[row] += gpus
         free -= taken
-    return tuple(_placement(row) for row in got)
+    return tuple(_placement(row) if gpus else _NOWHERE for row, gpus in zip(got, held, strict=True))
 
 
 def nearby(
     free_gpus: ArrayLike, gpus: int, homes: frozenset[int], racks: ArrayLike | None = None
 ) -> Placement:
-    """That many of `free_gpus: (machines,)`, at `homes` first, else on the fewest machines."""
+    """`gpus` of `free_gpus: (machines,)`, at `homes` first, otherwise on the fewest machines."""
     free = np.asarray(free_gpus, dtype=np.int64)
     return _placement(_nearby(free, gpus, homes, _known(racks, len(free))))
 
@@ -69,20 +74,13 @@ def _known(racks: ArrayLike | None, size: int) -> Ints:
     return np.zeros(size, dtype=np.int64) if racks is None else np.asarray(racks, dtype=np.int64)
 
 
-def _able(takers: Sequence[Taker], got: Ints, free: int) -> Ints:
-    held = got.sum(axis=1).tolist()
-    return np.array(
-        [
-            row
-            for row, (taker, gpus) in enumerate(zip(takers, held, strict=True))
-            if gpus < taker.most and _step(taker, gpus) <= free
-        ],
-        dtype=np.int64,
-    )
+def _able(least: Ints, most: Ints, held: Ints, free: int) -> Ints:
+    """Takers that can use more GPUs and whose next step fits."""
+    return np.flatnonzero((held < most) & (np.where(held > 0, 1, least) <= free))
 
 
-def _step(taker: Taker, held: int) -> int:
-    return 1 if held else taker.least
+def _step(least: int, held: int) -> int:
+    return 1 if held else least
 
 
 def _homes(taker: Taker, got: Ints) -> frozenset[int]:
@@ -90,7 +88,7 @@ def _homes(taker: Taker, got: Ints) -> frozenset[int]:
 
 
 def _nearby(free: Ints, gpus: int, homes: frozenset[int], rack: Ints) -> Ints:
-    """Where it is at home first; then the tightest machine for the rest, or the emptiest."""
+    """GPUs at `homes` first; then the tightest machine that fits the rest, or the emptiest."""
     taken = np.zeros_like(free)
     for machine in sorted(homes):
         taken[machine] = min(free[machine], gpus - int(taken.sum()))
@@ -102,7 +100,9 @@ def _nearby(free: Ints, gpus: int, homes: frozenset[int], rack: Ints) -> Ints:
 
 
 def _machine_for(left: Ints, lacking: int, rack: Ints, is_own: NDArray[np.bool_]) -> int:
-    """In the racks where it is (`is_own`: machines) if they have enough, else one for all."""
+    """The next machine: in the current racks (`is_own`) if they have room, otherwise
+    in any rack.
+    """
     has_room = int(left[is_own].sum()) >= lacking
     area = is_own if has_room else np.ones_like(is_own)
     fitting = np.flatnonzero(area & (left >= lacking))
@@ -114,7 +114,7 @@ def _machine_for(left: Ints, lacking: int, rack: Ints, is_own: NDArray[np.bool_]
 
 
 def _rack_for(left: Ints, lacking: int, rack: Ints) -> int:
-    """The tightest that has enough, or the one with most."""
+    """The rack with the least room that fits, otherwise the rack with the most room."""
     room = np.bincount(rack, left).astype(np.int64)
     fitting = np.flatnonzero(room >= lacking)
     return int(fitting[np.argmin(room[fitting])] if len(fitting) else np.argmax(room))

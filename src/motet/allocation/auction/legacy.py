@@ -1,8 +1,8 @@
-"""What jobs leave behind that end before their leases do: it stays with their experiments.
+"""GPUs of jobs that end before their leases: they remain with their experiments.
 
-Themis has two levels: its arbiter leases GPUs to experiments, and which of an experiment's jobs run
-on them is up to its agent. A job that has ended is in no snapshot any more, so what its experiment
-holds altogether is kept with the jobs that it still has.
+Themis has two levels: the arbiter leases GPUs to experiments, and an experiment's agent assigns
+them to its jobs. Snapshots contain no ended jobs, so the remaining jobs of an experiment carry its
+total holdings in their memory columns.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from motet.domain.arrays import Ints
 
 _OF_EXPERIMENT = ("leased_gpus", "early_gpu_us")
 MEMORY = {"granted_gpus": 0, **dict.fromkeys(_OF_EXPERIMENT, 0)}
-"""As of the last decision: GPUs granted to a job; of its experiment, all that was granted to its
-jobs, and the GPU-time by which their leases end before the next auction."""
+"""As of the last decision: GPUs granted to a job; for its experiment, the GPUs granted to all of
+its jobs, and the GPU-time by which their leases end before the next auction.
+"""
 
 
 def legacies(
     of: Ints, lease_us: Ints, memory: Mapping[str, Ints], due_us: int
 ) -> tuple[Ints, Ints]:
-    """By experiment: GPUs of jobs that have ended since the last decision, and until when.
+    """GPUs of jobs that ended since the last decision, and the end of their leases, by experiment.
 
-    `of`, `lease_us: (jobs,)` of those that are still there. `due_us`: of the next auction. Of
-    several leases that ended, the average by GPUs, so no GPU-time is won or lost.
+    `of`, `lease_us: (jobs,)` of the remaining jobs. `due_us`: time of the next auction. For several
+    ended leases the end is the GPU-weighted average, which preserves GPU-time.
 
-    Who is still there left nothing, whether or not it found CPUs and memory beside its GPUs: so
-    what counts is what was granted to it and not what it holds.
+    Counts the GPUs granted to the remaining jobs, not the GPUs that they hold: a job that lacks
+    CPUs or memory beside its GPUs has not ended.
     """
     count = int(of.max(initial=-1)) + 1
     gpus, early_gpu_us = (_by_experiment(memory[name], of, count) for name in _OF_EXPERIMENT)
@@ -39,7 +40,7 @@ def legacies(
 
 
 def remembered(of: Ints, gpus: Ints, lease_us: Ints, due_us: int) -> dict[str, Ints]:
-    """`MEMORY` after a decision. `gpus`, `lease_us: (jobs,)`: what each gets, and until when."""
+    """`MEMORY` after a decision. `gpus`, `lease_us: (jobs,)`: grant of each job and its end."""
     count = int(of.max(initial=-1)) + 1
     held, early_gpu_us = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     np.add.at(held, of, gpus)
@@ -48,7 +49,7 @@ def remembered(of: Ints, gpus: Ints, lease_us: Ints, due_us: int) -> dict[str, I
 
 
 def _by_experiment(column: Ints, of: Ints, count: int) -> Ints:
-    """New jobs know nothing yet."""
+    """Values by experiment; columns of new jobs are 0."""
     found = np.zeros(count, dtype=np.int64)
     np.maximum.at(found, of, column)
     return found

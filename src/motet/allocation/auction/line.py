@@ -1,13 +1,14 @@
-"""The free GPUs in a line: what an auction sells are stretches of it.
+"""The free GPUs in a line; the auction sells stretches of it.
 
-Machines stand one after another, rack by rack, those with most free GPUs first, so a stretch is on
-few machines.
-What a stretch is worth depends on how it falls on machines. Starts from which all stretches fall
-alike are of one kind: 64 empty machines of 4 GPUs have 256 starts of 4 kinds.
+The line lists machines rack by rack, those with the most free GPUs first, so that a stretch covers
+few machines. The value of a stretch depends on its distribution over machines. Starts whose
+stretches have equal distributions form one kind: 64 empty machines of 4 GPUs have 256 starts of 4
+kinds.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -20,18 +21,18 @@ from motet.domain.snapshot import Placement
 
 Parts = tuple[int, ...]
 Slowdown = Callable[[Parts], float]
-"""How much longer a gang takes with so many GPUs on each of its machines than on one; >= 1.
+"""Slowdown factor of a gang with these GPU counts per machine, relative to one machine; >= 1.
 
-A 0 among the parts: what follows is in another rack.
+A 0 among the parts marks the boundary to another rack.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """`machine: (gpus,)`: where each GPU of the line is. `kind: (gpus + 1,)`: of the stretches that
-    start there (the last entry: of the empty one). `first: (kinds,)`: the first start of a kind,
-    from which its longest stretch begins. `reach`: the longest stretch for which kinds are told
-    apart. `racks: (machines,)`: of the cluster.
+    """`machine: (gpus,)`: the machine of each GPU. `kind: (gpus + 1,)`: kind of each start (the
+    last entry: of the empty stretch). `first: (kinds,)`: the first start of each kind, from
+    which its longest stretch begins. `reach`: the longest stretch for which kinds are
+    distinguished. `racks: (machines,)`: of the cluster.
     """
 
     machine: Ints
@@ -47,8 +48,8 @@ class Line:
         reach: int | None = None,
         racks: Sequence[int] | Ints | None = None,
     ) -> Self:
-        """`free_gpus`, `racks`: of each machine (None: one rack). `reach`: nobody bids for more
-        GPUs than that (None: for any number), so that a large cluster has few kinds. Raises
+        """`free_gpus`, `racks`: of each machine (None: one rack). `reach`: the largest number of
+        GPUs in any bid (None: unlimited); a small reach gives a large cluster few kinds. Raises
         BadInput.
         """
         free = np.asarray(free_gpus, dtype=np.int64)
@@ -67,34 +68,33 @@ class Line:
 
     @property
     def size(self) -> int:
-        """How many GPUs it has."""
+        """The number of GPUs."""
         return len(self.machine)
 
     @property
     def kinds(self) -> int:
-        """How many kinds of starts."""
+        """The number of kinds of starts."""
         return len(self.first)
 
     @property
     def machine_count(self) -> int:
-        """Of the cluster."""
+        """The number of machines in the cluster."""
         return len(self.racks)
 
     def parts(self, start: int, gpus: int) -> Parts:
-        """How many GPUs of a stretch are on each of its machines, along the line."""
+        """GPU counts of a stretch on each of its machines, along the line."""
         return _growth(self.machine[start : start + gpus], self.racks)
 
     def placement(self, start: int, gpus: int) -> Placement:
         """The machines of a stretch, by number, and its GPUs on them."""
-        there = self.machine[start : start + gpus]
-        machines, counts = np.unique(there, return_counts=True)
-        return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
+        counts = Counter(self.machine[start : start + gpus].tolist())
+        machines = sorted(counts)
+        return Placement(tuple(machines), tuple(counts[machine] for machine in machines))
 
     def slowdowns(self, slowdown: Slowdown, most: int) -> Floats:
-        """`(kinds, most + 1)`: of stretches by kind of start and length.
+        """Slowdowns of stretches by kind of start and length, `(kinds, most + 1)`.
 
-        Infinite where the line ends before or that are longer than `reach`. To be computed once
-        per model, not per experiment.
+        Infinite beyond the line or `reach`. Compute this once per model, not per experiment.
         """
         known: dict[Parts, float] = {}
         table = np.full((self.kinds, most + 1), np.inf)
@@ -113,7 +113,7 @@ class Line:
 
 
 def _growth(machines: Ints, racks: Ints) -> Parts:
-    """GPUs of machines that stand in this order, with a 0 where a rack ends."""
+    """GPU counts of consecutive machines, with a 0 at each rack boundary."""
     parts: list[int] = []
     before = -1
     for machine in machines.tolist():
@@ -130,8 +130,7 @@ def _growth(machines: Ints, racks: Ints) -> Parts:
 def _kinds(free: Parts, reach: int) -> tuple[Ints, Ints]:
     """Kind by start, first start by kind; `free`: the parts of the whole line.
 
-    A start near the end is of the kind of an earlier one if what lies ahead of it lies ahead of
-    that, too.
+    A start near the end gets the kind of an earlier start whose following parts begin with its own.
     """
     kinds: dict[Parts, int] = {}
     first: list[int] = []
@@ -166,7 +165,7 @@ def _cut(parts: Parts, reach: int) -> Parts:
 
 
 def _begins_with(parts: Parts, others: Parts) -> bool:
-    """Whether stretches that fit on `others` fall on `parts` alike."""
+    """Whether stretches that fit on `others` have the same distribution on `parts`."""
     whole = max(len(others) - 1, 0)
     return parts[:whole] == others[:whole] and (
         len(others) == 0 or (len(parts) > whole and parts[whole] >= others[whole])

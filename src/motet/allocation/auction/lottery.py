@@ -1,4 +1,4 @@
-"""Who gets GPUs that nobody won, or that come back between two auctions."""
+"""Lottery for GPUs without a winner, or released between two auctions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from motet.domain.snapshot import Placement, Snapshot
 
 
 class Lottery:
-    """Puts jobs on free GPUs of the floor."""
+    """Assigns free GPUs of the floor to jobs."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Lottery:
         *,
         is_near: bool,
     ) -> None:
-        """`is_near`: who draws comes near where it ran; else GPUs are drawn, too."""
+        """`is_near`: choose GPUs near the job's previous machines; otherwise draw the GPUs."""
         self._jobs, self._now_us = snapshot.jobs, snapshot.now_us
         self._racks = snapshot.cluster.rack
         self._standings, self._widths = standings, standings.widths
@@ -35,23 +35,23 @@ class Lottery:
     # -- without a draw ----------------------------------------------------------------------------
 
     def hand_on(self, rows: Ints, gpus: int, until_us: int) -> None:
-        """To jobs of one experiment that wait, in this order, what another one left to them."""
+        """Assign the GPUs of an ended job to waiting jobs of its experiment, in this order."""
         left = min(gpus, self._free)
         for row in rows.tolist():
-            if row not in self._floor.places and self._widths.least[row] <= left:
+            if row not in self._floor.places and self._least(row) <= left:
                 taken = self._largest(row, left)
                 self._floor.grant(row, self._near(self._home(row), taken), until_us)
                 left -= taken
 
-    # -- to who waits ------------------------------------------------------------------------------
+    # -- to waiting jobs ------------------------------------------------------------------------
 
     def hand_out(self, rows: Ints, until_us: int) -> None:
-        """One job per experiment at a time, until none of these fits any more.
+        """Assign GPUs to one job per experiment at a time, until no waiting job fits.
 
-        Elastic jobs get their least.
+        Elastic jobs get their minimum.
         """
         while heads := self._heads(rows):
-            if len(heads) > self._free:  # However many wait, no more can draw.
+            if len(heads) > self._free:  # No more takers than GPUs can draw.
                 heads = self._rng.choice(heads, self._free, replace=False).tolist()
             takers = [self._taker(row) for row in heads]
             places = hand_out(
@@ -67,7 +67,7 @@ class Lottery:
                     self._drawn.add(row)
 
     def _heads(self, rows: Ints) -> list[int]:
-        """Of every experiment the first of these that fits: one that runs, or a large one."""
+        """The first job of each experiment that fits: running jobs first, then the largest."""
         jobs, of = self._jobs, self._standings.of
         is_left = (self._widths.least[rows] <= self._free) & (self._floor.lease_us[rows] == 0)
         fits = rows[is_left]
@@ -78,18 +78,18 @@ class Lottery:
         return heads
 
     def _taker(self, row: int) -> Taker:
-        gpus = int(self._widths.least[row])
+        gpus = self._least(row)
         return Taker(gpus, gpus, self._home(row))
 
     def _home(self, row: int) -> frozenset[int]:
         place = self._floor.before(row)
         return frozenset(place.machines if place else ())
 
-    # -- to who can use more -----------------------------------------------------------------------
+    # -- to jobs that can use more ----------------------------------------------------------------
 
     def widen(self, rescale_us: int) -> None:
-        """Elastic jobs take what nobody waits for: those that start or move anyway their next
-        width, again and again; then others as much as they can use, where it pays to stop for it.
+        """Widen elastic jobs: starting or moving jobs step by step, then running jobs as far as
+        they can use GPUs, if the gain exceeds the cost of the change.
         """
         rows = np.flatnonzero(self._jobs.is_elastic & (self._floor.gpus > 0))
         if not len(rows) or not self._free:
@@ -113,12 +113,12 @@ class Lottery:
         self._place(sizes)
 
     def _next(self, row: int, gpus: int) -> int:
-        """Its next width; 0: there is none."""
+        """The next larger width; 0 if there is none."""
         entry = self._widths.entry(row, gpus) + 1
         return 0 if entry == self._widths.of(row).stop else int(self._widths.gpus[entry])
 
     def _place(self, sizes: Mapping[int, int]) -> None:
-        """Who has drawn gets all of it together, the largest first; who has won keeps that."""
+        """Place drawn jobs anew, largest first; jobs that won GPUs keep them and get more."""
         grown = [row for row, gpus in sizes.items() if gpus > self._floor.held(row)]
         for row in grown:
             if row not in self._drawn:
@@ -129,7 +129,9 @@ class Lottery:
             self._floor.grant(row, self._near(self._home(row), sizes[row]), until_us[row])
 
     def _pays(self, row: int, gpus: int, rescale_us: int) -> bool:
-        """Until its lease ends, or the job, it does more though it stops for the change."""
+        """Whether the job progresses further until its lease or the job ends,
+        including the pause.
+        """
         now, then = (self._speed(row, each) for each in (self._floor.held(row), gpus))
         left_us = int(self._standings.left_us[row]) * int(self._jobs.gpus[row]) / now
         time_us = min(left_us, int(self._floor.lease_us[row]) - self._now_us)
@@ -149,8 +151,12 @@ class Lottery:
     def _free(self) -> int:
         return int(self._floor.free.sum())
 
+    def _least(self, row: int) -> int:
+        """The smallest width of the job."""
+        return int(self._widths.gpus[self._widths.first[row]])
+
     def _largest(self, row: int, gpus: int) -> int:
-        """Its largest width of so many GPUs."""
+        """The largest width of the job with at most `gpus` GPUs."""
         return int(self._widths.gpus[self._widths.entry(row, gpus)])
 
     def _speed(self, row: int, gpus: int) -> float:

@@ -1,4 +1,4 @@
-"""Who may bid: the experiments that are furthest from their fair finish."""
+"""Bidders of an auction: the experiments with the largest rho."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _DIGITS = 9
 def participants(rho: ArrayLike, fairness: float = DEFAULT_FAIRNESS) -> Ints:
     """Rows of the 1 - f of all experiments with the largest rho, worst first, but at least one.
 
-    `rho: (experiments,)`: infinite for those without GPUs; among equals the first rows are taken.
-    `fairness`: f (Themis, section 4.3), 0 to 1: the larger, the fairer and the fewer bidders among
-    whom good placements can be found. Raises BadInput.
+    `rho: (experiments,)`: infinite for experiments without GPUs; ties keep row order. `fairness`: f
+    (Themis, section 4.3), 0 to 1: larger values are fairer, but leave fewer bidders among which the
+    auction can find good placements. Raises BadInput.
     """
     if not 0 <= fairness <= 1:
         raise BadInput(f"fairness={fairness}: the filter's f is 0 (all bid) to 1 (only the worst)")
     worst_first = np.argsort(-np.asarray(rho, dtype=np.float64), kind="stable")
-    # 1 - 0.7 of 10 are 3 and not 3.0000000000000004.
+    # Rounding avoids ceil(3.0000000000000004) for 1 - 0.7 of 10.
     count = math.ceil(round((1 - fairness) * len(worst_first), _DIGITS))
     return worst_first[: max(count, 1)]

@@ -1,13 +1,13 @@
 """One round of the partial-allocation auction: winners by proportional fairness, hidden payments.
 
-Cole, Gkatzelis and Goel (EC 2013), as Themis uses it (section 4.2): of all allocations the one with
-the largest product of values v_i = 1 / rho_i is taken, and winner i keeps the fraction
+Cole, Gkatzelis and Goel (EC 2013), as in Themis (section 4.2): the mechanism takes the allocation
+with the largest product of values v_i = 1 / rho_i, and winner i keeps the fraction
 
-    c_i = (product of the others' values in it) / (product of the others' values had i not come)
+    c_i = (product of the others' values in it) / (product of the others' values without bidder i)
 
-of what it won. So its utility is c_i v_i = (product of all values) / (what does not depend on its
-bid): whatever a bidder gains by a lie makes the product of the *true* values smaller.
-`docs/decisions/0021-an-auction-of-stretches.md` says what is exact.
+of its award. Its utility is therefore c_i v_i = (product of all values) / (a term independent of
+its bid): an untruthful bid only decreases the product of the *true* values.
+`docs/decisions/0021-an-auction-of-stretches.md` states which properties are exact.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from motet.allocation.auction.bids import Bid
 from motet.allocation.auction.line import Line
-from motet.allocation.auction.optimum import Optimum, best_in, log_bound, log_values
+from motet.allocation.auction.optimum import LogValues, Optimum, best_in
 from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement
@@ -30,10 +30,9 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Award:
-    """`bidder` (its place among the bids) won the `gpus` GPUs of the line from `start` on.
+    """`bidder` (its index among the bids) won the `gpus` GPUs of the line from `start` on.
 
-    `value`: 1 / rho with them, as it was bid. `kept`: the fraction c_i, 0 to 1, left to it by its
-    hidden payment.
+    `value`: 1 / rho with them, as bid. `kept`: the fraction c_i, 0 to 1, after the hidden payment.
     """
 
     bidder: int
@@ -45,25 +44,23 @@ class Award:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """`awards`: of the winners, by bidder. `free_gpus`: by machine, what nobody won.
+class AuctionOutcome:
+    """`awards`: of the winners, by bidder. `free_gpus`: unsold GPUs by machine.
 
-    `log_product`: of all bidders' values; `log_bound`: no allocation has a larger one, whether
-    it is in the order of the line or not. Both count 0 as `optimum` does.
+    `log_product`: of all bidders' values; a value of 0 counts as in `optimum`.
     """
 
     awards: tuple[Award, ...]
     free_gpus: Ints
     log_product: float
-    log_bound: float
 
 
-def hold_auction(line: Line, bids: Sequence[Bid], orders: Sequence[Order] = ()) -> Outcome:
+def hold_auction(line: Line, bids: Sequence[Bid], orders: Sequence[Order] = ()) -> AuctionOutcome:
     """The outcome of one round.
 
-    `orders`: in which bidders may stand along the line, the best of them is taken; none: only
-    `by_granularity`. They must not depend on values, or truth-telling is not best any more.
-    `by_granularity` and `shuffled` make some. Raises BadInput.
+    `orders`: candidate orders of bidders along the line; the best one is used; none: only
+    `by_granularity`. Orders must not depend on values, otherwise truthful bids are no longer
+    optimal. `by_granularity` and `shuffled` create orders. Raises BadInput.
     """
     if any(bid.values.shape[0] != line.kinds for bid in bids):
         raise BadInput(f"bids are for another line: this one has {line.kinds} kinds of starts")
@@ -72,7 +69,7 @@ def hold_auction(line: Line, bids: Sequence[Bid], orders: Sequence[Order] = ()) 
     chosen = orders or (by_granularity(bids),)
     if any(sorted(order) != list(range(len(bids))) for order in chosen):
         raise BadInput(f"an order must name each of the {len(bids)} bidders once")
-    logs = log_values(bids, line.kinds)
+    logs = LogValues.of(bids)
     tried = [best_in(order, line, logs) for order in chosen]
     best = max(tried, key=lambda optimum: optimum.log_product)
     log_without = np.max([optimum.log_without for optimum in tried], axis=0)
@@ -80,7 +77,7 @@ def hold_auction(line: Line, bids: Sequence[Bid], orders: Sequence[Order] = ()) 
         _award(bidder, line, bids[bidder], best, float(log_without[bidder]))
         for bidder in np.flatnonzero(best.gpus).tolist()
     )
-    return Outcome(awards, _left(line, awards), best.log_product, log_bound(line, logs))
+    return AuctionOutcome(awards, _left(line, awards), best.log_product)
 
 
 def by_granularity(bids: Sequence[Bid]) -> Order:
@@ -89,7 +86,7 @@ def by_granularity(bids: Sequence[Bid]) -> Order:
 
 
 def shuffled(bids: Sequence[Bid], rng: np.random.Generator, count: int) -> tuple[Order, ...]:
-    """`count` orders: `by_granularity`, then drawn by lot."""
+    """`count` orders: `by_granularity`, then random permutations."""
     drawn = (tuple(rng.permutation(len(bids)).tolist()) for _ in range(count - 1))
     return (by_granularity(bids), *drawn)
 

@@ -1,7 +1,7 @@
-"""How experiments stand: what their jobs still need, and how late they will be.
+"""State of experiments: remaining work of their jobs and finish-time fairness.
 
-Kept from decision to decision in columns per job, so that an experiment's first submission and its
-whole work are known for as long as one of its jobs is there, also those of jobs that have ended.
+Per-job memory columns carry it between decisions: each remaining job of an experiment stores the
+experiment's first submission and total work, including those of ended jobs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.estimate.finish_time import JobWork
-from motet.estimate.shares import Pieces, pieces_of, speeds_together
+from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
 from motet.estimate.speed_function import PARAMETERS
 from motet.estimate.widths import Widths, request_of, widths_of
 
@@ -29,9 +29,9 @@ MEMORY = {
     "whole_gpus": 0,
     "longest_us": 0,
 }
-"""Of a job's experiment: first submission, all work, all GPUs that its jobs ask for, longest job.
+"""State of a job's experiment: first submission, total work, total requested GPUs, longest job.
 
-An elastic job's times are those on its full request.
+Times of elastic jobs are those on their full request.
 """
 _LEAST_US = 1000
 _FULL_RATE = 10_000
@@ -39,9 +39,9 @@ _FULL_RATE = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """`of: (jobs,)`: each job's experiment, numbered by their first jobs. `left_us: (jobs,)`: what
-    it still needs on its full request together. `widths`: on how many GPUs it can run instead.
-    `memory`: as `MEMORY`, up to date.
+    """`of: (jobs,)`: experiment of each job, numbered by first jobs. `left_us: (jobs,)`: remaining
+    time on the full request on contiguous GPUs. `widths`: other GPU counts on which the job can
+    run. `memory`: updated columns as `MEMORY`.
     """
 
     jobs: JobTable
@@ -53,7 +53,7 @@ class Standings:
 
     @classmethod
     def of_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Raises BadInput where remaining times are not known."""
+        """Raises BadInput if remaining times are unknown."""
         jobs, known = snapshot.jobs, snapshot.memory
         of = _experiments(jobs)
         left_us = _left_us(snapshot)
@@ -68,7 +68,7 @@ class Standings:
 
     @property
     def count(self) -> int:
-        """How many experiments contend."""
+        """The number of contending experiments."""
         return int(self.of.max()) + 1 if len(self.of) else 0
 
     def elapsed_s(self) -> Floats:
@@ -76,9 +76,9 @@ class Standings:
         return (self.now_us - self._first(self.memory["begun_us"])) / SECOND_US
 
     def ideal_s(self, share_gpus: float) -> Floats:
-        """`(experiments,)`: T_ideal, as `motet.estimate.finish_time.ideal_s` of all of its jobs.
+        """`(experiments,)`: T_ideal, as `motet.estimate.finish_time.ideal_s` of all jobs.
 
-        Those that have ended are taken to have been like those that are left.
+        Assumes that ended jobs had the same speeds as the remaining ones.
         """
         whole = {name: self._first(column) for name, column in self.memory.items()}
         times = whole["whole_gpus"] / np.bincount(self.of, self.jobs.gpus)
@@ -86,40 +86,57 @@ class Standings:
         longest_us = whole["longest_us"] * _highest(self._stretch, self.of, self.count)
         return np.maximum(whole["whole_gpu_us"] / speed, longest_us) / SECOND_US
 
-    def rho_by_share(self, share_gpus: float, wait_s: float) -> Floats:
-        """`(experiments,)`: rho of each if it waits so long and then has its share to its end."""
+    def rho_by_share(self, share_gpus: float, wait_s: float, ideal_s: Floats) -> Floats:
+        """`(experiments,)`: rho if each waits for `wait_s` and then has its share until its end.
+
+        `ideal_s`: with that share.
+        """
         service_gpu_us = np.bincount(self.of, self.left_us * self.jobs.gpus)
         longest_us = _highest(self.left_us * self._stretch, self.of, self.count)
         left_us = np.maximum(service_gpu_us / self.speed_on_share(share_gpus), longest_us)
-        return (self.elapsed_s() + wait_s + left_us / SECOND_US) / self.ideal_s(share_gpus)
+        return (self.elapsed_s() + wait_s + left_us / SECOND_US) / ideal_s
 
     def speed_on_share(self, share_gpus: ArrayLike) -> Floats:
-        """`(experiments,)`: of its jobs, by turns, on so many GPUs that lie together."""
-        return speeds_together(self._pieces, self.of, np.broadcast_to(share_gpus, self.count))
+        """`(experiments,)`: total speed of the jobs, in turns, on this many contiguous GPUs."""
+        return speeds_together(self._pieces, np.broadcast_to(share_gpus, self.count))
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        return pieces_of(self.widths.first, self.widths.gpus, self.widths.speed)
+    def _pieces(self) -> GroupPieces:
+        pieces = pieces_of(self.widths.first, self.widths.gpus, self.widths.speed)
+        return GroupPieces.of(pieces, self.of, self.count)
 
     @property
     def _stretch(self) -> Floats:
-        """`(jobs,)`: the time that it takes at its fastest, by that on its full request."""
+        """`(jobs,)`: time at the highest speed, relative to that on the full request."""
         stretch: Floats = self.jobs.gpus / self.widths.fastest
         return stretch
 
     def rows_of(self, experiment: int) -> Ints:
-        """Its jobs: those that run first, then the largest, then by number."""
-        rows = np.flatnonzero(self.of == experiment)
+        """The jobs of an experiment: running jobs first, then the largest, then by number."""
+        return self._rows[self._first_row[experiment] : self._first_row[experiment + 1]]
+
+    @cached_property
+    def _rows(self) -> Ints:
+        """All jobs, grouped by experiment."""
         jobs = self.jobs
-        keys = jobs.number[rows], -jobs.gpus[rows], jobs.held_gpus[rows] == 0
-        return rows[np.lexsort(keys)]
+        return np.lexsort((jobs.number, -jobs.gpus, jobs.held_gpus == 0, self.of))
+
+    @cached_property
+    def _first_row(self) -> Ints:
+        return np.searchsorted(self.of[self._rows], np.arange(self.count + 1))
+
+    @cached_property
+    def _is_elastic(self) -> Bools:
+        return self.jobs.is_elastic
 
     def work_of(self, row: int, share_gpus: float) -> JobWork:
-        """What a job still needs, and on how many GPUs it may bid to run: up to its full request,
-        or to the share of its experiment where that is more."""
+        """Remaining work of a job and the GPU counts for which it bids.
+
+        The limit is the full request, or the share of its experiment if that is larger.
+        """
         asked = int(self.jobs.gpus[row])
         service_gpu_s = int(self.left_us[row]) * asked / SECOND_US
-        if not self.jobs.is_elastic[row]:
+        if not self._is_elastic[row]:
             return JobWork.gang(service_gpu_s, asked)
         largest = self.widths.entry(row, max(asked, int(share_gpus)))
         own = slice(self.widths.of(row).start, largest + 1)
@@ -129,7 +146,7 @@ class Standings:
         return JobWork(service_gpu_s, int(gpus[0]), int(gpus[-1]), tuple(speeds.tolist()))
 
     def _first(self, column: Ints) -> Ints:
-        """`(experiments,)`: from a column that is the same for all jobs of an experiment."""
+        """`(experiments,)`: values of a column that is constant within each experiment."""
         found = np.zeros(self.count, dtype=np.int64)
         found[self.of] = column
         return found
@@ -147,7 +164,7 @@ def _experiments(jobs: JobTable) -> Ints:
 
 
 def _widths(snapshot: Snapshot) -> Widths:
-    """By speeds as fitted, where they are, and with servers on the fewest machines."""
+    """Widths by fitted speeds where available, with servers on the fewest machines."""
     known, size = snapshot.estimates, len(snapshot.jobs)
     mode = np.zeros(size, dtype=np.int64) if known is None else known.speed_mode
     parameters = np.zeros((size, len(PARAMETERS))) if known is None else known.speed
@@ -156,22 +173,22 @@ def _widths(snapshot: Snapshot) -> Widths:
 
 
 def _left_us(snapshot: Snapshot) -> Ints:
-    """The time that it still needs where it runs, by its speed there."""
+    """Remaining time of each job at its speed on its present placement."""
     jobs = snapshot.jobs
     if len(jobs) and int(jobs.remaining_us.min()) == UNKNOWN:
         raise BadInput(
-            "themis compares when experiments will end, and their jobs' remaining time is not "
+            "themis compares the ends of experiments, and the remaining time of their jobs is not "
             "known here; use a policy that needs no durations, such as tiresias-las"
         )
     rate = np.where(jobs.held_gpus > 0, jobs.rate, _FULL_RATE)
-    # In two parts, or years would not fit 64 bits.
+    # Two steps, since the product for years does not fit 64 bits.
     whole_us, rest_us = np.divmod(jobs.remaining_us, _FULL_RATE)
     left_us: Ints = np.maximum(whole_us * rate + rest_us * rate // _FULL_RATE, _LEAST_US)
     return left_us
 
 
 def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> Ints:
-    """What was known of each experiment and what its new jobs add."""
+    """The stored value of each experiment plus the values of its new jobs."""
     found = _whole(known, of)
     added = np.zeros(len(of), dtype=np.int64)
     np.add.at(added, of, np.where(is_new, more, 0))
@@ -179,14 +196,14 @@ def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> I
 
 
 def _whole(column: Ints, of: Ints) -> Ints:
-    """By job, the highest of its experiment."""
+    """Maximum over the experiment of each job."""
     found = np.zeros(len(of), dtype=np.int64)
     np.maximum.at(found, of, column)
     return found[of]
 
 
 def _highest(column: Floats, of: Ints, count: int) -> Floats:
-    """By experiment."""
+    """Maximum over the jobs of each experiment."""
     found = np.zeros(count)
     np.maximum.at(found, of, column)
     return found

@@ -15,7 +15,7 @@ from motet.domain.errors import BadInput
 ROW_COPIES = 4
 """Instances exist as prepared, cut into blocks, joined to a worker's share, and in its order."""
 FEATURE_COPIES = 3
-"""The same for features, but when they are cut the trained copy may already be given up."""
+"""As above for features, but after a cut the trained copy may already have been released."""
 MODEL_COPIES = 4
 """Values at the start and in training, the pulled ones, and the sum of deltas."""
 

@@ -1,1 +1,1 @@
-"""From what workers measure to a fleet whose cost model agrees with it. Pure."""
+"""Calibration of a fleet whose cost model agrees with the workers' measurements. Pure."""

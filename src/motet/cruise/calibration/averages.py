@@ -1,4 +1,4 @@
-"""Moving averages of what workers measure, with a warm-up and their standard errors."""
+"""Moving averages of workers' measurements, with a warm-up and standard errors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Self, TypeAlias
 import numpy as np
 
 _CERTAIN_ERRORS, _CHANGED_BY = 5.0, 0.5
-"""In standard errors, and relative: a larger difference between mini-batches is no noise."""
+"""In standard errors, and relative: a larger difference between mini-batches is not noise."""
 
 
 @dataclass(frozen=True)
 class BatchMeasurement:
     """One mini-batch of one machine's worker.
 
-    `exchange_s`: PULL and PUSH without waiting for other workers; `batch_s`: all of the mini-batch,
-    waiting included.
+    `exchange_s`: PULL and PUSH without waiting for other workers; `batch_s`: the whole mini-batch,
+    including waiting.
     """
 
     machine: int
@@ -38,7 +38,7 @@ class BatchMeasurement:
 
 
 Quantity: TypeAlias = Callable[[BatchMeasurement], float]
-"""One number of a measurement; NaN: unknown."""
+"""A quantity of a measurement; NaN: unknown."""
 
 
 def _comp_s_per_instance(measured: BatchMeasurement) -> float:
@@ -58,11 +58,11 @@ class Average:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Self:
-        """Of at least one value. The error of few values is widened (Student's t)."""
+        """Average of at least one value. The error of few values is widened (Student's t)."""
         listed = np.array(list(values))
         if len(listed) == 1:
             return cls(float(listed[0]), 0.0)
-        # Three errors of five values are then about as sure as three errors of many.
+        # Three errors of five values then have about the confidence of three errors of many.
         widening = 1 + 6 / len(listed)
         error = widening * listed.std(ddof=1) / np.sqrt(len(listed))
         return cls(float(listed.mean()), float(error))
@@ -71,9 +71,9 @@ class Average:
 class MovingAverages:
     """Averages over the last `window` mini-batches of every worker.
 
-    The first `skipped` mini-batches after a start or a reconfiguration do not count: caches are
-    cold and connections new. `least`: mini-batches that every worker must then have finished before
-    the averages are ready.
+    The first `skipped` mini-batches after a start or a reconfiguration do not count, because caches
+    are cold and connections new. `least`: mini-batches per worker after which the averages are
+    ready.
     """
 
     def __init__(self, window: int = 50, skipped: int = 3, least: int = 10) -> None:
@@ -82,7 +82,7 @@ class MovingAverages:
         self._samples: dict[int, deque[BatchMeasurement]] = {}
 
     def restart(self, workers: Iterable[int]) -> None:
-        """Drop all measurements; from now on these machines have workers."""
+        """Drop all measurements; these machines have workers from now on."""
         machines = list(workers)
         self._batch_counts = dict.fromkeys(machines, 0)
         self._samples = {machine: deque(maxlen=self._window) for machine in machines}
@@ -97,9 +97,10 @@ class MovingAverages:
             self._samples[machine].append(measured)
 
     def drop_outdated(self) -> None:
-        """Keep only a worker's latest mini-batches if they certainly differ from those before.
+        """Keep only a worker's latest mini-batches if they differ significantly from the earlier
+        ones.
 
-        So a machine that is slowed down is detected after few mini-batches, not after a window.
+        This detects a slow machine after few mini-batches instead of a whole window.
         """
         for machine, samples in self._samples.items():
             if len(samples) >= 2 * self._least and _has_changed(list(samples), self._least):
@@ -123,7 +124,7 @@ class MovingAverages:
         return self._averages(_exchange_s)
 
     def batch_s(self) -> dict[int, Average]:
-        """A whole mini-batch, waiting included, by worker."""
+        """A whole mini-batch, including waiting, by worker."""
         return self._averages(lambda measured: measured.batch_s)
 
     def batch_comp_s(self) -> dict[int, Average]:
@@ -163,7 +164,7 @@ def _has_changed(samples: Sequence[BatchMeasurement], latest: int) -> bool:
             continue
         old_s, new_s = float(np.mean(before)), float(np.mean(now))
         noise_s = max(np.std(before), np.std(now)) / np.sqrt(latest)
-        # The check is repeated often, so the threshold is beyond what chance alone reaches.
+        # The check repeats often, so the threshold exceeds what chance reaches.
         if abs(new_s - old_s) > max(_CERTAIN_ERRORS * noise_s, _CHANGED_BY * min(old_s, new_s)):
             return True
     return False

@@ -1,4 +1,4 @@
-"""The fleet whose cost model agrees with what workers measured."""
+"""Calibration of a fleet with the workers' measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STANDARD_ERRORS = 3.0
 
 @dataclass(frozen=True)
 class CalibratedFleet:
-    """A fleet as measured.
+    """A measured fleet.
 
     `comp_error`, `exchange_error`: bounds of the relative errors of COMP and COMM, from noise.
     """
@@ -27,7 +27,7 @@ class CalibratedFleet:
     exchange_error: float = 0.0
 
     def epoch_error(self, profile: Profile, configuration: Configuration) -> float:
-        """Bound of the relative error of an epoch's time: of both costs, by their parts of it."""
+        """Bound of the relative error of an epoch's time: both errors, weighted by their costs."""
         instances = np.array(configuration.data_blocks) * profile.block_instances
         comp_s = self.fleet.comp_s[self.fleet.type_of] * instances
         comm_s = np.where(instances > 0, exchange_s(profile, self.fleet, configuration), 0.0)
@@ -45,7 +45,7 @@ def calibrate_fleet(
     averages: MovingAverages,
     queue: LinkQueue = NO_QUEUE,
 ) -> CalibratedFleet:
-    """The fleet whose cost model gives what was measured under `configuration`.
+    """The fleet whose cost model reproduces the measurements under `configuration`.
 
     COMP of a type is the mean of its workers. Bandwidths of a type keep their proportions and are
     scaled to the measured exchange. A type without workers is corrected by the geometric mean of

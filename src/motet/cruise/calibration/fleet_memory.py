@@ -1,4 +1,4 @@
-"""Costs of machines: measured while they work, remembered while they do not."""
+"""Costs of machines: measured for working machines, remembered for the others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from motet.cruise.machine_state import MachineState
 from motet.estimate.epoch_cost import Configuration, Fleet, MachineType, Profile, exchange_s
 
 _OTHER_LINK = 1.5
-"""A bandwidth so many times above or below that of its kind is a property of the machines."""
+"""A bandwidth that differs from that of its kind by this factor is a property of the machines."""
 _DIFFERENT_BYTES = 1.3
-"""From this ratio of bytes on the busiest link on, latency and bandwidth can be told apart."""
+"""Ratio of bytes on the busiest link from which latency and bandwidth can be separated."""
 _MOST_LATENCY = 0.8
-"""Of the shortest exchange; few measured points do not support more."""
+"""Fraction of the shortest exchange; few measured points do not support more."""
 
 
 class FleetMemory:
     """COMP and bandwidth of machines when they last worked.
 
-    A machine that has only served is taken for one of its kind.
+    A machine that has only served gets the values of its kind.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class FleetMemory:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been measured yet."""
+        """Whether there are no measurements yet."""
         return not self._comp_s
 
     def view(
@@ -45,7 +45,7 @@ class FleetMemory:
         states: Iterable[MachineState],
         measured: Mapping[int, Average],
     ) -> FleetView:
-        """The machines with their last known costs; `measured`: COMP of those that work now."""
+        """The machines with their last known costs; `measured`: COMP of the working machines."""
         comp_s = {**self._comp_s, **measured}
         groups = group_machines(machines, comp_s)
         kinds = tuple(
@@ -58,9 +58,9 @@ class FleetMemory:
     def calibrate(
         self, view: FleetView, profile: Profile, averages: MovingAverages
     ) -> tuple[FleetView, CalibratedFleet]:
-        """The view with what its workers measure now, which is remembered.
+        """The view with its workers' present measurements, which are remembered.
 
-        The latency of exchanges is in neither.
+        Neither result includes the latency of exchanges.
         """
         queue = self._queue(view, profile, averages)
         found = calibrate_fleet(profile, view.fleet, view.current, view.type_of, averages, queue)
@@ -74,11 +74,11 @@ class FleetMemory:
         return replace(view, fleet=found.fleet), found
 
     def forget_exchanges(self) -> None:
-        """Drop the exchanges measured under earlier configurations: they are outdated."""
+        """Drop the outdated exchanges of earlier configurations."""
         self._exchange_s_by_bytes.clear()
 
     def _queue(self, view: FleetView, profile: Profile, averages: MovingAverages) -> LinkQueue:
-        """See `measured_queue`. Several configurations, once measured, give the latency."""
+        """See `measured_queue`. The latency requires measurements of several configurations."""
         link_bytes = _bytes_on_busiest_link(view, profile)
         queue = measured_queue(averages, link_bytes)
         took_s = queue.factor * float(np.mean(list(means_of(averages.exchange_s()).values())))
@@ -96,7 +96,7 @@ def _held_by(groups: Iterable[MachineGroup], states: Iterable[MachineState]) -> 
 
 
 def _bytes_on_busiest_link(view: FleetView, profile: Profile) -> float:
-    """Per mini-batch, the mean over workers of the bytes on the busiest link of each."""
+    """Mean over workers of the bytes per mini-batch on the busiest link of each."""
     types = len(view.fleet.types)
     bytes_as_seconds = Fleet(view.fleet.types, ((1.0,) * types,) * types)
     is_worker = np.array(view.current.data_blocks) > 0
@@ -104,7 +104,7 @@ def _bytes_on_busiest_link(view: FleetView, profile: Profile) -> float:
 
 
 def _latency_s(exchange_s_by_bytes: Mapping[int, float]) -> float | None:
-    """Where a line through the exchanges over their bytes begins; None: the points are too few."""
+    """Intercept of a line through the exchange times over their bytes; None for too few points."""
     sizes = np.array([*exchange_s_by_bytes])
     times_s = np.array([*exchange_s_by_bytes.values()])
     if sizes.max() <= _DIFFERENT_BYTES * sizes.min():
@@ -118,10 +118,10 @@ def _latency_s(exchange_s_by_bytes: Mapping[int, float]) -> float | None:
 def _evened_by_kind(
     view: FleetView, bandwidths: Sequence[float], working: Container[int]
 ) -> list[float]:
-    """Per group, the median bandwidth of its kind, unless the group's own differs a lot.
+    """Median bandwidth of each group's kind, unless the group's own differs significantly.
 
-    What a worker measures also depends on the order in which workers are served, so smaller
-    differences between machines of a kind are noise.
+    Measurements also depend on the order in which servers serve workers, so smaller differences
+    between machines of a kind are noise.
     """
     usual: dict[str, float] = {}
     for kind in {group.kind for group in view.groups}:

@@ -1,4 +1,4 @@
-"""The machines that a job may use: their groups, their costs as known, and what they hold."""
+"""The machines available to a job: groups, known costs, and blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FleetView:
 
     @property
     def machines(self) -> list[int]:
-        """In the fleet's order."""
+        """Machine numbers in the fleet's order."""
         return [machine for group in self.groups for machine in group.machines]
 
     @property

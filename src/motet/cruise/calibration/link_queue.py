@@ -1,13 +1,13 @@
-"""The queue of workers at a server's link, estimated from what workers measured.
+"""The queue of workers at a server's link, estimated from measurements.
 
-Workers that begin a mini-batch together are served one after another where they share a server's
-link. The mini-batch therefore waits for the last worker's pull, which takes longer than the mean
-worker's. Served one after another, workers push one after another, and the last push meets an idle
-link. Of the exchanged bytes only the pulled ones count as many times as workers share a link:
+Workers that begin a mini-batch together and share a server's link are served one after another. The
+mini-batch therefore waits for the last worker's pull, which takes longer than the mean pull.
+Workers then also push one after another, and the last push finds an idle link. Of the exchanged
+bytes only the pulled ones count once per worker on a link:
 
     P = max(max_j m_j |w| / b_j, sum_j m_j / b_j) pulled + sum_j m_j / b_j pushed
 
-(Cruise counts both: its workers do not begin together.)
+(Cruise counts both, since its workers do not begin together.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Machines grouped by equal speed: those of a kind, unless measurements say otherwise.
+"""Groups of machines of equal speed: kinds of machines, split by measurements.
 
-A machine whose COMP takes persistently longer or shorter than that of the others of its kind forms
-a group of its own: a host that was slowed down gets a smaller share of the data, or serves.
+A machine whose COMP differs persistently from that of its kind forms a separate group: a slow host
+gets a smaller share of the data, or serves.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from motet.cruise.calibration.averages import Average
 
 UNLIKE = 1.25
-"""A machine that is so many times as slow belongs to another group."""
+"""Slowdown factor from which a machine belongs to another group."""
 _STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
 class CandidateMachine:
-    """A machine that the job may use. `is_leaving`: it was reclaimed and will go."""
+    """A machine available to the job. `is_leaving`: it was reclaimed and will leave."""
 
     number: int
     kind: str = "machine"
@@ -30,7 +30,7 @@ class CandidateMachine:
 
 @dataclass(frozen=True)
 class MachineGroup:
-    """Machines of equal speed, in their order; `kind`: of all of them."""
+    """Machines of equal speed, in their order; `kind`: common to all of them."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ def group_machines(
 ) -> tuple[MachineGroup, ...]:
     """Kinds in the order of their first machines, each followed by its groups of other speeds.
 
-    `comp_s`: COMP per instance of the machines that have worked. A machine that has not worked
+    `comp_s`: COMP per instance of machines with measurements. A machine without measurements
     belongs to the largest group of its kind.
     """
     kinds: dict[str, list[int]] = {}
@@ -69,7 +69,7 @@ def _split(kind: str, machines: Sequence[int], comp_s: Mapping[int, Average]) ->
 
 
 def _by_speed(measured: Sequence[int], comp_s: Mapping[int, Average]) -> list[list[int]]:
-    """Machines in the order of their speeds; a new list begins at every certain gap."""
+    """Machines in order of speed; every significant gap starts a new list."""
     groups = [list(measured[:1])]
     for faster, slower in pairwise(measured):
         if _is_unlike(comp_s[faster], comp_s[slower]):

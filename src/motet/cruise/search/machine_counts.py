@@ -1,8 +1,8 @@
-"""The number of workers of each type; one choice of all these numbers is called a way.
+"""The number of workers of each type; a choice of all these numbers is called a way.
 
-Few ways are all evaluated, in the order of their relaxed epochs, until these are certainly longer
-than the best epoch found. Many ways are searched by descents with ever smaller steps from the best
-points of a coarse grid, first on relaxed epochs and then on epochs in whole blocks.
+Few ways are all evaluated, in order of their relaxed epochs, until these certainly exceed the best
+epoch found. Many ways are searched by descents with decreasing steps from the best points of a
+coarse grid, first on relaxed epochs and then on epochs in whole blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ FEW_WAYS = 4_096
 _GRID_POINTS = 600
 _STARTS = 4
 _CERTAIN = 1.05
-"""A way is dropped if its relaxed epoch is longer by this factor: a split may miss its corner."""
+"""A way is dropped if its relaxed epoch exceeds the best by this factor, since a split may miss
+its corner.
+"""
 _LARGEST_WHOLE_STEP = 8
 _MOST_WHOLE = 400
 
@@ -37,7 +39,7 @@ class Found(NamedTuple):
 
 
 def search(problem: SearchProblem, few_ways: int = FEW_WAYS) -> Found:
-    """The best way; every way is considered where there are at most `few_ways`."""
+    """The best way; exhaustive for at most `few_ways` ways."""
     ways = float(np.prod(problem.counts + 1.0))
     if ways <= few_ways:
         tried = _all_ways(problem.counts)
@@ -81,10 +83,10 @@ def best_in_order(
 
 
 def best_with(problem: SearchProblem, near: Ints, total: int) -> tuple[Ints, float]:
-    """The best way found with so many workers, and its epoch; the search starts at `near`."""
+    """The best way with this number of workers, and its epoch; the search starts at `near`."""
     start = near.copy()
     while start.sum() != total:
-        # In proportion to the types' room, so that the mix of types changes little.
+        # Changes in proportion to the room of each type preserve the mix of types.
         room = problem.counts - start if start.sum() < total else -start
         missing = total - int(start.sum())
         change = np.trunc(room * (missing / room.sum())).astype(np.int64)
@@ -107,13 +109,13 @@ def _grid(problem: SearchProblem) -> Ints:
     axes = [np.unique(np.linspace(0, count, levels).round()) for count in problem.counts]
     grids = np.meshgrid(*axes, indexing="ij")
     points = np.stack([grid.ravel() for grid in grids], axis=1)
-    # No more workers than blocks: such points are scaled down in proportion.
+    # More workers than blocks are scaled down in proportion.
     excess = np.maximum(points.sum(axis=1) / problem.data_blocks, 1.0)
     return np.unique(np.floor(points / excess[:, None]).astype(np.int64), axis=0)
 
 
 def _whole_starts(problem: SearchProblem, grid: Ints) -> Ints:
-    """The grid's best points in whole blocks: relaxed epochs are misleading for coarse blocks."""
+    """The best grid points in whole blocks; relaxed epochs are misleading for coarse blocks."""
     epochs_s = _whole_epochs(problem, grid)
     return grid[np.argsort(epochs_s, kind="stable")[:_STARTS]]
 
@@ -143,9 +145,9 @@ def _descended(problem: SearchProblem, points: Ints) -> tuple[Ints, Floats]:
 def relaxed_descent(
     problem: SearchProblem, start: Ints, is_total_fixed: bool = False
 ) -> tuple[Ints, Floats]:
-    """All ways that a descent from `start` tries, and their relaxed epochs.
+    """All ways that a descent from `start` evaluates, and their relaxed epochs.
 
-    `is_total_fixed`: only those with as many workers.
+    `is_total_fixed`: only ways with the same number of workers.
     """
     size = len(start)
     tried = [start.copy()]
@@ -214,7 +216,7 @@ def _move_count(size: int) -> int:
 
 @njit(cache=True)
 def _move(number: int, size: int) -> Ints:
-    """One type up or down; then two types, in opposite directions or in the same one."""
+    """Changes of one type, then of two types, in opposite directions or in the same one."""
     change = np.zeros(size, np.int64)
     if number < 2 * size:
         change[number // 2] = 1 if number % 2 == 0 else -1

@@ -1,9 +1,8 @@
-"""The search for a configuration as numbers: what the compiled kernels work on.
+"""The configuration search as numbers, the input of the compiled kernels.
 
-Machines of a type are equal. A configuration is therefore given by the number of workers of each
+Machines of a type are equal. A configuration therefore consists of the number of workers of each
 type and the number of model blocks on each type's servers. Within a type both tables are spread
-evenly: by symmetry, and since the time of an exchange is convex in the split, no other split is
-better.
+evenly: by symmetry, and because the exchange time is convex in the split, no other split is better.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class RoleMode(Enum):
 
 
 class SearchProblem(NamedTuple):
-    """A profile and a fleet of T types. `batches`: K, or 0 where B is each worker's.
+    """A profile and a fleet of T types. `batches`: K, or 0 if B is each worker's batch.
 
     `counts: (T,)`, `comp_s: (T,)`, `bandwidth: (T, T)` in bytes/s, worker's type first.
     """
@@ -47,7 +46,7 @@ class SearchProblem(NamedTuple):
     def of(cls, profile: Profile, fleet: Fleet, roles: RoleMode) -> SearchProblem:
         """Raises BadInput if there are too few machines for both roles."""
         if roles is RoleMode.SEPARATE and fleet.size < 2:
-            raise BadInput("machines=1: a worker and a server need 2; let machines have both roles")
+            raise BadInput("machines=1: a worker and a server need 2; use machines with both roles")
         return cls(
             fleet.counts,
             fleet.comp_s,
@@ -76,7 +75,7 @@ class Links(NamedTuple):
 
 @njit(cache=True)
 def server_counts(problem: SearchProblem, workers: Ints) -> Ints:
-    """Machines that can serve, per type, where `workers: (T,)` of each type work."""
+    """Machines per type that can serve, given `workers: (T,)`."""
     return workers.copy() if problem.is_both else problem.counts - workers
 
 

@@ -1,10 +1,10 @@
-"""The best split of model and data for given roles if both were divisible without blocks.
+"""The best split of model and data for given roles, assuming arbitrary divisibility.
 
-It guides the search: nearly a lower bound of the epoch in whole blocks and mini-batches. For a
-given model split x (the share of each server type) the best data split is closed form: every worker
-finishes at the same time T. What an exchange takes is piecewise linear in x, and on each piece T is
-smallest at a corner. Along a line through the splits only the kinks need to be tried. Descents
-along lines that follow the ridges find the best corner.
+It guides the search as an approximate lower bound of the epoch in whole blocks and mini-batches.
+For a given model split x (the share of each server type) the best data split has a closed form:
+all workers finish at the same time T. The exchange time is piecewise linear in x, and on each piece
+T is smallest at a corner, so a line search only tries the kinks. Descents along lines that follow
+the ridges find the best corner.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def relaxed_epoch(problem: SearchProblem, workers: Ints) -> tuple[float, Floats]
     anchors = [_anchor_split(given, anchor) for anchor in range(len(workers) + 1)]
     starts_s = np.array([_split_s(given, a) if a.sum() > 0 else np.inf for a in anchors])
     best_s = np.inf
-    # With up to two server types one line holds every split.
+    # With up to two server types one line contains every split.
     for anchor in np.argsort(starts_s)[: 1 if (servers > 0).sum() <= 2 else _DESCENTS]:
         if np.isfinite(starts_s[anchor]):
             time_s = _descend(given, anchors[anchor])
@@ -53,10 +53,10 @@ def relaxed_epoch(problem: SearchProblem, workers: Ints) -> tuple[float, Floats]
 
 @njit(cache=True)
 def split_epoch_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float:
-    """T of the best data split where workers of each type exchange in `exchange_s: (T,)`.
+    """T of the best data split if workers of each type exchange in `exchange_s: (T,)`.
 
-    Workers for whom exchanging alone takes longer than T get no data. Where B is each worker's, one
-    with fewer than B instances still has one whole mini-batch.
+    Workers whose exchange alone exceeds T get no data. If B is each worker's batch, a worker with
+    fewer than B instances still has one whole mini-batch.
     """
     if problem.batches == 0:
         return _own_batches_s(problem, workers, exchange_s)
@@ -88,7 +88,7 @@ def _own_batches_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) ->
     time_s = problem.instances / per_s
     if time_s >= longest_batch_s:
         return time_s
-    # What is finished by T is linear between the ends of each type's first exchange and batch.
+    # The work finished by T is linear between the ends of each type's first exchange and batch.
     low_s, low, high_s, high = 0.0, 0.0, longest_batch_s, np.inf
     for t in range(len(workers)):
         if workers[t] == 0:
@@ -126,7 +126,7 @@ def _anchor_split(given: _Given, anchor: int) -> Floats:
 
 @njit(cache=True)
 def _descend(given: _Given, split: Floats) -> float:
-    """Improve `split` in place until no line helps; returns its T."""
+    """Improve `split` in place until no line improves it; returns its T."""
     types = np.flatnonzero(given.servers)
     time_s = _split_s(given, split)
     for _ in range(_SWEEPS):
@@ -198,7 +198,9 @@ def _add_kinks(
     places: Floats,
     count: int,
 ) -> int:
-    """Add the positions where another link of a worker of type t becomes the slowest; the count."""
+    """Add the positions where another link of a worker of type t becomes the slowest. Returns the
+    number of positions.
+    """
     links = 1
     heights[0], slopes[0] = 0.0, 0.0
     for u in range(len(split)):

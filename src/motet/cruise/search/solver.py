@@ -45,8 +45,9 @@ def best_configuration(
 ) -> Choice:
     """The configuration with the shortest epoch. Raises BadInput if there are too few machines.
 
-    If exchanged bytes depend on shares and machines differ, a sequence of searches is made, each
-    with the bytes of as many equal workers as the result before has; the best result counts.
+    If exchanged bytes depend on shares and machines differ, the function runs a sequence of
+    searches, each with the bytes for the number of workers in the previous result, and returns the
+    best result.
     """
     if profile.touched and len(fleet.types) > 1:
         return _best_by_share(profile, fleet, roles, few_ways)
@@ -73,7 +74,7 @@ def _best_by_share(profile: Profile, fleet: Fleet, roles: RoleMode, few_ways: in
 
 
 def compile_search() -> None:
-    """Compile the search for machines of several types, so that no later search has to wait."""
+    """Compile the search for several machine types in advance."""
     kinds = (MachineType("fast", 1, 1.0), MachineType("slow", 1, 2.0))
     best_configuration(Profile(2, 1, 1.0, 2, 2), Fleet(kinds, ((1.0, 1.0), (1.0, 1.0))))
 
@@ -102,7 +103,7 @@ def _every_total(problem: SearchProblem, found: Found) -> CostCurve:
 
 
 def _some_totals(problem: SearchProblem, found: Found) -> CostCurve:
-    """From the best way outwards; each search starts at the result of the one before."""
+    """Search from the best way outwards; each search starts at the previous result."""
     best = int(found.workers.sum())
     most = min(int(problem.counts.sum()) - (not problem.is_both), problem.data_blocks)
     totals = np.unique(np.linspace(1, most, _SAMPLED_TOTALS).round().astype(int)).tolist()
@@ -122,7 +123,7 @@ def _with_best(best_s: dict[int, float], found: Found) -> CostCurve:
 
 
 def _even_configuration(problem: SearchProblem, machines: int, workers: int) -> Configuration:
-    """Equal machines: the first work and the last serve, or all in use do both."""
+    """Equal machines: the first ones work, the last ones serve, or all used machines do both."""
     servers = workers if problem.is_both else machines - workers
     data = even_shares(problem.data_blocks, workers) + (0,) * (machines - workers)
     model, idle = even_shares(problem.model_blocks, servers), (0,) * (machines - servers)
@@ -130,7 +131,9 @@ def _even_configuration(problem: SearchProblem, machines: int, workers: int) -> 
 
 
 def _typed_configuration(problem: SearchProblem, fleet: Fleet, found: Found) -> Configuration:
-    """Counts per type as blocks per machine: of each type the first work, the last serve."""
+    """Blocks per machine from counts per type: the first machines of a type work, the
+    last serve.
+    """
     workers, model_blocks = found.workers, found.model_blocks
     servers = server_counts(problem, workers)
     shares = _data_shares(problem, workers, servers, model_blocks, found.epoch_s)
@@ -148,7 +151,7 @@ def _typed_configuration(problem: SearchProblem, fleet: Fleet, found: Found) -> 
 def _data_shares(
     problem: SearchProblem, workers: Ints, servers: Ints, model_blocks: Ints, time_s: float
 ) -> list[list[int]]:
-    """Data blocks of every worker, per type: what each can finish by T, scaled to all blocks."""
+    """Data blocks of every worker, per type: its capacity by T, scaled to all blocks."""
     exchange_s = np.zeros(len(workers))
     exchange_seconds(problem, workers, servers, model_blocks, exchange_s)
     limits = np.array(
@@ -161,7 +164,7 @@ def _data_shares(
     kinds = np.repeat(np.arange(len(workers)), workers)
     shares = np.minimum(limits, np.floor(limits * (problem.data_blocks / limits.sum())))
     lacking = int(problem.data_blocks - shares.sum())
-    # The workers furthest from their limits take the next blocks, so that few need all of T.
+    # Workers furthest below their limits take the next blocks, so that few need all of T.
     while lacking > 0:
         room = np.argsort(-(limits - shares) / np.maximum(limits, 1), kind="stable")
         takers = [i for i in room.tolist() if shares[i] < limits[i]][:lacking]

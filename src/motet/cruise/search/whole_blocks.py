@@ -1,8 +1,8 @@
 """The best split of model and data for given roles in whole blocks and whole mini-batches.
 
-For a given model split the best data split is found exactly, by bisection: T is feasible if the
-workers can finish all blocks by T, and their number of finished blocks only grows with T. Few model
-splits are all tried; of many, those around the relaxed split.
+Bisection finds the exact best data split for a given model split: T is feasible if the workers can
+finish all blocks by T, and the number of finished blocks is monotonic in T. Few model splits are
+all tried; of many, those around the relaxed split.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _is_enough(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s
 
 @njit(cache=True)
 def _split_count(blocks: int, types: int) -> float:
-    """Ways to divide so many blocks among so many types."""
+    """The number of ways to divide this many blocks among this many types."""
     count = 1.0
     for part in range(1, types):
         count *= (blocks + part) / part
@@ -147,7 +147,7 @@ def _best_of_all(
         if time_s < best_s:
             best_s = time_s
             best[:] = blocks
-        # The next division: one more for the last type before the final one that can have it.
+        # The next division: one more for the last type before the final one that has room.
         place = len(types) - 2
         while place >= 0 and blocks[types[-1]] == 0:
             blocks[types[-1]] += blocks[types[place]]
@@ -178,7 +178,7 @@ def _best_nearby(
         is_better = False
         for u in types:
             for v in types:
-                # One block, or as many as make the fuller servers of either type less full.
+                # One block, or as many as reduce the load of the fuller servers of either type.
                 steps = (1, (blocks[u] - 1) % servers[u] + 1, -blocks[v] % servers[v])
                 for step in steps:
                     if u == v or step == 0 or step > blocks[u]:

@@ -73,7 +73,7 @@ def _load_bundled(entry: Bundled, text: str, settings: str) -> Dataset:
         case "train" | "test" as part:
             return part_of(entry.load(), part, text)
         case other:
-            raise BadInput(f"{entry.name}: part={other!r} is no part; write train or test")
+            raise BadInput(f"{entry.name}: part={other!r} is not a part; write train or test")
 
 
 def _generator(name: str) -> type[Generator]:

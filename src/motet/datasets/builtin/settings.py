@@ -35,7 +35,7 @@ def split_pairs(name: str, text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not value:
-            raise BadInput(f"{name}: {part!r} is no setting; write key=value,key=value")
+            raise BadInput(f"{name}: {part!r} is not a setting; write key=value,key=value")
         if key in pairs:
             raise BadInput(f"{name}: {key!r} is given twice; give it once")
         pairs[key] = value

@@ -17,6 +17,7 @@ from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.columns import choose_columns
 from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.errors import BadInput
 
 if TYPE_CHECKING:
@@ -38,14 +39,15 @@ class NpzFormat(Format):
         """A zip archive, or the suffix `.npz`."""
         if head.start.startswith(b"PK\x03\x04"):
             return Guess(CERTAIN, "is a zip archive")
-        return Guess(NAMED * head.name.endswith(".npz"), "is no zip archive")
+        return Guess(NAMED * head.name.endswith(".npz"), "is not a zip archive")
 
     def read(self, file: InputFile, options: ReadOptions) -> Dataset:
         """The content of the archive as the kind of data in the options."""
         arrays = _load(file)
         if isinstance(arrays, np.ndarray):
-            raise file.complaint("is one array, no archive", "give --format npy")
+            raise file.complaint("is one array, not an archive", "give --format npy")
         if "format" in arrays:
+            _check_rows(file, arrays)
             return _from_sparse(file, options)
         features = _pick(arrays, _FEATURES)
         if features is None and len(arrays) == 1:
@@ -84,10 +86,9 @@ def _load(file: InputFile) -> NDArray[Any] | dict[str, NDArray[Any]]:
     """Load one array, or all arrays of an archive."""
     with file.opened() as stream:
         try:
-            loaded = np.load(stream, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name: loaded[name] for name in loaded.files}
+            return load_arrays(stream, file.limit)
+        except BadInput:
+            raise
         # NumPy's readers raise errors of many types for damaged files.
         except Exception as error:
             raise _unreadable(file, error) from None
@@ -95,8 +96,8 @@ def _load(file: InputFile) -> NDArray[Any] | dict[str, NDArray[Any]]:
 
 def _unreadable(file: InputFile, error: Exception) -> BadInput:
     if "pickle" in str(error):
-        return file.complaint("holds Python objects or no array at all", "save arrays of numbers")
-    problem = f"is no whole NumPy file ({type(error).__name__})"
+        return file.complaint("holds Python objects or no array", "save arrays of numbers")
+    problem = f"is not a complete NumPy file ({type(error).__name__})"
     return file.complaint(problem, "it is damaged: write it again")
 
 
@@ -109,7 +110,7 @@ def _numbers(
 ) -> NDArray[np.float64]:
     """Return the array as float64 after checking for finite numbers and its dimensions."""
     if array.dtype.kind not in "biuf":
-        raise file.complaint(f"{name} holds {array.dtype}, no numbers", "save numbers")
+        raise file.complaint(f"{name} holds {array.dtype}, not numbers", "save numbers")
     if array.ndim != dimensions:
         wanted = "(rows, columns)" if dimensions == 2 else "(rows,)"
         raise file.complaint(f"{name} has shape {array.shape}", f"its shape must be {wanted}")
@@ -142,6 +143,13 @@ def _labelled(
         target = target if columns.target is None else features[:, columns.target].copy()
         features = np.ascontiguousarray(features[:, columns.features])
     return LabelledMatrix(features, target, source=str(file))
+
+
+def _check_rows(file: InputFile, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadInput for a shape whose row pointers alone exceed the limit."""
+    shape = arrays.get("shape")
+    if shape is not None and shape.dtype.kind in "iu":
+        file.limit.check(int(shape.max(initial=0)) * np.dtype(np.int64).itemsize)
 
 
 def _from_sparse(file: InputFile, options: ReadOptions) -> Dataset:

@@ -81,5 +81,5 @@ def _decoded(file: InputFile) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise file.complaint("is not UTF-8 text", "convert it: iconv -t UTF-8", line) from None
     if "\0" in text:
-        raise file.complaint("is binary, no text", "give a text file")
+        raise file.complaint("is binary, not text", "give a text file")
     return text

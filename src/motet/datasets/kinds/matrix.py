@@ -71,7 +71,7 @@ class LabelledMatrix(Dataset):
         if self.target is None:
             raise BadInput(
                 f"{self.source}: this application needs a target, found none; name its column with "
-                "--target NAME_OR_INDEX (-1: the last), or lay the labels file beside the images"
+                "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
             )
         return self.target
 

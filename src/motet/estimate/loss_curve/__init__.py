@@ -1,5 +1,5 @@
-"""How a job's loss goes on: curves fitted to what it reported, and a blend of them. Pure.
+"""Prediction of a job's loss: curves fitted to its reports, and a blend of them. Pure.
 
-`predictor` is the way in; `exponential` and `hyperbola` fit the families, `blend` weighs them by
-how well each one foretold what is known by now.
+`predictor` is the entry point; `exponential` and `hyperbola` fit the families, `blend` weights them
+by their errors in back-tests.
 """

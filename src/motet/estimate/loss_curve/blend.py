@@ -1,9 +1,9 @@
-"""Members are weighed by how well each one foretold, from earlier histories, what is known by now.
+"""A blend of members, weighted by their errors in back-tests on earlier histories.
 
-A back-test cuts the last reports off, fits all members to the rest and compares what they say of
-the report `horizon` later with what it was. Weights are the inverse squares of the mean errors of
-the latest back-tests: best for independent members without bias, and a member that is much better
-than the others is alone.
+A back-test removes the last reports, fits all members to the rest and compares their predictions of
+the report `horizon` later with its value. Weights are the inverse squares of the mean errors of the
+latest back-tests: optimal for independent members without bias; a member that is much better than
+the others dominates the blend.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from motet.estimate.loss_curve.members import MEMBERS, PARAMETERS, fit_members, 
 
 BACK_TESTS = 5
 SHARE = 3
-"""A third of the history at most lies between a cut and the report that is foretold."""
+"""At most a third of the history lies between a cut and the predicted report."""
 FEWEST_REPORTS = 3
-"""A history of fewer is not fitted, only taken to stay where it is."""
+"""A shorter history is not fitted; its loss is predicted to stay constant."""
 ROUNDING = 1e-12
-"""Errors below this part of the losses' range are equal."""
+"""Errors below this fraction of the losses' range count as equal."""
 
 
 @njit(cache=True)
@@ -34,7 +34,7 @@ def fit_blends(
     Job i's reports end before row `ends[i]`. Tables are in a job's own units, x and y, where
     iteration = latest iteration + spacing x and loss = latest loss + unit y. The scalars: spacing;
     latest loss; unit, negative where losses rise; mean error of the blend in the back-tests, in
-    losses, and how many iterations ahead they looked.
+    losses, and the horizon of the back-tests in iterations.
     """
     jobs = len(ends)
     tables = np.zeros((jobs, MEMBERS, PARAMETERS))
@@ -64,7 +64,7 @@ def _fit_blend(
     weights: Floats,
     scalars: Floats,
 ) -> None:
-    """One job, into its rows."""
+    """Fit one job and write its rows."""
     clean = without_spikes(losses)
     spacing = usual_spacing(iterations)
     low, high = lowest_and_highest(clean)
@@ -81,16 +81,16 @@ def _fit_blend(
     y = _relative(clean, len(clean), scalars[2])
     latest = iterations[-1] / spacing
     steps = min(horizon, max(1, len(y) // SHARE))
-    foretold, true = _back_test(x, y, latest, steps)
-    _weigh(foretold, true, weights)
-    scalars[3] = _mean_error(foretold, true, weights) * unit
+    predicted, true = _back_test(x, y, latest, steps)
+    _weigh(predicted, true, weights)
+    scalars[3] = _mean_error(predicted, true, weights) * unit
     scalars[4] = iterations[-1] - iterations[-1 - steps]
     fit_members(x, y, latest, table)
 
 
 @njit(cache=True)
 def _relative(values: Floats, count: int, unit: float) -> Floats:
-    """The first `count`, from the last of them and in units."""
+    """The first `count` values, relative to the last of them, in units."""
     relative = np.empty(count)
     for i in range(count):
         relative[i] = (values[i] - values[count - 1]) / unit
@@ -99,9 +99,9 @@ def _relative(values: Floats, count: int, unit: float) -> Floats:
 
 @njit(cache=True)
 def _back_test(x: Floats, y: Floats, latest: float, steps: int) -> tuple[Floats, Floats]:
-    """What members said `(tests, members)` and what came `(tests,)`, the latest first."""
+    """Predictions `(tests, members)` and actual values `(tests,)`, the latest first."""
     tests = min(BACK_TESTS, len(y) - steps - FEWEST_REPORTS + 1)
-    foretold = np.empty((tests, MEMBERS))
+    predicted = np.empty((tests, MEMBERS))
     true = np.empty(tests)
     table = np.zeros((MEMBERS, PARAMETERS))
     for test in range(tests):
@@ -110,18 +110,18 @@ def _back_test(x: Floats, y: Floats, latest: float, steps: int) -> tuple[Floats,
         fit_members(_relative(x, cut, 1.0), y[:cut], latest + now, table)
         true[test] = y[cut - 1 + steps]
         for member in range(MEMBERS):
-            foretold[test, member] = value_at(table[member], member, then - now)
-    return foretold, true
+            predicted[test, member] = value_at(table[member], member, then - now)
+    return predicted, true
 
 
 @njit(cache=True)
-def _weigh(foretold: Floats, true: Floats, weights: Floats) -> None:
-    """Shares of the members, inverse to their squared mean errors."""
+def _weigh(predicted: Floats, true: Floats, weights: Floats) -> None:
+    """Weights of the members, inverse to their squared mean errors."""
     total = 0.0
     for member in range(MEMBERS):
         error = ROUNDING
         for test in range(len(true)):
-            error += abs(foretold[test, member] - true[test]) / len(true)
+            error += abs(predicted[test, member] - true[test]) / len(true)
         weights[member] = 1 / (error * error) if np.isfinite(error) else 0.0
         total += weights[member]
     for member in range(MEMBERS):
@@ -129,13 +129,13 @@ def _weigh(foretold: Floats, true: Floats, weights: Floats) -> None:
 
 
 @njit(cache=True)
-def _mean_error(foretold: Floats, true: Floats, weights: Floats) -> float:
+def _mean_error(predicted: Floats, true: Floats, weights: Floats) -> float:
     total = 0.0
     for test in range(len(true)):
         miss = -true[test]
         for member in range(MEMBERS):
             if weights[member] > 0.0:
-                miss += weights[member] * foretold[test, member]
+                miss += weights[member] * predicted[test, member]
         total += abs(miss)
     return total / len(true)
 
@@ -162,7 +162,7 @@ def blends_at(tables: Floats, weights: Floats, x: Floats) -> Floats:
 
 @njit(cache=True)
 def blended_limits(tables: Floats, weights: Floats) -> Floats:
-    """y of every job in the end, `(jobs,)`."""
+    """y of every job in the limit, `(jobs,)`."""
     y = np.zeros(len(tables))
     for job in range(len(tables)):
         for member in range(MEMBERS):

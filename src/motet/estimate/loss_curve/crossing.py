@@ -1,4 +1,4 @@
-"""When a blend of falling curves has fallen enough: doubling, then bisection."""
+"""Crossing points of falling blends: doubling, then bisection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.blend import blended
 
 FARTHEST = 2.0**40
-"""What takes more reports than this never comes."""
+"""Crossings beyond this number of reports count as infinite."""
 BISECTIONS = 60
 
 
@@ -51,6 +51,6 @@ def _first_below(table: Floats, weights: Floats, bound: float, step: float) -> f
 
 @njit(cache=True)
 def _height(table: Floats, weights: Floats, x: float, step: float) -> float:
-    """y at x, or if there is a step by how much it lowers y."""
+    """y at x, or its decrease within the next step if there is a step."""
     y = blended(table, weights, x)
     return y if step == 0.0 else y - blended(table, weights, x + step)

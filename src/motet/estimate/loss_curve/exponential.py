@@ -20,11 +20,12 @@ from motet.domain.arrays import Floats
 Curve = tuple[float, float, float]
 
 SLOWEST, FASTEST = 1e-3, 1.6
-"""Rates that are tried, as falls per unit of x: from almost straight to a fifth left per report."""
+"""Range of tested rates, as decay per unit of x: from almost straight to a fifth left per report.
+"""
 RATES, HALVINGS = 24, 16
 
 TREND_STEPS = 10
-"""So many of the latest changes make a trend."""
+"""Number of latest changes that determine the trend."""
 FEWEST_STEPS = 4
 
 
@@ -53,13 +54,13 @@ def weighted_mean(y: Floats, weights: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def level(y: Floats, memory: float) -> Curve:
-    """The weighted mean, for good."""
+    """A constant curve at the weighted mean."""
     return weighted_mean(y, recent_weights(len(y), memory)), 0.0, 0.0
 
 
 @njit(cache=True, error_model="numpy")
 def fit_exponential(x: Floats, y: Floats, memory: float) -> Curve:
-    """The curve with the least weighted squares; recent reports weigh more."""
+    """The curve with the least weighted squares; recent reports have larger weights."""
     weights = recent_weights(len(y), memory)
     rate = _best_rate(x, y, weights)
     _, height, floor = _at_rate(x, y, weights, weighted_mean(y, weights), rate)
@@ -68,7 +69,7 @@ def fit_exponential(x: Floats, y: Floats, memory: float) -> Curve:
 
 @njit(cache=True, error_model="numpy")
 def _best_rate(x: Floats, y: Floats, weights: Floats) -> float:
-    """The best of a geometric grid, then of its neighbours at half the distance, and so on."""
+    """The best rate of a geometric grid, refined by halving the distance around it."""
     mean = weighted_mean(y, weights)
     best, least = 0.0, np.inf
     step = log(FASTEST / SLOWEST) / (RATES - 1)
@@ -108,11 +109,12 @@ def _at_rate(
 
 @njit(cache=True, error_model="numpy")
 def local_trend(x: Floats, y: Floats, seen: int) -> Curve:
-    """The latest changes go on and shrink as they did; none if the loss does not fall.
+    """A curve that continues the latest changes and their decay; constant if the loss does not
+    fall.
 
-    The mean fall per unit of x in the later half of the latest `TREND_STEPS` changes, and its ratio
-    to the earlier half's. The ratio is kept below 1 - 1/`seen`: at most as many reports as were
-    `seen` bring a fall of today's size, so that what is foretold has a floor.
+    The mean decrease per unit of x in the later half of the latest `TREND_STEPS` changes, and its
+    ratio to the earlier half's. The ratio is kept below 1 - 1/`seen`, so that the total further
+    decrease is at most `seen` times today's decrease per report, and the prediction has a floor.
     """
     steps = min(TREND_STEPS, len(y) - 1)
     if steps < FEWEST_STEPS:
@@ -133,7 +135,7 @@ def local_trend(x: Floats, y: Floats, seen: int) -> Curve:
 
 @njit(cache=True, error_model="numpy")
 def _mean_fall(x: Floats, y: Floats, first: int, steps: int) -> tuple[float, float]:
-    """Mean fall per unit of x over some changes, and the middle of them."""
+    """Mean decrease per unit of x over some changes, and the middle of them."""
     last = first + steps
     fall = (y[first] - y[last]) / (x[last] - x[first])
     return fall, (x[first] + x[last]) / 2

@@ -1,4 +1,4 @@
-"""What a job reported: checked, and cleared of single reports that stand out."""
+"""Loss histories of jobs: validation and removal of single spikes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 
 LARGEST = 1e150
-"""What is larger has no square."""
+"""Larger values overflow when squared."""
 SPIKE = 5.0
-"""A report is a spike if it is so many usual changes away from both of its neighbours."""
+"""Distance of a spike from both of its neighbours, in usual changes."""
 RECENT = 128
-"""What is usual is told by so many of the latest reports."""
+"""Number of latest reports that determine the usual change and spacing."""
 
 
 class Histories(NamedTuple):
@@ -28,11 +28,11 @@ class Histories(NamedTuple):
     ends: Ints
 
 
-def joined(histories: Sequence[tuple[ArrayLike, ArrayLike]]) -> Histories:
+def joined_histories(histories: Sequence[tuple[ArrayLike, ArrayLike]]) -> Histories:
     """Check (iterations, losses) of every job and put them into one table.
 
-    Raises BadInput, naming the job by its place, if a history is empty, its columns differ in
-    length, a number is not finite or beyond `LARGEST`, or iterations are negative or do not ascend.
+    Raises BadInput, with the index of the job, if a history is empty, its columns differ in length,
+    a number is not finite or beyond `LARGEST`, or iterations are negative or do not ascend.
     """
     columns = [
         (np.asarray(iterations, dtype=np.float64), np.asarray(losses, dtype=np.float64))
@@ -90,7 +90,7 @@ def largest_changes(whole: Histories) -> Floats:
 def normalised_changes(losses: ArrayLike) -> Floats:
     """Changes between reports, each divided by the largest so far (SLAQ, section 4.1), `(n - 1,)`.
 
-    Falls are positive; the numbers lie between -1 and 1, and are 0 while nothing changed yet.
+    Decreases are positive; the numbers lie between -1 and 1, and are 0 before the first change.
     """
     falls = -np.diff(np.asarray(losses, dtype=np.float64))
     largest = np.maximum.accumulate(np.abs(falls))
@@ -103,7 +103,7 @@ def without_spikes(losses: Floats) -> Floats:
     """Losses with the nearer neighbour in place of each spike.
 
     A spike is above or below both of its neighbours by more than `SPIKE` usual (median) changes.
-    Where losses only fall there is none, however steep; the last report is never one.
+    Monotonically falling losses contain none, however steep; the last report is never a spike.
     """
     clean = losses.copy()
     if len(losses) < 4:
@@ -129,6 +129,6 @@ def usual_spacing(iterations: Floats) -> float:
 
 @njit(cache=True)
 def falls(losses: Floats) -> bool:
-    """Whether the later half is no higher than the earlier one, by their medians."""
+    """Whether the median of the later half is no higher than that of the earlier half."""
     half = len(losses) // 2
     return half == 0 or bool(np.median(losses[-half:]) <= np.median(losses[:half]))

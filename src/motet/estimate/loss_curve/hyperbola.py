@@ -3,9 +3,10 @@
 SLAQ's family for sublinear algorithms (Zhang et al., SoCC 2017, section 4.2); with a = 0 it is
 Optimus' l(k) = 1 / (b0 k + b1) + b2 (Peng et al., EuroSys 2018, section 3.1). For a given floor d
 the reciprocals 1 / (l - d) are a polynomial: non-negative least squares, weighted by (l - d)^4 so
-that errors count as errors of the loss. The floor is searched for below the least loss.
+that errors count as errors of the loss. The search for the floor covers values below the least
+loss.
 
-Departure: Optimus wants b2 >= 0. Here the floor may be negative, as losses may be.
+Departure: Optimus requires b2 >= 0. Here the floor may be negative, as losses may be.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from motet.estimate.loss_curve.nonnegative import nonnegative_polynomial
 Curve = tuple[float, float, float, float]
 
 NEAREST, FARTHEST = 3e-4, 30.0
-"""Floors that are tried, as distances below the least loss, per range of the losses."""
+"""Range of tested floors, as distances below the least loss, per range of the losses."""
 FLOORS, HALVINGS = 24, 16
 FEWEST_REPORTS = 3
 
@@ -32,8 +33,8 @@ def fit_hyperbola(x: Floats, y: Floats, memory: float, latest: float, degree: in
     """(floor d, p0, p1, p2) of f(x) = d + 1 / (p0 + p1 x + p2 x^2) with the least squares.
 
     `x: (n,)` ascending, the latest is 0; `latest`: the iteration k at x = 0, in units of x. So
-    p0 + p1 x + p2 x^2 = a k^2 + b k + c with k = latest + x. `degree`: 2, or 1 for a = 0. Losses
-    that do not vary get p0 = infinity: f = d.
+    p0 + p1 x + p2 x^2 = a k^2 + b k + c with k = latest + x. `degree`: 2, or 1 for a = 0. Constant
+    losses get p0 = infinity: f = d.
     """
     weights = recent_weights(len(y), memory)
     low, high = lowest_and_highest(y)
@@ -48,7 +49,7 @@ def fit_hyperbola(x: Floats, y: Floats, memory: float, latest: float, degree: in
 
 @njit(cache=True, error_model="numpy")
 def lowest_and_highest(y: Floats) -> tuple[float, float]:
-    """Of all losses."""
+    """The minimum and the maximum of the losses."""
     low, high = y[0], y[0]
     for i in range(1, len(y)):
         low, high = min(low, y[i]), max(high, y[i])
@@ -59,7 +60,7 @@ def lowest_and_highest(y: Floats) -> tuple[float, float]:
 def _best_depth(
     x: Floats, y: Floats, weights: Floats, latest: float, degree: int, low: float, span: float
 ) -> float:
-    """How far the best floor lies below the least loss; searched as a rate is."""
+    """Distance of the best floor below the least loss; searched as rates are."""
     best, least = 0.0, np.inf
     nearest = span * NEAREST
     step = log(FARTHEST / NEAREST) / (FLOORS - 1)

@@ -1,8 +1,8 @@
-"""The curves that are fitted to every history, each with another view of what matters in it.
+"""The members: curves that are fitted to every history with different families and memories.
 
 Both of SLAQ's families with a short and a long memory, Optimus' curve over the whole history, and
-three that claim less: the loss stays, it stays at its level (what to say of noise), its latest
-changes go on.
+three simpler ones: the latest loss, the weighted mean (for noise), and the continued latest
+changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Member(IntEnum):
 
     @property
     def label(self) -> str:
-        """As people write it."""
+        """The display name."""
         return self.name.lower().replace("_", " ")
 
 
@@ -41,11 +41,11 @@ PARAMETERS = 4
 _FIRST_HYPERBOLA = int(Member.SLAQ_SUBLINEAR_SHORT)
 
 SHORT, LONG, LONGEST, WHOLE = 0.6, 0.8, 0.9, 1.0
-"""What a report weighs beside the next one."""
+"""Weight of a report relative to the next one."""
 LEAST_WEIGHT = 1e-3
-"""Reports that weigh less than this beside the latest are left out."""
+"""Reports with a smaller weight relative to the latest one are ignored."""
 MOST_REPORTS = 66
-"""What is remembered is thinned evenly to so many."""
+"""Longer histories are thinned evenly to this number of reports."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -59,7 +59,7 @@ def fit_members(x: Floats, y: Floats, latest: float, table: Floats) -> None:
     _put(table, 0, (y[-1], 0.0, 0.0))
     _put(table, 1, level(_latest(y, _remembered(size, LONGEST)), LONGEST))
     _put(table, 2, local_trend(x, y, size))
-    # One call in a loop is compiled once, one per member several times.
+    # A single call site inside a loop is compiled once instead of once per member.
     for member, memory in ((3, SHORT), (4, LONGEST)):
         count = _remembered(size, memory)
         _put(table, member, fit_exponential(_latest(x, count), _latest(y, count), memory))
@@ -81,7 +81,7 @@ def value_at(parameters: Floats, member: int, x: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def limit(parameters: Floats, member: int) -> float:
-    """Where a member ends."""
+    """The limit of a member's loss."""
     if member < _FIRST_HYPERBOLA:
         return float(parameters[0] + (parameters[1] if parameters[2] == 0.0 else 0.0))
     if parameters[2] == 0.0 and parameters[3] == 0.0:
@@ -91,13 +91,13 @@ def limit(parameters: Floats, member: int) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _put(table: Floats, member: int, curve: tuple[float, float, float]) -> None:
-    """The first three parameters of a member."""
+    """Set the first three parameters of a member."""
     table[member, 0], table[member, 1], table[member, 2] = curve
 
 
 @njit(cache=True, error_model="numpy")
 def _remembered(size: int, memory: float) -> int:
-    """How many of `size` reports count."""
+    """How many of `size` reports have a significant weight."""
     if memory == WHOLE:
         return size
     return min(size, ceil(log(LEAST_WEIGHT) / log(memory)))
@@ -105,7 +105,7 @@ def _remembered(size: int, memory: float) -> int:
 
 @njit(cache=True, error_model="numpy")
 def _latest(values: Floats, count: int) -> Floats:
-    """The last `count`, at most `MOST_REPORTS` evenly, the ends included."""
+    """The last `count` values, thinned evenly to at most `MOST_REPORTS`, both ends included."""
     first, kept = len(values) - count, min(count, MOST_REPORTS)
     picked = np.empty(kept)
     picked[0] = values[first]

@@ -1,11 +1,11 @@
-"""Least squares for a k^2 + b k + c with a, b, c >= 0, solved exactly.
+"""Exact least squares for a k^2 + b k + c with a, b, c >= 0.
 
-Three unknowns have seven faces: every set of them may be the ones that are not 0. The best point of
-a face is a linear system; the answer is the best of those points that are feasible.
+Three unknowns have seven faces, one per non-empty set of unknowns that are not 0. The optimum on a
+face is a linear system; the result is the best feasible one of these optima.
 
 Polynomials are triples (p0, p1, p2) in tau, where u = k / latest = 1 + sigma tau and tau runs from
--1, the oldest report, to 0, the latest: powers of k itself are almost the same over a short window,
-which would cost most digits.
+-1, the oldest report, to 0, the latest: powers of k itself are nearly collinear over a short
+window, which would lose most digits.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _better(
 
 @njit(cache=True, error_model="numpy")
 def _ray(moments: Floats, sums: Floats, along: Polynomial) -> tuple[Polynomial, float]:
-    """The best multiple of one power, and by how much it lowers the squares."""
+    """The best multiple of one power, and the reduction of the squares by it."""
     cross, square = _times_values(sums, along), _product(moments, along, along)
     length = cross / square
     return (length * along[0], length * along[1], length * along[2]), length * cross
@@ -69,7 +69,9 @@ def _ray(moments: Floats, sums: Floats, along: Polynomial) -> tuple[Polynomial, 
 def _pair(
     moments: Floats, sums: Floats, sigma: float, low: Polynomial, step: Polynomial
 ) -> tuple[Polynomial, float]:
-    """The best sum of two powers, `low` and `low` + sigma `step`, and its gain."""
+    """The best sum of two powers, `low` and `low` + sigma `step`, and its reduction of
+    the squares.
+    """
     ll, ls, ss = (
         _product(moments, low, low),
         _product(moments, low, step),

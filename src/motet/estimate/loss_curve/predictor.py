@@ -1,10 +1,10 @@
-"""Predict the losses of many jobs from what they reported so far.
+"""Prediction of the losses of many jobs from their reports.
 
     model = LossPredictor().fit(iterations, losses)
     model.predict(iterations[-1] + 10)
 
-A model is a blend of SLAQ's and Optimus' curves and some plainer ones, see `members` and `blend`.
-Losses are better the lower they are; they may be negative. Models do not depend on the units:
+A model is a blend of SLAQ's and Optimus' curves and some simpler ones, see `members` and `blend`.
+Lower losses are better; losses may be negative. Models are equivariant under changes of units:
 losses s l + t, s > 0, and iterations r k, r > 0, give predictions that are scaled and shifted alike
 (to rounding).
 """
@@ -21,7 +21,7 @@ from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.loss_curve.blend import blended_limits, blends_at, fit_blends
 from motet.estimate.loss_curve.crossing import reach, settle
-from motet.estimate.loss_curve.history import joined, largest_changes
+from motet.estimate.loss_curve.history import joined_histories, largest_changes
 from motet.estimate.loss_curve.members import Member
 
 History = tuple[ArrayLike, ArrayLike]
@@ -29,7 +29,7 @@ History = tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True)
 class LossPredictor:
-    """How models are fitted. `horizon`: for so many reports ahead the curves are weighed."""
+    """Settings of a fit. `horizon`: distance in reports at which back-tests weight the curves."""
 
     horizon: int = 10
 
@@ -40,15 +40,15 @@ class LossPredictor:
     def fit(self, iterations: ArrayLike, losses: ArrayLike) -> LossModel:
         """The model of one job from the losses `(n,)` that it reported after these iterations.
 
-        Iterations are 0 or more and ascend, at any distances. One to three reports, or losses that
-        do not vary, give a model that stays at the latest loss. Raises BadInput for histories that
-        are empty, or hold anything but finite numbers.
+        Iterations are 0 or more and ascend, at any distances. One to three reports, or constant
+        losses, give a model that stays at the latest loss. Raises BadInput for histories that are
+        empty or contain values that are not finite.
         """
         return LossModel(self.fit_many([(iterations, losses)]))
 
     def fit_many(self, histories: Sequence[History]) -> LossModels:
         """The models of all jobs from (iterations, losses) of each; see `fit`."""
-        whole = joined(histories)
+        whole = joined_histories(histories)
         tables, weights, scalars = fit_blends(*whole, self.horizon)
         latest, largest = whole.iterations[whole.ends - 1], largest_changes(whole)
         return LossModels(latest, largest, tables, weights, *scalars.T)
@@ -58,12 +58,11 @@ class LossPredictor:
 class LossModels:
     """Models of many jobs; every array has a row per job.
 
-    `latest`: the last iteration that was reported. `largest_change`: between two reports, so far.
-    `tables`, `weights`: parameters and shares of
-    the members, by the job's own units. `spacing`: usual distance between reports, in iterations.
-    `loss`: the last one. `unit`: the range of the losses, negative where they rise. `error`: mean
-    error of the latest back-tests, in losses, infinite with fewer than four reports;
-    `error_horizon`: how many iterations ahead they looked.
+    `latest`: the last reported iteration. `largest_change`: between two reports, so far. `tables`,
+    `weights`: parameters and weights of the members, in the job's own units. `spacing`: usual
+    distance between reports, in iterations. `loss`: the last one. `unit`: the range of the losses,
+    negative where they rise. `error`: mean error of the latest back-tests, in losses, infinite with
+    fewer than four reports; `error_horizon`: their horizon in iterations.
     """
 
     latest: Floats
@@ -81,12 +80,12 @@ class LossModels:
 
     @property
     def chosen(self) -> list[Member]:
-        """The member with the largest share."""
+        """The member with the largest weight."""
         return [Member(member) for member in self.weights.argmax(axis=1)]
 
     @property
     def limit(self) -> Floats:
-        """What the losses come to in the end."""
+        """The predicted limits of the losses."""
         limits: Floats = self.loss + self.unit * blended_limits(self.tables, self.weights)
         return limits
 
@@ -99,16 +98,16 @@ class LossModels:
             )
         ahead = (at if at.ndim == 2 else at[:, None]) - self.latest[:, None]
         if not (ahead >= 0).all():
-            raise BadInput("iterations: models foretell; none may lie before the latest report")
+            raise BadInput("iterations: none may lie before the latest report")
         y = blends_at(self.tables, self.weights, ahead / self.spacing[:, None])
         losses: Floats = (self.loss[:, None] + self.unit[:, None] * y).reshape(at.shape)
         return losses
 
     def normalised_falls(self, iterations: ArrayLike) -> Floats:
-        """By how much the losses fall from `latest` until these iterations, shaped as in `predict`.
+        """Decrease of the losses from `latest` until these iterations, shaped as in `predict`.
 
-        In units of the largest change so far (SLAQ, section 4.1), so that jobs compare; negative
-        where losses rise, 0 where nothing changed yet.
+        In units of the largest change so far (SLAQ, section 4.1), which makes jobs comparable;
+        negative where losses rise, 0 before the first change.
         """
         losses = self.predict(iterations)
         shape = (len(self),) + (1,) * (losses.ndim - 1)
@@ -140,13 +139,13 @@ class LossModels:
         return self._iterations(settle(self.tables, self.weights, 1 / self.spacing, y))
 
     def _iterations(self, x: Floats) -> Floats:
-        """Whole iterations not before x."""
+        """The first whole iterations at or after x."""
         iterations: Floats = np.ceil(self.latest + x * self.spacing - ROUNDING)
         return np.maximum(iterations, self.latest)
 
 
 ROUNDING = 1e-6
-"""In iterations; so much after a whole one is that one."""
+"""Tolerance in iterations up to which a value counts as the whole iteration before it."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ class LossModel:
 
     @property
     def limit(self) -> float:
-        """What the loss comes to in the end."""
+        """The predicted limit of the loss."""
         return float(self.models.limit[0])
 
     @property
@@ -180,15 +179,15 @@ class LossModel:
 
     @property
     def error_horizon(self) -> float:
-        """How many iterations ahead the back-tests looked."""
+        """The horizon of the back-tests in iterations."""
         return float(self.models.error_horizon[0])
 
     @property
     def chosen(self) -> Member:
-        """The member with the largest share."""
+        """The member with the largest weight."""
         return self.models.chosen[0]
 
     @property
     def shares(self) -> dict[Member, float]:
-        """What each member counts; together 1."""
+        """The weight of each member; they sum to 1."""
         return dict(zip(Member, self.models.weights[0].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The command tree. Commands are imported when they are used or listed."""
+"""The command tree. The module of a command is imported when the command is used or listed."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import motet as package
 from motet.interfaces.cli.shell.group import HelpfulGroup
 
 COMMANDS = {
-    "demo": "motet.interfaces.cli.demo.command:demo",
-    "train": "motet.interfaces.cli.train.command:train",
+    "demo": "motet.interfaces.cli.demo.command:demo_command",
+    "train": "motet.interfaces.cli.train.command:train_command",
     "plan": "motet.interfaces.cli.plan.command:plan",
-    "app": "motet.interfaces.cli.apps.command:app",
-    "simulate": "motet.interfaces.cli.simulate.command:simulate",
-    "explain": "motet.interfaces.cli.simulate.explain_command:explain",
-    "compare": "motet.interfaces.cli.simulate.compare_command:compare",
-    "policy": "motet.interfaces.cli.simulate.policy_command:policy",
-    "trace": "motet.interfaces.cli.trace.command:trace",
-    "testbed": "motet.interfaces.cli.testbed.command:testbed",
-    "completion": "motet.interfaces.cli.shell.completion:completion",
+    "app": "motet.interfaces.cli.apps.command:app_group",
+    "simulate": "motet.interfaces.cli.simulate.command:simulate_command",
+    "explain": "motet.interfaces.cli.simulate.explain_command:explain_command",
+    "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
+    "policy": "motet.interfaces.cli.simulate.policy_command:policy_group",
+    "trace": "motet.interfaces.cli.trace.command:trace_group",
+    "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
+    "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
 
 
 class LazyGroup(HelpfulGroup):
-    """A group that imports a command when somebody asks for it."""
+    """A group that imports a command when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, in the order in which a newcomer meets them."""
+        """All commands, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None if there is none of that name."""
+        """The command of a name, or None."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -43,7 +43,7 @@ class LazyGroup(HelpfulGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but an unknown command names the near ones."""
+        """Resolve as click does; the error for an unknown command names similar ones."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from motet.domain.errors import UnknownName
 

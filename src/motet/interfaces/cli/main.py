@@ -1,6 +1,7 @@
-"""The console script: quick to start, quick to leave.
+"""The console script `motet`.
 
-Nothing slow is imported here, nor by the command modules at their top: `motet --help` is instant.
+Neither this module nor the command modules import slow packages at module level, so that `motet
+--help` takes a fraction of a second.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
+from motet.interfaces.cli.shell.standard_streams import repair_standard_streams
 from motet.interfaces.cli.shell.supervisor import leave_on_signals
 
 
 def main() -> NoReturn:
     """Entry point of `motet`."""
+    repair_standard_streams()
     leave_on_signals()
     from motet.interfaces.cli.shell.exits import exit_code_of
 

@@ -1,1 +1,1 @@
-"""Gangs packed one after the other by the alignment of their demands (Tetris). Compiled."""
+"""Sequential packing of gangs by the alignment of their demands (Tetris). Compiled."""

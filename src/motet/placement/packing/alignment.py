@@ -1,7 +1,7 @@
-"""Where a gang's demands point in the direction of what is free, compiled.
+"""Alignment of a gang's demands with the free resources of machines. Compiled.
 
-Tetris (Grandl et al., SIGCOMM 2014, section 3.2): the dot product of what is needed and what is
-free, each in parts of the machine. Resources have the columns GPUs, CPUs, memory.
+Tetris (Grandl et al., SIGCOMM 2014, section 3.2): the dot product of demands and free resources,
+each as a fraction of the machine. Resource columns: GPUs, CPUs, memory.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from motet.domain.arrays import Floats, Ints
 
 GPUS = 0
 UNFIT = -np.inf
-"""The alignment of a gang that fits nowhere."""
+"""The alignment of a gang that fits on no machines."""
 _SLACK = 1.0 + 1e-9
-"""More than rounding can add to a sum over all machines."""
+"""Exceeds the rounding error of a sum over all machines."""
 
 
 class Space(NamedTuple):
-    """What machines have and what of it is free, `(machines, resources)`. 0: it is not counted.
+    """Capacities and free resources of machines, `(machines, resources)`. 0: not counted.
 
-    `counts`, `worth`: `(machines,)`, a scratch pad of `best_spot`.
+    `counts`, `alignments`: `(machines,)`, scratch buffers of `best_spot`.
     """
 
     size: Ints
     free: Ints
     counts: Ints
-    worth: Floats
+    alignments: Floats
 
     @classmethod
     def of(cls, size: Ints, free: Ints) -> Space:
-        """With a scratch pad of its own."""
+        """A space with its own scratch buffers."""
         return cls(size, free, np.zeros(len(size), np.int64), np.zeros(len(size)))
 
 
 @njit(cache=True)
 def best_spot(needed: Ints, space: Space, machines: Ints, counts: Ints) -> tuple[int, float, float]:
-    """Where a gang would run: the machines that hold most of it, then those aligned best.
+    """The best machines for a gang: those that hold most of it, then those with the best alignment.
 
-    `needed`: `(resources,)`, of the whole gang. The machines and how many of its GPUs each gives
-    are written to `machines` and `counts`. Returns how many machines these are, the sum of its
-    GPUs' alignments there, and what that sum can be at most from now on while machines only become
-    fuller; 0 machines and UNFIT where it does not fit.
+    `needed`: `(resources,)`, of the whole gang. Writes the machines and their GPU counts to
+    `machines` and `counts`. Returns the number of machines, the sum of its GPUs' alignments there,
+    and an upper bound of that sum while machines only become fuller; 0 machines and UNFIT if the
+    gang does not fit.
     """
     if count_gpus(needed, space) < needed[GPUS]:
         return 0, UNFIT, UNFIT
     best = 0.0
     for machine in range(len(space.size)):
         if space.counts[machine]:
-            space.worth[machine] = _alignment_of_a_gpu(needed, space, machine)
-            best = max(best, space.worth[machine])
+            space.alignments[machine] = _alignment_of_a_gpu(needed, space, machine)
+            best = max(best, space.alignments[machine])
     left, used, alignment = needed[GPUS], 0, 0.0
     while left:
         machine = _best_machine(space, left)
         machines[used], counts[used] = machine, min(space.counts[machine], left)
-        alignment += counts[used] * space.worth[machine]
+        alignment += counts[used] * space.alignments[machine]
         left -= counts[used]
         space.counts[machine] = 0
         used += 1
@@ -66,7 +66,7 @@ def best_spot(needed: Ints, space: Space, machines: Ints, counts: Ints) -> tuple
 
 @njit(cache=True)
 def take(needed: Ints, space: Space, machines: Ints, counts: Ints) -> None:
-    """A gang begins to run there; every machine gives its part, rounded up."""
+    """Subtract a started gang; each machine provides its fraction, rounded up."""
     for place in range(len(machines)):
         machine = machines[place]
         space.free[machine, GPUS] -= counts[place]
@@ -78,7 +78,7 @@ def take(needed: Ints, space: Space, machines: Ints, counts: Ints) -> None:
 
 @njit(cache=True)
 def count_gpus(needed: Ints, space: Space) -> int:
-    """How many of its GPUs every machine could give to a gang (into `counts`), and all of them."""
+    """Total number of GPUs that machines can give to a gang; writes each machine's to `counts`."""
     total = 0
     for machine in range(len(space.size)):
         space.counts[machine] = _gpus_for(needed, space, machine)
@@ -88,7 +88,7 @@ def count_gpus(needed: Ints, space: Space) -> int:
 
 @njit(cache=True)
 def _gpus_for(needed: Ints, space: Space, machine: int) -> int:
-    """How many of its GPUs one machine could give to a gang, see `Room.gpus_for`."""
+    """Number of GPUs that one machine can give to a gang, see `Room.gpus_for`."""
     gpus: int = min(space.free[machine, GPUS], needed[GPUS])
     for resource in range(GPUS + 1, len(needed)):
         free = space.free[machine, resource]
@@ -113,6 +113,6 @@ def _best_machine(space: Space, wanted: int) -> int:
     best, most = 0, 0
     for machine in range(len(space.counts)):
         count = min(space.counts[machine], wanted)
-        if count > most or (count == most and space.worth[machine] > space.worth[best]):
+        if count > most or (count == most and space.alignments[machine] > space.alignments[best]):
             best, most = machine, count
     return best

@@ -1,8 +1,8 @@
-"""Gangs packed one after the other, the one that scores best first, compiled.
+"""Sequential packing of gangs in order of their scores. Compiled.
 
-Tetris (Grandl et al., SIGCOMM 2014, sections 3.2 to 3.4). What a gang's alignment is at most bounds
-it when machines have become fuller. So after a start only those gangs are looked at again that ran
-best on the same machines and whose bound is above the best score that is known.
+Tetris (Grandl et al., SIGCOMM 2014, sections 3.2 to 3.4). A gang's maximum alignment remains an
+upper bound while machines become fuller. After a start the search therefore re-evaluates only gangs
+whose best spot used the same machines and whose bound exceeds the best known score.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numba import njit
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.wait import Wait
 from motet.placement.packing.alignment import GPUS, UNFIT, Space, count_gpus, take
-from motet.placement.packing.lines import Lines, Waiting, move_on
-from motet.placement.packing.spots import Spots, forget_spots_on, look
+from motet.placement.packing.lines import Lines, Waiting, start_next
+from motet.placement.packing.spots import Spots, evaluate_spot, invalidate_spots_on
 
-_NOBODY = -1
+_NO_LINE = -1
 _TOO_FEW_GPUS, _TOO_FEW_CPUS, _TOO_LITTLE_MEMORY = (
     int(Wait.TOO_FEW_GPUS),
     int(Wait.TOO_FEW_CPUS),
@@ -28,10 +28,10 @@ _TOO_FEW_GPUS, _TOO_FEW_CPUS, _TOO_LITTLE_MEMORY = (
 
 
 class Holdings(NamedTuple):
-    """What queues hold, `(queues, resources)`, changed in place, and what there is, `(resources,)`.
+    """Usage of queues, `(queues, resources)`, changed in place, and the capacity, `(resources,)`.
 
-    `fairness`: of the queues of which a gang fits only those with the least dominant shares count,
-    all but this part, but at least one.
+    `fairness`: fraction of the queues with a fitting gang that is excluded, those with the largest
+    dominant shares first; at least one queue remains.
     """
 
     held: Ints
@@ -40,9 +40,9 @@ class Holdings(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """`started`: gangs in the order in which they start. Gang `started[i]` gets `counts` GPUs of
-    `machines`, both from `first[i]` to `first[i + 1]`. `code`: by kind, what then keeps others of
-    it from running, a `Wait`.
+    """`started`: gangs in order of their start. Gang `started[i]` gets `counts` GPUs of `machines`,
+    both from `first[i]` to `first[i + 1]`. `code`: by kind, why its other gangs cannot run, a
+    `Wait`.
     """
 
     started: Ints
@@ -53,7 +53,7 @@ class Packed(NamedTuple):
 
 
 class _Starts(NamedTuple):
-    """The same with room for all that could start."""
+    """As `Packed`, with room for the maximum number of starts."""
 
     gang: Ints
     first: Ints
@@ -62,13 +62,13 @@ class _Starts(NamedTuple):
 
     @classmethod
     def at_most(cls, number: int) -> _Starts:
-        """So many gangs on so many machines."""
+        """Room for this number of gangs and machines."""
         columns = np.zeros((4, number + 1), np.int64)
         return cls(*columns)
 
 
 class _Search(NamedTuple):
-    """What is known while gangs start."""
+    """State of the search."""
 
     waiting: Waiting
     lines: Lines
@@ -78,14 +78,14 @@ class _Search(NamedTuple):
 
 
 def pack(waiting: Waiting, space: Space, holdings: Holdings) -> Packed:
-    """Let the gang with the highest alignment / mean alignment - cost start where it fits best, as
-    long as any fits; the mean is of the kinds that fit at first, of queues that count.
+    """Start the gang with the highest alignment / mean alignment - cost, repeatedly, while any
+    fits; the mean is over the kinds of eligible queues that fit at the beginning.
 
-    `space.free` and `holdings.held` become what is left and held then.
+    Updates `space.free` and `holdings.held`.
     """
     spots = Spots.unknown(waiting.needed, len(space.size))
     search = _Search(waiting, Lines.of(waiting), spots, space, holdings)
-    starts = _Starts.at_most(int(space.free[:, GPUS].sum()))  # Each takes a GPU at least.
+    starts = _Starts.at_most(int(space.free[:, GPUS].sum()))  # Each start takes at least one GPU.
     number = _pack(search, starts)
     first = starts.first[: number + 1]
     machines, counts = starts.machines[: first[-1]], starts.counts[: first[-1]]
@@ -94,26 +94,26 @@ def pack(waiting: Waiting, space: Space, holdings: Holdings) -> Packed:
 
 @njit(cache=True)
 def _pack(search: _Search, starts: _Starts) -> int:
-    """How many start."""
+    """Start gangs. Returns the number of starts."""
     for kind in range(len(search.waiting.needed)):
-        look(kind, search.waiting.needed, search.spots, search.space)
-    counting = _queues_that_count(search)
-    mean, number = _mean_alignment(search, counting), 0
+        evaluate_spot(kind, search.waiting.needed, search.spots, search.space)
+    eligible = _eligible_queues(search)
+    mean, number = _mean_alignment(search, eligible), 0
     while True:
-        line = _best_line(search, counting, mean)
-        if line == _NOBODY:
+        line = _best_line(search, eligible, mean)
+        if line == _NO_LINE:
             return number
         _start(line, search, starts, number)
-        counting, number = _queues_that_count(search), number + 1
+        eligible, number = _eligible_queues(search), number + 1
 
 
 @njit(cache=True)
-def _mean_alignment(search: _Search, counting: Bools) -> float:
-    """Of the kinds that fit; a kind with many gangs counts once."""
+def _mean_alignment(search: _Search, eligible: Bools) -> float:
+    """Mean over the kinds that fit; a kind with many gangs counts once."""
     lines, alignment = search.lines, search.spots.alignment
     is_meant = np.zeros(len(alignment), np.bool_)
     for line in range(len(lines.kind)):
-        is_meant[lines.kind[line]] |= counting[lines.queue[line]]
+        is_meant[lines.kind[line]] |= eligible[lines.queue[line]]
     total, count = 0.0, 0
     for kind in range(len(alignment)):
         if is_meant[kind] and alignment[kind] > UNFIT:
@@ -122,20 +122,20 @@ def _mean_alignment(search: _Search, counting: Bools) -> float:
 
 
 @njit(cache=True)
-def _best_line(search: _Search, counting: Bools, mean: float) -> int:
-    """Of which the first gang scores best; NOBODY if none fits.
+def _best_line(search: _Search, eligible: Bools, mean: float) -> int:
+    """The line whose first gang has the best score; _NO_LINE if none fits.
 
-    Those of known spots come first: the higher their best score, the fewer others need a look.
+    Lines with known spots come first: the higher their best score, the fewer others are evaluated.
     """
-    lines, spots, best, highest = search.lines, search.spots, _NOBODY, UNFIT
-    for may_look in (False, True):
+    lines, spots, best, highest = search.lines, search.spots, _NO_LINE, UNFIT
+    for may_evaluate in (False, True):
         for line in range(len(lines.kind)):
             kind = lines.kind[line]
             score = spots.alignment[kind] / mean - lines.cost[line]
-            if score < highest or score == UNFIT or not counting[lines.queue[line]]:
+            if score < highest or score == UNFIT or not eligible[lines.queue[line]]:
                 continue
-            if may_look and not spots.is_known[kind]:
-                look(kind, search.waiting.needed, spots, search.space)
+            if may_evaluate and not spots.is_known[kind]:
+                evaluate_spot(kind, search.waiting.needed, spots, search.space)
                 score = spots.alignment[kind] / mean - lines.cost[line]
             if spots.is_known[kind] and _is_ahead(line, score, best, highest, lines):
                 best, highest = line, score
@@ -144,15 +144,15 @@ def _best_line(search: _Search, counting: Bools, mean: float) -> int:
 
 @njit(cache=True)
 def _is_ahead(line: int, score: float, other: int, highest: float, lines: Lines) -> bool:
-    """Of equals the gang with the lower index is."""
-    if score != highest or other == _NOBODY:
+    """Whether the score is higher; ties go to the gang with the lower index."""
+    if score != highest or other == _NO_LINE:
         return score > highest
     return bool(lines.gang[lines.head[line]] < lines.gang[lines.head[other]])
 
 
 @njit(cache=True)
 def _start(line: int, search: _Search, starts: _Starts, number: int) -> None:
-    """The first gang of a line begins to run where it fits best."""
+    """Start the first gang of a line on its best spot."""
     lines, spots, held = search.lines, search.spots, search.holdings.held
     kind, needed = lines.kind[line], search.waiting.needed[lines.kind[line]]
     begin, first, used = starts.first[number], spots.first[kind], spots.used[kind]
@@ -164,29 +164,29 @@ def _start(line: int, search: _Search, starts: _Starts, number: int) -> None:
     take(needed, search.space, machines, counts)
     for resource in range(len(needed)):
         held[lines.queue[line], resource] += needed[resource]
-    move_on(line, lines, search.waiting.cost)
-    forget_spots_on(machines, spots, search.space)
+    start_next(line, lines, search.waiting.cost)
+    invalidate_spots_on(machines, spots, search.space)
 
 
 # -- fairness --------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def _queues_that_count(search: _Search) -> Bools:
-    """`(queues,)`: those that hold least, of the queues of which a gang fits."""
+def _eligible_queues(search: _Search) -> Bools:
+    """`(queues,)`: of the queues with a fitting gang, those with the least dominant shares."""
     holdings = search.holdings
     queues = len(holdings.held)
     if queues == 1:
         return np.ones(1, np.bool_)
     fits, share = _queues_that_fit(search), _dominant_shares(holdings)
     most = max(ceil((1 - holdings.fairness) * np.count_nonzero(fits)), 1)
-    counting = fits.copy()
+    eligible = fits.copy()
     for queue in range(queues):
         ahead = 0
         for other in range(queues):
             ahead += fits[other] and (share[other], other) < (share[queue], queue)
-        counting[queue] &= ahead < most
-    return counting
+        eligible[queue] &= ahead < most
+    return eligible
 
 
 @njit(cache=True)
@@ -203,26 +203,26 @@ def _dominant_shares(holdings: Holdings) -> Floats:
 
 @njit(cache=True)
 def _queues_that_fit(search: _Search) -> Bools:
-    """Spots that are known come first: they need no look."""
+    """Queues with a fitting gang; checks known spots first, since they need no evaluation."""
     lines, spots = search.lines, search.spots
     fits = np.zeros(len(search.holdings.held), np.bool_)
-    for may_look in (False, True):
+    for may_evaluate in (False, True):
         for line in range(len(lines.kind)):
             kind, queue = lines.kind[line], lines.queue[line]
             if fits[queue] or lines.head[line] == lines.end[line]:
                 continue
-            if may_look and not spots.is_known[kind]:
-                look(kind, search.waiting.needed, spots, search.space)
+            if may_evaluate and not spots.is_known[kind]:
+                evaluate_spot(kind, search.waiting.needed, spots, search.space)
             fits[queue] = spots.is_known[kind] and spots.alignment[kind] > UNFIT
     return fits
 
 
-# -- what keeps the others waiting -----------------------------------------------------------------
+# -- reasons of waiting gangs ------------------------------------------------------------------
 
 
 @njit(cache=True)
 def _shortages(search: _Search) -> Ints:
-    """By kind; RUNS where another gang would fit, of which there is none."""
+    """The short resource by kind."""
     needed, space = search.waiting.needed, search.space
     code, free_gpus = np.zeros(len(needed), np.int64), space.free[:, GPUS].sum()
     for kind in range(len(needed)):

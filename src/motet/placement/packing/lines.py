@@ -1,4 +1,4 @@
-"""Gangs that wait, sorted into lines of which only the first matters."""
+"""Waiting gangs, grouped into lines of which only the first gang can start."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from motet.domain.arrays import Floats, Ints
 
 
 class Waiting(NamedTuple):
-    """Gangs that wait. Of two with equal scores the one with the lower index comes first.
+    """Waiting gangs. Ties of scores go to the lower index.
 
-    `needed`: `(kinds, resources)`, what those of one kind need; no two kinds are alike. `kind`,
-    `queue`, `cost`: `(gangs,)`; gangs of one kind and one queue have ascending costs.
+    `needed`: `(kinds, resources)`, demand of each kind; kinds are distinct. `kind`, `queue`,
+    `cost`: `(gangs,)`; gangs of one kind and one queue have ascending costs.
     """
 
     needed: Ints
@@ -31,8 +31,9 @@ class Waiting(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Gangs of one kind and one queue: `gang[head:end]`. `head` moves on as they start; `cost`: of
-    the one that is first now, infinite where nobody is left."""
+    """Gangs of one kind and one queue: `gang[head:end]`. `head` advances with each start; `cost`:
+    of the first gang, infinite for an empty line.
+    """
 
     kind: Ints
     queue: Ints
@@ -43,7 +44,7 @@ class Lines(NamedTuple):
 
     @classmethod
     def of(cls, waiting: Waiting) -> Lines:
-        """In which nobody has started."""
+        """Lines of which no gang has started."""
         line_of = waiting.kind * (1 + waiting.queue.max(initial=0)) + waiting.queue
         gang = np.argsort(line_of, kind="stable")
         _, head = np.unique(line_of[gang], return_index=True)
@@ -54,8 +55,8 @@ class Lines(NamedTuple):
 
 
 @njit(cache=True)
-def move_on(line: int, lines: Lines, cost: Floats) -> None:
-    """The first of a line starts. `cost`: of every gang."""
+def start_next(line: int, lines: Lines, cost: Floats) -> None:
+    """Remove the first gang of a line. `cost`: of every gang."""
     lines.head[line] += 1
     is_over = lines.head[line] == lines.end[line]
     lines.cost[line] = np.inf if is_over else cost[lines.gang[lines.head[line]]]

@@ -1,4 +1,4 @@
-"""Where gangs of every kind would run, as far as that is known, compiled."""
+"""Best spots of gangs by kind, as far as they are known. Compiled."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from motet.placement.packing.alignment import GPUS, Space, best_spot
 class Spots(NamedTuple):
     """By kind: `machines` and `counts` from `first[kind]` on, `used[kind]` of them.
 
-    `is_known`: gangs would still run there. `alignment`: how well they fit there; where that is not
-    known, a bound. `most`: a bound from now on, whatever else starts.
+    `is_known`: the spot is up to date. `alignment`: alignment at the spot, or a bound if it is not
+    known. `most`: an upper bound for all later starts.
     """
 
     first: Ints
@@ -28,7 +28,7 @@ class Spots(NamedTuple):
 
     @classmethod
     def unknown(cls, needed: Ints, machines: int) -> Spots:
-        """Nobody has looked. `needed`: `(kinds, resources)`."""
+        """Spots before any evaluation. `needed`: `(kinds, resources)`."""
         kinds = len(needed)
         first = np.append(0, np.cumsum(np.minimum(needed[:, GPUS], machines)))
         machines_of, counts = np.zeros((2, first[-1]), np.int64)
@@ -38,8 +38,8 @@ class Spots(NamedTuple):
 
 
 @njit(cache=True)
-def look(kind: int, needed: Ints, spots: Spots, space: Space) -> None:
-    """Where gangs of this kind would run now. `needed`: `(kinds, resources)`."""
+def evaluate_spot(kind: int, needed: Ints, spots: Spots, space: Space) -> None:
+    """Evaluate the best spot of a kind. `needed`: `(kinds, resources)`."""
     here = slice(spots.first[kind], spots.first[kind + 1])
     used, alignment, most = best_spot(needed[kind], space, spots.machines[here], spots.counts[here])
     spots.used[kind], spots.is_known[kind] = used, True
@@ -47,8 +47,10 @@ def look(kind: int, needed: Ints, spots: Spots, space: Space) -> None:
 
 
 @njit(cache=True)
-def forget_spots_on(machines: Ints, spots: Spots, space: Space) -> None:
-    """Elsewhere the best spot stays the best one: machines only become fuller."""
+def invalidate_spots_on(machines: Ints, spots: Spots, space: Space) -> None:
+    """Invalidate spots on these machines; other spots stay optimal, as machines only
+    become fuller.
+    """
     has_changed = np.zeros(len(space.size), np.bool_)
     for machine in machines:
         has_changed[machine] = True

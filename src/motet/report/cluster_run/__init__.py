@@ -1,1 +1,1 @@
-"""The record of one run of a cluster, whichever driver made it: jobs, decisions, metrics."""
+"""The record of one run of a cluster, independent of the driver: jobs, placements, decisions."""

@@ -1,4 +1,4 @@
-"""Who held which machine's GPUs when: what a Gantt chart is drawn from."""
+"""GPUs that jobs held on machines over time, in columns: the input of Gantt charts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import numpy as np
 
 from motet.domain.arrays import Floats, Ints
 
-PLACEMENT_COLUMNS = ("job_id", "machine", "gpus", "start_time", "end_time", "shared_with")
-"""Of `placements.csv`."""
-
 NOBODY = -1
+"""In the column `partner`: the job shares its GPUs with no other job."""
 
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """The columns have a row per job, machine and time without change, by start.
+    """A row per job, machine and time span without change, ordered by start.
 
-    `machine`: index into `machine_names`. `gpus`: on that machine. `job_gpus`: of the whole gang.
-    `partner`: the job that held the same GPUs in that time, or NOBODY.
+    `machine`: index into `machine_names`. `gpus`: on that machine. `job_gpus`: on all machines.
+    `partner`: the job that held the same GPUs in that time span, or NOBODY.
     """
 
     machine_names: tuple[str, ...]
@@ -38,21 +36,21 @@ class Placements:
 
     @property
     def taken_gpus(self) -> Floats:
-        """GPUs of a row; those that two jobs share count half for each."""
+        """GPUs of each row; GPUs that two jobs share count half for each job."""
         return np.where(self.partner == NOBODY, self.gpus, self.gpus / 2)
 
     def of(self, rows: Any) -> Placements:
-        """Some of the rows, in their order."""
+        """A subset of the rows, in their order."""
         columns = [field.name for field in fields(self)[2:]]
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def within(self, start_s: float, end_s: float) -> Placements:
-        """The rows that touch a time."""
+        """The rows that overlap a time span."""
         return self.of((self.start_s < end_s) & (self.end_s > start_s))
 
 
 def held_until(placements: Placements, times_s: Floats) -> Floats:
-    """GPU-seconds that were held before each time."""
+    """GPU-seconds that jobs held before each of these times."""
     taken = placements.taken_gpus
     return _integral(placements.start_s, taken, times_s) - _integral(
         placements.end_s, taken, times_s
@@ -60,7 +58,7 @@ def held_until(placements: Placements, times_s: Floats) -> Floats:
 
 
 def _integral(since_s: Floats, values: Floats, times_s: Floats) -> Floats:
-    """Of the sum of steps of these heights, each up from its time on."""
+    """Integral up to `times_s` of a sum of step functions, each `values` from `since_s` on."""
     order = np.argsort(since_s, kind="stable")
     counts = np.searchsorted(since_s[order], times_s)
     heights = np.concatenate([[0.0], np.cumsum(values[order])])

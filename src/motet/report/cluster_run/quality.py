@@ -1,4 +1,4 @@
-"""How good models were during a simulation, and whose the GPUs were: `quality.csv`."""
+"""Losses of models and the division of GPUs by loss over time: `quality.csv`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from motet.domain.arrays import Floats, Ints
 from motet.domain.units import exact_seconds, microseconds
 
 LOSS_GROUPS = ("highest_quarter", "next_quarter", "lowest_half")
-"""Jobs by their normalised loss, as in SLAQ's figure 3."""
+"""Groups of jobs by normalised loss, as in SLAQ's figure 3."""
 
 QUALITY_COLUMNS = (
     "time",
@@ -26,10 +26,10 @@ QUALITY_COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class QualityOverTime:
-    """At some moments, in order, `(moments,)`. `jobs`: that have a loss and are there.
+    """A row per moment, in order, `(moments,)`. `jobs`: number of active jobs with a loss.
 
-    `average_loss`: of theirs, each 1 at first and 0 at best; NaN while there are none. `gpus`:
-    `(groups, moments)`, that the jobs of every group hold.
+    `average_loss`: mean of their normalised losses (1 at the first step, 0 at the lowest loss); NaN
+    without such jobs. `gpus`: `(groups, moments)`, GPUs that the jobs of each group hold.
     """
 
     times_us: Ints
@@ -39,21 +39,21 @@ class QualityOverTime:
 
     @property
     def shares(self) -> Floats:
-        """`(groups, moments)`: of their GPUs, each group's; NaN where they hold none."""
+        """`(groups, moments)`: each group's share of these GPUs; NaN where no GPU is held."""
         total = self.gpus.sum(axis=0)
         shares = np.full(self.gpus.shape, np.nan)
         np.divide(self.gpus, total, out=shares, where=total > 0)
         return shares
 
     def rows(self) -> Iterator[tuple[str | int, ...]]:
-        """Seconds as exact text, an unknown loss is empty."""
+        """The rows of `quality.csv`: seconds as exact text; an unknown loss is empty."""
         columns = (self.times_us, self.jobs, self.average_loss, *self.gpus)
         for time_us, jobs, loss, *gpus in zip(*(each.tolist() for each in columns), strict=True):
             yield exact_seconds(time_us), jobs, "" if math.isnan(loss) else repr(loss), *gpus
 
     @classmethod
     def of_columns(cls, columns: Sequence[Sequence[str]]) -> Self:
-        """From the text of `QUALITY_COLUMNS`. Raises ValueError."""
+        """From the text of the columns `QUALITY_COLUMNS`. Raises ValueError, BadInput."""
         times, jobs, loss, *gpus = columns
         return cls(
             np.array([microseconds(text) for text in times], dtype=np.int64),
@@ -64,7 +64,10 @@ class QualityOverTime:
 
 
 def group_shares(gpus: Ints) -> Mapping[str, float]:
-    """Of the GPU-time of evenly spaced moments, `(groups, moments)`, each group's; NaN of none."""
+    """Each group's share of the GPU-time; NaN if it is 0.
+
+    `gpus`: `(groups, moments)`, at evenly spaced moments.
+    """
     total = int(gpus.sum())
     shares = (int(each) / total if total else math.nan for each in gpus.sum(axis=1))
     return dict(zip(LOSS_GROUPS, shares, strict=True))

@@ -1,4 +1,4 @@
-"""How fairly the time to finish was dealt out: Themis' rho of all experiments in one picture."""
+"""Figure of finish-time fairness: Themis' rho of all experiments."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def fairness(runs: Runs) -> Figure:
-    """Share of experiments up to a finish-time fairness; logarithmic."""
+def fairness_figure(runs: Runs) -> Figure:
+    """Cumulative share of experiments by rho, on a logarithmic axis."""
     figure, axes = new_figure(
         "Finish-time fairness",
         "share of experiments (a job alone is one) up to a rho;\n"

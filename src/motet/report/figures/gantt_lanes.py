@@ -1,4 +1,4 @@
-"""On which lanes of its machine's row each bar of a Gantt chart lies."""
+"""Lanes of the bars of a Gantt chart: which of its machine's GPUs each bar is drawn on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from motet.report.cluster_run.placements import NOBODY, Placements
 
 
-def lanes(placements: Placements) -> list[tuple[int, ...]]:
-    """For each row, which of its machine's GPUs to draw it on; the two that share get the same.
+def gantt_lanes(placements: Placements) -> list[tuple[int, ...]]:
+    """Lanes of every row: numbers of GPUs of its machine. Two jobs that share GPUs share lanes.
 
-    A job that goes on keeps as many of its lanes as it still has GPUs, and grows beside them;
-    others get the first that are free, side by side if they can. Which GPUs a job really held the
-    simulator does not know; it counts them.
+    A job that continues on a machine keeps its lanes, as far as it still has GPUs, and gets more
+    lanes next to them. Other jobs get the first free lanes, adjacent ones if possible. A run
+    records numbers of GPUs per machine, not which GPUs, so the lanes are a drawing convention.
     """
     found: list[tuple[int, ...]] = [()] * len(placements)
     order = np.argsort(placements.machine, kind="stable")
@@ -40,7 +40,7 @@ class _Hold(NamedTuple):
 
 
 class _Stay(NamedTuple):
-    """A job's time on some lanes."""
+    """A job on some lanes for some time."""
 
     lanes: tuple[int, ...]
     start_s: float
@@ -51,7 +51,7 @@ _NOWHERE = _Stay((), float("-inf"), float("-inf"))
 
 
 def _lanes_of(rows: Placements, size: int) -> list[tuple[int, ...]]:
-    """On one machine of `size` GPUs."""
+    """Lanes of the rows of one machine with `size` GPUs."""
     chosen: list[tuple[int, ...]] = [()] * len(rows)
     machine = _Lanes(size)
     columns = (rows.job, rows.partner, rows.gpus, rows.start_s, rows.end_s)
@@ -64,14 +64,14 @@ def _lanes_of(rows: Placements, size: int) -> list[tuple[int, ...]]:
 
 
 class _Lanes:
-    """Of a machine: until when each is taken, and where every job was last."""
+    """The lanes of a machine: when each becomes free, and the last stay of every job."""
 
     def __init__(self, size: int) -> None:
         self._until_s = [float("-inf")] * size
         self._last: dict[int, _Stay] = {}
 
     def begin(self, holds: Sequence[_Hold]) -> Iterator[tuple[_Hold, tuple[int, ...]]]:
-        """Lanes for holds that begin at one time: what a job keeps is not for those that come."""
+        """Lanes for holds that begin at the same time; jobs that continue are served first."""
         in_order = sorted(holds, key=lambda hold: not self._goes_on(hold))
         first = dict[frozenset[int], _Hold]()
         for hold in in_order:
@@ -88,7 +88,7 @@ class _Lanes:
             yield hold, mine
 
     def _goes_on(self, hold: _Hold) -> bool:
-        """Whether the same job was there until now."""
+        """Whether the job was on this machine until the hold begins."""
         return self._last.get(hold.job, _NOWHERE).end_s == hold.start_s
 
     def _keep(self, hold: _Hold) -> tuple[int, ...]:
@@ -108,12 +108,12 @@ class _Lanes:
 
 
 def _company(hold: _Hold) -> frozenset[int]:
-    """The job and who shares its GPUs."""
+    """The job and the job that shares its GPUs."""
     return frozenset({hold.job} if hold.partner == NOBODY else {hold.job, hold.partner})
 
 
 def _beside(kept: tuple[int, ...], free: Sequence[int], gpus: int) -> tuple[int, ...]:
-    """As many lanes: those that are kept and the nearest, or the first that lie side by side."""
+    """The kept lanes and the free ones nearest to them; without kept lanes, the first free ones."""
     more = gpus - len(kept)
     if not kept:
         return _first(free, more)
@@ -122,7 +122,7 @@ def _beside(kept: tuple[int, ...], free: Sequence[int], gpus: int) -> tuple[int,
 
 
 def _first(lanes: Sequence[int], gpus: int) -> tuple[int, ...]:
-    """The first that lie side by side, or else the first."""
+    """The first adjacent lanes, or the first ones if there are not enough adjacent lanes."""
     sides = zip(lanes, lanes[gpus - 1 :], strict=False)
     first = next((n for n, (low, high) in enumerate(sides) if high - low == gpus - 1), 0)
     return tuple(lanes[first : first + gpus])

@@ -1,4 +1,4 @@
-"""Which jobs are done sooner under one policy than under another, in a picture."""
+"""Figures of completion times of the same jobs under two or more policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from motet.report.cluster_run.jobs import BIN_NAMES, Pairs
+from motet.report.cluster_run.job_pairs import JobPairs
+from motet.report.cluster_run.record import BIN_NAMES
 from motet.report.rendering.figure_parts import (
     SHORTEST_S,
     finish,
@@ -22,11 +23,11 @@ from motet.report.rendering.palette import GRID, JOB_COLOURS, QUIET_INK, job_col
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WON, LOST = JOB_COLOURS[2], JOB_COLOURS[6]
+SOONER, LATER = JOB_COLOURS[2], JOB_COLOURS[6]
 
 
-def winners_and_losers(first: str, second: str, same: Pairs) -> Figure:
-    """Completion times of the same jobs under two policies, a dot per job (and seed)."""
+def job_times_figure(first: str, second: str, same: JobPairs) -> Figure:
+    """Completion times of the same jobs under two policies, one dot per job and seed."""
     figure, axes = new_figure(
         f"{second} against {first}",
         f"a dot per job; below the line it is done sooner under {second}",
@@ -49,8 +50,11 @@ def winners_and_losers(first: str, second: str, same: Pairs) -> Figure:
     return finish(figure, axes)
 
 
-def sooner_and_later(against: str, moved: Sequence[tuple[str, int, int, int]]) -> Figure:
-    """Per run: its label, and how many jobs are done sooner, later and at all under both."""
+def sooner_and_later_figure(against: str, moved: Sequence[tuple[str, int, int, int]]) -> Figure:
+    """Shares of jobs that finish sooner and later than under the policy `against`.
+
+    `moved`: per policy its label and three numbers of jobs: sooner, later, finished under both.
+    """
     figure, axes = new_figure(
         f"Winners and losers against {shortened(against)}",
         "jobs done more than 1 % sooner (to the left) or later (to the right)",
@@ -60,7 +64,7 @@ def sooner_and_later(against: str, moved: Sequence[tuple[str, int, int, int]]) -
     figure.set_figheight(1.4 + 0.4 * len(moved))
     for place, (_, sooner, later, jobs) in enumerate(moved):
         shares = np.array([-sooner, later]) / max(jobs, 1)
-        axes.barh([place] * 2, shares, 0.62, color=[WON, LOST])
+        axes.barh([place] * 2, shares, 0.62, color=[SOONER, LATER])
         for share, count, side in zip(shares, (sooner, later), ("right", "left"), strict=True):
             shift: dict[str, Any] = {
                 "xytext": (-3 if side == "right" else 3, 0),

@@ -1,6 +1,6 @@
-"""How good models were during a simulation, and whose GPUs they were, as SLAQ shows it.
+"""Figures of losses over time, and of the division of GPUs by loss.
 
-After Zhang et al., SoCC 2017, figures 3 and 4. Runs without loss curves leave their places empty.
+After SLAQ (Zhang et al., SoCC 2017, figures 3 and 4). Runs without loss curves are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Floats
 from motet.domain.units import SECOND_US
 from motet.report.cluster_run.quality import LOSS_GROUPS, QualityOverTime
-from motet.report.figures.run_lines import Runs, by_label, seeds_note
+from motet.report.figures.run_lines import Runs, runs_by_label, seeds_note
 from motet.report.rendering.figure_parts import (
     LEGEND,
     QUIET,
@@ -35,22 +35,22 @@ Qualities = Sequence[QualityOverTime]
 
 MOMENTS = 400
 FEWEST_JOBS = len(LOSS_GROUPS) + 1
-"""Of fewer a quarter is not even one."""
+"""Below this number of jobs a quarter of them is less than one job."""
 
 NO_CURVE = "no job has a loss curve"
 SHADES = (1.0, 0.55, 0.22)
 EVERY_JOB_ALIKE = (0.25, 0.5)
 
 
-def average_loss(runs: Runs) -> Figure:
-    """Average normalised loss of the jobs that are there, over time; a line per policy."""
+def average_loss_figure(runs: Runs) -> Figure:
+    """Average normalised loss of the active jobs over time, one line per policy."""
     figure, axes = new_figure(
         "Average normalised loss",
         f"of the jobs that are there, over time{_few_note(runs)}\n"
         "1 at a job's first step, 0 at its best"
         f"{seeds_note(runs, 'their mean, and a thin line each')}",
     )
-    times_s, groups = _moments_s(runs), _by_label(runs)
+    times_s, groups = _moments_s(runs), _qualities_by_label(runs)
     for place, (label, same) in enumerate(groups.items()):
         lines = np.array([_at(each, _loss_of_many(each), times_s) for each in same])
         for line in lines if len(lines) > 1 else ():
@@ -61,34 +61,34 @@ def average_loss(runs: Runs) -> Figure:
     axes.set_ylim(0, min(1.1 * _highest_of_many(runs), 1.02))
     _scale(axes, times_s)
     if not any(groups.values()):
-        _say_in_the_middle(axes, NO_CURVE)
+        _write_in_the_middle(axes, NO_CURVE)
     return finish(figure, axes)
 
 
-def gpus_by_loss(runs: Runs) -> Figure:
-    """Shares of the GPUs by groups of jobs with high and low losses; a panel per policy.
+def gpus_by_loss_figure(runs: Runs) -> Figure:
+    """Shares of the GPUs by group of jobs with similar losses over time, one panel per policy.
 
-    With fewer than a handful of jobs there are no groups to speak of, and nothing is shown.
+    Moments with fewer than FEWEST_JOBS jobs are left empty.
     """
-    groups = {label: same for label, same in _by_label(runs).items() if same}
+    groups = {label: same for label, same in _qualities_by_label(runs).items() if same}
     figure, panels = new_panels(
         "GPUs by loss",
         f"share of the jobs' GPUs, over time, while there are at least {FEWEST_JOBS};\n"
         f"dashed: every job alike{seeds_note(runs, 'mean')}",
         max(len(groups), 1),
     )
-    times_s, places = _moments_s(runs), list(by_label(runs))
+    times_s, places = _moments_s(runs), list(runs_by_label(runs))
     for axes, (label, same) in zip(panels, groups.items(), strict=False):
         colour, is_last = job_colour(places.index(label)), axes is panels[-1]
         _stack(axes, times_s - times_s[0], _shares(same, times_s), colour)
         if not any(_has_many(each) for each in same):
-            _say_in_the_middle(axes, f"there were never {FEWEST_JOBS}")
+            _write_in_the_middle(axes, f"there were never {FEWEST_JOBS}")
         style: dict[str, Any] = {"fontsize": 9, "color": colour, "ha": "right"}
         axes.text(1, 1.04, shortened(label), transform=axes.transAxes, **style)
         axes.tick_params(labelbottom=is_last)
         _scale(axes, times_s, is_named=is_last)
     if not groups:
-        _say_in_the_middle(panels[0], NO_CURVE)
+        _write_in_the_middle(panels[0], NO_CURVE)
     _group_legend(figure)
     return figure
 
@@ -96,16 +96,16 @@ def gpus_by_loss(runs: Runs) -> Figure:
 # -- parts -----------------------------------------------------------------------------------------
 
 
-def _by_label(runs: Runs) -> dict[str, Qualities]:
-    """Of runs with the same label, those with loss curves; perhaps none."""
+def _qualities_by_label(runs: Runs) -> dict[str, Qualities]:
+    """Quality over time of the runs with loss curves, by label; the list may be empty."""
     return {
         label: [run.quality for run in same if run.quality is not None]
-        for label, same in by_label(runs).items()
+        for label, same in runs_by_label(runs).items()
     }
 
 
 def _moments_s(runs: Runs) -> Floats:
-    """From the first submission of all runs until there are few jobs in the last of them."""
+    """Evenly spaced from the first submission to the last moment with FEWEST_JOBS jobs."""
     found = [run.quality for run in runs if run.quality is not None]
     if not found:
         return np.array([0.0, 1.0])
@@ -115,7 +115,7 @@ def _moments_s(runs: Runs) -> Floats:
 
 
 def _is_of_many(quality: QualityOverTime) -> NDArray[np.bool_]:
-    """`(moments,)`; everywhere if there are never enough."""
+    """`(moments,)`: at least FEWEST_JOBS jobs are active; all true without such a moment."""
     many: NDArray[np.bool_] = quality.jobs >= FEWEST_JOBS
     return many if _has_many(quality) else np.ones_like(many)
 
@@ -125,13 +125,13 @@ def _has_many(quality: QualityOverTime) -> bool:
 
 
 def _few_note(runs: Runs) -> str:
-    """When a line has gaps, unless it has none."""
+    """Note about the gaps of the lines; empty if no run has them."""
     has_many = any(run.quality is not None and _has_many(run.quality) for run in runs)
     return f", while there are at least {FEWEST_JOBS};" if has_many else ";"
 
 
 def _loss_of_many(quality: QualityOverTime) -> Floats:
-    """The start, of which a few jobs are all there is, would make everything else look small."""
+    """Average loss, NaN at moments with few jobs: their high losses would dominate the axis."""
     return np.where(_is_of_many(quality), quality.average_loss, np.nan)
 
 
@@ -141,13 +141,13 @@ def _highest_of_many(runs: Runs) -> float:
 
 
 def _at(quality: QualityOverTime, values: Floats, times_s: Floats) -> Floats:
-    """In between, straight; NaN before and after, and beside NaN."""
+    """Linear interpolation at `times_s`; NaN outside of the run and beside NaN."""
     known_s = quality.times_us / SECOND_US
     return np.interp(times_s, known_s, values, left=np.nan, right=np.nan)
 
 
 def _mean_of_most(lines: Floats) -> Floats:
-    """Over the seeds, `(seeds, moments)`; NaN where fewer than half of them have a value."""
+    """Mean over the first axis of `(seeds, moments)`; NaN where fewer than half have a value."""
     known = ~np.isnan(lines)
     mean = np.full(lines.shape[1], np.nan)
     total, count = np.where(known, lines, 0.0).sum(axis=0), known.sum(axis=0)
@@ -156,7 +156,7 @@ def _mean_of_most(lines: Floats) -> Floats:
 
 
 def _shares(same: Qualities, times_s: Floats) -> Floats:
-    """`(groups, moments)`: mean over the seeds."""
+    """Shares of the GPUs, `(groups, moments)`, mean over the seeds."""
     whole = []
     for quality in same:
         shares = np.where(quality.jobs >= FEWEST_JOBS, quality.shares, np.nan)
@@ -190,6 +190,6 @@ def _group_legend(figure: Figure) -> None:
     figure.legend(handles=patches[::-1], loc="outside right upper", **LEGEND)
 
 
-def _say_in_the_middle(axes: Axes, what: str) -> None:
+def _write_in_the_middle(axes: Axes, what: str) -> None:
     middle: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
     axes.text(0.5, 0.38, what, **middle, **QUIET)

@@ -1,6 +1,6 @@
-"""Pictures of simulations: one line, step or group of bars per policy, in its colour.
+"""Figures of runs side by side: one line, panel or group of bars per policy, in its colour.
 
-Importing this costs nothing: matplotlib is loaded when something is drawn.
+Matplotlib is imported when a figure is drawn, not with this module.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.wait import DelayCause
-from motet.report.cluster_run.jobs import BIN_NAMES, BINS
-from motet.report.figures.fairness import fairness
-from motet.report.figures.quality import average_loss, gpus_by_loss
+from motet.report.cluster_run.record import BIN_NAMES, BINS
+from motet.report.figures.fairness import fairness_figure
+from motet.report.figures.quality import average_loss_figure, gpus_by_loss_figure
 from motet.report.figures.run_lines import (
     TIME_SLICES,
     Runs,
-    by_label,
     draw_over_time,
+    runs_by_label,
     seeds_note,
     span_of,
     styled,
@@ -55,8 +55,8 @@ CAUSE_HATCHES = {
 }
 
 
-def jct_cdf(runs: Runs) -> Figure:
-    """Share of jobs that completed within a time; logarithmic time."""
+def jct_cdf_figure(runs: Runs) -> Figure:
+    """Cumulative share of jobs by completion time, on a logarithmic axis."""
     note = f"share of jobs done within a time{seeds_note(runs, 'a line per seed')}"
     figure, axes = new_figure("Job completion time", note)
     logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
@@ -67,9 +67,9 @@ def jct_cdf(runs: Runs) -> Figure:
     return finish(figure, axes)
 
 
-def utilisation(runs: Runs) -> Figure:
-    """Share of the GPUs that jobs hold, a panel per policy (its first seed)."""
-    firsts = [same[0] for same in by_label(runs).values()]
+def utilisation_figure(runs: Runs) -> Figure:
+    """Share of the GPUs that jobs hold over time, one panel per policy (its first seed)."""
+    firsts = [same[0] for same in runs_by_label(runs).values()]
     note = f"GPUs that jobs hold, over time{seeds_note(runs, 'the first is shown')}"
     figure, panels = new_panels("GPU utilisation", note, len(firsts))
     start_s, span_s = span_of(firsts)
@@ -87,8 +87,8 @@ def utilisation(runs: Runs) -> Figure:
     return figure
 
 
-def queue_length(runs: Runs) -> Figure:
-    """How many jobs have no GPUs."""
+def queue_length_figure(runs: Runs) -> Figure:
+    """Number of jobs without GPUs over time."""
     note = f"jobs without GPUs, over time{seeds_note(runs, 'a line per seed')}"
     figure, axes = new_figure("Queue length", note)
     draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
@@ -96,14 +96,14 @@ def queue_length(runs: Runs) -> Figure:
     return finish(figure, axes)
 
 
-def jct_by_bin(runs: Runs) -> Figure:
+def jct_by_bin_figure(runs: Runs) -> Figure:
     """Average completion time of small and large, short and long jobs."""
     figure, axes = new_figure(
         "Average completion time by kind of job",
         "logarithmic; small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs"
         f"{seeds_note(runs, 'mean and 95 % interval')}",
     )
-    groups = by_label(runs)
+    groups = runs_by_label(runs)
     counts = np.bincount(runs[0].bins, minlength=len(BINS))
     shown = np.flatnonzero(counts).tolist()
     width = 0.8 / len(groups)
@@ -128,10 +128,10 @@ def jct_by_bin(runs: Runs) -> Figure:
     return finish(figure, axes)
 
 
-def queueing_delay(runs: Runs) -> Figure:
-    """Average time without GPUs by cause, one bar per policy."""
+def queueing_delay_figure(runs: Runs) -> Figure:
+    """Average time of a job without GPUs by cause, one bar per policy."""
     figure, axes = new_figure("Queueing delay by cause", "average time of a job without GPUs")
-    groups = by_label(runs)
+    groups = runs_by_label(runs)
     for place, same in enumerate(groups.values()):
         left = 0.0
         jobs = max(sum(len(run.ids) for run in same), 1)
@@ -167,7 +167,7 @@ def _bin_mean_s(runs: Runs, number: int) -> float:
 
 
 def _bin_half_width_s(runs: Runs, number: int) -> float:
-    """Over the seeds in which such jobs finished; 0 for a single one."""
+    """Half-width of the interval over the seeds in which such jobs finished; 0 for one seed."""
     means_s = [_bin_mean_s([run], number) for run in runs if (run.bins == number).any()]
     return confidence_half_width(means_s) if len(means_s) > 1 else 0.0
 
@@ -175,7 +175,7 @@ def _bin_half_width_s(runs: Runs, number: int) -> float:
 def _draw_intervals(
     axes: Axes, places: NDArray[Any], means: Sequence[float], half_widths: Sequence[float]
 ) -> None:
-    """On a logarithmic axis, which has no place for what reaches below 0."""
+    """Error bars; the axis is logarithmic, so they end above 0."""
     if any(half_widths):
         below = [min(half, 0.9 * mean) for mean, half in zip(means, half_widths, strict=True)]
         style: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1, "capsize": 2}
@@ -183,7 +183,7 @@ def _draw_intervals(
 
 
 def _cause_legend(figure: Figure, runs: Runs) -> None:
-    """Of the causes that occur."""
+    """Legend of the causes that occur."""
     from matplotlib.patches import Patch
 
     patches = [
@@ -195,18 +195,18 @@ def _cause_legend(figure: Figure, runs: Runs) -> None:
 
 
 OF_QUALITY: dict[str, Callable[[Runs], Figure]] = {
-    "average_loss.png": average_loss,
-    "gpus_by_loss.png": gpus_by_loss,
+    "average_loss.png": average_loss_figure,
+    "gpus_by_loss.png": gpus_by_loss_figure,
 }
-"""Of which there is nothing to show without loss curves."""
+"""Figures that need loss curves."""
 
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
-    "jct_cdf.png": jct_cdf,
-    "utilisation.png": utilisation,
-    "queue_length.png": queue_length,
-    "jct_by_bin.png": jct_by_bin,
-    "queueing_delay.png": queueing_delay,
-    "fairness.png": fairness,
+    "jct_cdf.png": jct_cdf_figure,
+    "utilisation.png": utilisation_figure,
+    "queue_length.png": queue_length_figure,
+    "jct_by_bin.png": jct_by_bin_figure,
+    "queueing_delay.png": queueing_delay_figure,
+    "fairness.png": fairness_figure,
     **OF_QUALITY,
 }
-"""What `--out` draws."""
+"""Figures of any number of runs by file name, as `--out` writes them."""

@@ -1,4 +1,4 @@
-"""A trace at a glance: sizes, durations, arrivals and the demand for GPUs over time."""
+"""Figure of a trace: sizes, durations, arrivals and the demand for GPUs over time."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MARK_NAMES = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "30
 
 
 @dataclass(frozen=True, eq=False)
-class TracePicture:
-    """`gpus`, `submit_s`, `duration_s`: a value per job, in the order of submission.
+class TraceColumns:
+    """Input of the figure. `gpus`, `submit_s`, `duration_s`: `(jobs,)`, in order of submission.
 
-    `demand_at_s`, `demand_gpus`: GPUs busy from each time on if nothing ever waited.
-    `cluster_gpus`: drawn as a limit where it is known.
+    `demand_at_s`, `demand_gpus`: `(changes,)`, GPUs in use from each time on if no job waited.
+    `cluster_gpus`: drawn as a horizontal line if known.
     """
 
     title: str
@@ -44,31 +44,31 @@ class TracePicture:
     cluster_gpus: int | None = None
 
 
-def save_trace_plot(picture: TracePicture, path: Path) -> None:
+def save_trace_plot(trace: TraceColumns, path: Path) -> None:
     """Write the four panels as a PNG."""
-    trace_figure(picture).savefig(path, dpi=DPI, format="png", metadata={"Software": "motet"})
+    trace_figure(trace).savefig(path, dpi=DPI, format="png", metadata={"Software": "motet"})
 
 
-def trace_figure(picture: TracePicture) -> Figure:
-    """The figure itself. Imports matplotlib, but neither pyplot nor a window system."""
+def trace_figure(trace: TraceColumns) -> Figure:
+    """The figure. Imports matplotlib, but neither pyplot nor a window system."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), facecolor="white", layout="constrained")
     figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)  # type: ignore[union-attr,call-arg]
-    figure.suptitle(picture.title, x=0.02, ha="left", fontsize=14, color=INK, fontweight="bold")
+    figure.suptitle(trace.title, x=0.02, ha="left", fontsize=14, color=INK, fontweight="bold")
     panels = (_draw_sizes, _draw_durations, _draw_arrivals, _draw_demand)
     for position, draw in enumerate(panels, start=1):
         axes = figure.add_subplot(2, 2, position)
         _style(axes)
-        draw(axes, picture)
+        draw(axes, trace)
     return figure
 
 
-def _draw_sizes(axes: Axes, picture: TracePicture) -> None:
+def _draw_sizes(axes: Axes, trace: TraceColumns) -> None:
     _head(axes, "Sizes", "share of the jobs, and of the GPU time that they ask for")
-    sizes, which = np.unique(picture.gpus, return_inverse=True)
+    sizes, which = np.unique(trace.gpus, return_inverse=True)
     jobs = np.bincount(which) / len(which)
-    service = np.bincount(which, weights=picture.gpus * picture.duration_s)
+    service = np.bincount(which, weights=trace.gpus * trace.duration_s)
     hours = service / max(service.sum(), 1e-9)
     places = np.arange(len(sizes))
     axes.bar(places - 0.2, 100 * jobs, 0.38, color=job_colour(0), label="jobs")
@@ -79,8 +79,8 @@ def _draw_sizes(axes: Axes, picture: TracePicture) -> None:
     axes.legend(frameon=False, fontsize=8.5, labelcolor=INK)
 
 
-def _draw_durations(axes: Axes, picture: TracePicture) -> None:
-    durations = np.sort(picture.duration_s)
+def _draw_durations(axes: Axes, trace: TraceColumns) -> None:
+    durations = np.sort(trace.duration_s)
     median = float(np.median(durations))
     _head(axes, "Durations", f"share of the jobs that run at most so long; median {_long(median)}")
     shown = np.maximum(durations, 1e-3)
@@ -94,28 +94,28 @@ def _draw_durations(axes: Axes, picture: TracePicture) -> None:
     axes.set_ylabel("%", color=QUIET_INK, fontsize=9)
 
 
-def _draw_arrivals(axes: Axes, picture: TracePicture) -> None:
-    unit_s, unit = _unit(picture.submit_s)
-    first_s, last_s = float(picture.submit_s[0]), float(picture.submit_s[-1])
+def _draw_arrivals(axes: Axes, trace: TraceColumns) -> None:
+    unit_s, unit = _unit(trace.submit_s)
+    first_s, last_s = float(trace.submit_s[0]), float(trace.submit_s[-1])
     width_s = next((each for each in _WIDTHS_S if last_s - first_s < MOST_BINS * each), None)
     width_s = width_s or math.ceil((last_s - first_s) / MOST_BINS)
     bins = int((last_s - first_s) // width_s) + 1
     edges = first_s + width_s * np.arange(bins + 1)
-    counts, _ = np.histogram(picture.submit_s, edges)
+    counts, _ = np.histogram(trace.submit_s, edges)
     edges = edges / unit_s
     _head(axes, "Arrivals", f"jobs submitted in each {_long(width_s)}")
     axes.stairs(counts, edges, fill=True, color=job_colour(4), alpha=0.85)
     axes.set_xlabel(unit, color=QUIET_INK, fontsize=9)
 
 
-def _draw_demand(axes: Axes, picture: TracePicture) -> None:
-    unit_s, unit = _unit(picture.demand_at_s)
-    limit = picture.cluster_gpus
+def _draw_demand(axes: Axes, trace: TraceColumns) -> None:
+    unit_s, unit = _unit(trace.demand_at_s)
+    limit = trace.cluster_gpus
     line = "" if limit is None else f"; the line is the cluster's {limit:,}"
     _head(axes, "Demand", f"GPUs in use if no job ever waited{line}")
-    rows = _thinned(picture.demand_gpus)
-    at = picture.demand_at_s[rows] / unit_s
-    busy = picture.demand_gpus[rows]
+    rows = _thinned(trace.demand_gpus)
+    at = trace.demand_at_s[rows] / unit_s
+    busy = trace.demand_gpus[rows]
     axes.fill_between(at, busy, step="post", color=job_colour(0), alpha=0.25, linewidth=0)
     axes.step(at, busy, where="post", color=job_colour(0), linewidth=1.2)
     if limit is not None:
@@ -125,7 +125,7 @@ def _draw_demand(axes: Axes, picture: TracePicture) -> None:
 
 
 def _thinned(values: Array) -> Array:
-    """Rows with every stretch's highest value and both ends, few enough to draw."""
+    """At most about MOST_STEPS rows: the highest value of every stretch, and both ends."""
     stretch = -(-len(values) // MOST_STEPS)
     if stretch == 1:
         return np.arange(len(values))

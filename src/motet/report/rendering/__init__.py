@@ -1,1 +1,1 @@
-"""Parts that every report uses: folders, number formats, colours, tables, text plots."""
+"""Parts of all reports: folders, number formats, colours, tables, figures, text plots."""

@@ -1,6 +1,6 @@
-"""What the figures of simulations have in common: sheets, axes of time, legends.
+"""Common parts of figures: sheets, axes of time, legends.
 
-Importing this costs nothing: matplotlib is loaded when something is drawn.
+Matplotlib is imported when a figure is drawn, not with this module.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _MANY_TICKS = (
     "2 h, 5 h, 10 h, 1 d, 2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
 )
 SHORTEST_S = 1e-3
-"""Where a logarithmic axis shows jobs that take no time."""
+"""Duration at which a logarithmic axis shows jobs of duration 0."""
 
 LEAST_SPAN, MARGIN = 10.0, 1.15
 _UNIT_S: dict[str, float] = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def new_figure(title: str, subtitle: str) -> tuple[Figure, Axes]:
-    """One sheet with one panel."""
+    """A figure with one panel."""
     figure, (axes,) = new_panels(title, subtitle, 1)
     return figure, axes
 
 
 def new_panels(title: str, subtitle: str, count: int) -> tuple[Figure, list[Axes]]:
-    """One above the other, under a common title."""
+    """A figure with panels one above the other, under a common title."""
     from matplotlib.figure import Figure
 
     height_in = HEIGHT_IN if count == 1 else 1.0 + PANEL_HEIGHT_IN * count
@@ -58,7 +58,7 @@ def new_panels(title: str, subtitle: str, count: int) -> tuple[Figure, list[Axes
 
 
 def quieten(axes: Axes) -> None:
-    """No frame, no ticks, only horizontal lines."""
+    """Remove frame and ticks; draw horizontal grid lines."""
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -67,7 +67,7 @@ def quieten(axes: Axes) -> None:
 
 
 def entitle(axes: Axes, title: str, subtitle: str) -> None:
-    """A title, and below it in small print what is shown."""
+    """A title, and a subtitle in small print below it."""
     style: dict[str, Any] = {"fontsize": 12, "color": INK, "fontweight": "bold"}
     axes.set_title(title, loc="left", pad=24 + 12 * subtitle.count("\n"), **style)
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
@@ -75,7 +75,7 @@ def entitle(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def finish(figure: Figure, axes: Axes) -> Figure:
-    """With a legend to the right of the axes; a long one makes the figure larger."""
+    """Add a legend to the right of the axes; a long legend makes the figure larger."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
         names = [shortened(label) for label in labels]
@@ -86,25 +86,25 @@ def finish(figure: Figure, axes: Axes) -> Figure:
 
 
 def make_room(figure: Figure, names: Sequence[str]) -> None:
-    """Widen the figure for names that are longer than a policy's."""
+    """Widen the figure for names longer than USUAL_NAME letters."""
     more = max(map(len, names), default=0) - USUAL_NAME
     figure.set_figwidth(figure.get_figwidth() + max(more, 0) * LETTER_IN)
 
 
 def shortened(name: str) -> str:
-    """Without its middle if it is very long."""
+    """The name; the middle of a very long one is left out."""
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """A colour, and another kind of dash for those that must share it."""
+    """Colour and dash of the line at a place; places that share a colour differ in the dash."""
     dash = _DASHES[place // len(JOB_COLOURS) % len(_DASHES)]
     return {"color": job_colour(place), "linestyle": dash}
 
 
 def save(figure: Figure, path: object) -> None:
-    """A PNG that is the same for the same figure."""
+    """Write a PNG; equal figures give equal bytes."""
     figure.savefig(path, dpi=DPI, format="png", metadata={"Software": "motet"})  # type: ignore[arg-type]
 
 
@@ -119,7 +119,7 @@ def scale_time(
     is_named: bool = True,
     ticks: int = 8,
 ) -> None:
-    """Label a linear axis of time, in a unit of which there are several unless it is given."""
+    """Label a linear axis of time. `unit`: name and seconds; chosen by `longest_s` if None."""
     from matplotlib.ticker import MultipleLocator
 
     name, unit_s = unit or unit_of(longest_s)
@@ -130,7 +130,7 @@ def scale_time(
 
 
 def unit_of(longest_s: float) -> tuple[str, float]:
-    """A unit of which there are several, and its seconds."""
+    """The largest unit that fits at least twice into the duration, and its seconds."""
     return next((unit for unit in _UNITS if longest_s >= 2 * unit[1]), _UNITS[-1])
 
 
@@ -141,13 +141,13 @@ def round_step(least: float) -> float:
 
 
 def logarithmic_durations(axes: Axes, times_s: Floats) -> None:
-    """The horizontal axis, as long as the times need it."""
+    """Scale the horizontal axis logarithmically to the times."""
     span_logarithmically(axes, np.maximum(times_s, SHORTEST_S))
     name_durations(axes.xaxis)
 
 
 def span_logarithmically(axes: Axes, values: Floats) -> None:
-    """The horizontal axis; around a single value it has room for ticks."""
+    """Scale the horizontal axis logarithmically; it spans at least a factor of LEAST_SPAN."""
     axes.set_xscale("log")
     if len(values):
         low, high = float(values.min()), float(values.max())
@@ -156,7 +156,7 @@ def span_logarithmically(axes: Axes, values: Floats) -> None:
 
 
 def draw_shares(axes: Axes, values: Floats, **style: Any) -> None:
-    """Which share of the values is up to each; from nothing on, to the end of the axis."""
+    """Cumulative share of the values, from 0 to the end of the axis."""
     ordered = np.sort(values)
     share = np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
     if len(ordered):
@@ -166,7 +166,7 @@ def draw_shares(axes: Axes, values: Floats, **style: Any) -> None:
 
 
 def name_durations(axis: Axis) -> None:
-    """Ticks at durations that people think in: many if the axis spans little."""
+    """Ticks at usual durations; more of them on an axis with a small range."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     low_s, high_s = axis.get_view_interval()

@@ -1,4 +1,4 @@
-"""Tables that leave out columns instead of cutting numbers."""
+"""Tables that leave out columns instead of truncating numbers."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ UNLIMITED = 10_000
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """Of the same thing told in several widths, the first that fits."""
+class FittingTable:
+    """Shows the first of several alternatives that fits the width; `choices`: widest first."""
 
     choices: Sequence[RenderableType]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The last one where none fits."""
+        """Render the first alternative that fits, or the last one if none does."""
         fitting = (each for each in self.choices if _width(console, each) <= options.max_width)
         yield next(fitting, self.choices[-1])
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Complete where nothing limits it."""
+        """From the width of the last alternative to that of the first."""
         return Measurement(_width(console, self.choices[-1]), _width(console, self.choices[0]))
 
 
 @dataclass(frozen=True)
-class Explained:
-    """A table and what its columns mean; as wide as the table."""
+class ExplainedTable:
+    """A table with a legend below it; the legend is as wide as the table."""
 
     table: Table
     legend: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """A blank line between them."""
+        """Render the table, a blank line and the legend."""
         yield self.table
         yield ""
         yield self.legend
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """The legend is broken where the line ends."""
+        """The width of the table; lines of the legend wrap."""
         return Measurement.get(console, options, self.table)
 
 
@@ -55,7 +55,7 @@ def _width(console: Console, shown: RenderableType) -> int:
 
 
 def result_table() -> Table:
-    """A quiet table."""
+    """A table without frame, with grey headings."""
     return Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1),

@@ -1,5 +1,5 @@
-"""A folder of results. Every file is written beside its final name and then renamed: a folder never
-holds half a file.
+"""A folder of results. Every file is written under a temporary name and then renamed, so that a
+folder never contains an incomplete file.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from motet.report.rendering.json_text import to_json
 
 
 class Folder:
-    """`--out DIR`, checked for being writable when it is opened."""
+    """The folder of `--out DIR`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the folder if it is missing. Raises BadInput when files cannot be made in it."""
+        """Create the folder if it is missing. Raises BadInput if files cannot be created in it."""
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -29,16 +29,16 @@ class Folder:
             ) from error
 
     def write_json(self, name: str, document: object) -> None:
-        """A JSON file."""
+        """Write a JSON file."""
         self.write_text(name, to_json(document))
 
     def write_text(self, name: str, text: str) -> None:
-        """A text file in UTF-8."""
+        """Write a text file in UTF-8."""
         self.write(name, lambda path: path.write_text(text, encoding="utf-8"))
 
     def write(self, name: str, write: Callable[[Path], object]) -> None:
-        """A file that `write` makes at the path it is given. Raises JobFailed: the disk is full."""
-        # The suffix stays last: numpy and matplotlib choose or extend names by it.
+        """Write a file by calling `write` with a path. Raises JobFailed if that fails."""
+        # The suffix stays last: numpy and matplotlib choose the format, or extend the name, by it.
         partial = self.path / f".partial-{os.getpid()}-{name}"
         try:
             write(partial)

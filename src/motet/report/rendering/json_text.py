@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 
 def to_json(document: object) -> str:
-    """One document, indented, with a newline at its end; what is not finite becomes null."""
+    """An indented document with a newline at its end; numbers that are not finite become null."""
     return json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def plain(value: object) -> object:
-    """Values that JSON can hold: NumPy scalars become Python numbers, paths and the like text."""
+    """Values of JSON: NumPy scalars become Python numbers, paths and other objects text."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

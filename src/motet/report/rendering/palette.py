@@ -1,6 +1,7 @@
-"""One set of colours for terminals and figures: a job has the same colour wherever it is shown.
+"""Colours of terminals and figures: a job has the same colour in both.
 
-Mid-luminance hues, so that they read on black and on white, told apart also without red or green.
+The hues have a medium luminance, readable on black and on white, and can be distinguished without
+seeing red or green.
 """
 
 from __future__ import annotations
@@ -23,5 +24,5 @@ QUIET_STYLE = "bright_black"
 
 
 def job_colour(position: int) -> str:
-    """The colour of the job at `position` in its list; repeats after the palette's end."""
+    """The colour of the job at `position` in a list; after the last colour the first follows."""
     return JOB_COLOURS[position % len(JOB_COLOURS)]

@@ -1,4 +1,4 @@
-"""Numbers for people: bytes, durations, rates and losses in a few characters."""
+"""Short texts of numbers: bytes, durations, rates and losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def duration_text(seconds: float) -> str:
 
 
 def rate_text(per_second: float) -> str:
-    """Things per second: `940`, `35.2 k`, `4.10 M`."""
+    """A rate per second: `940`, `35.2 k`, `4.10 M`."""
     if per_second < 9_995:
         return f"{per_second:,.0f}"
     if per_second < 999_500:
@@ -64,5 +64,5 @@ def quantity(value: float) -> str:
 
 
 def uncertainty_text(value: float) -> str:
-    """Of a quantity: `1.3`, `43`, `212`."""
+    """The half-width of an interval: `1.3`, `43`, `212`."""
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"

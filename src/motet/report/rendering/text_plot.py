@@ -21,8 +21,8 @@ def sparkline(values: Sequence[float], width: int) -> str:
 def braille_curve(values: Sequence[float], width: int, height: int, span: int = 0) -> list[str]:
     """A connected curve in `height` lines of `width` characters.
 
-    `span`: how many values a full width stands for (0: as many as there are), so that a running
-    curve grows to the right instead of being squeezed.
+    `span`: number of values of the full width (0: all given values); a curve with fewer values
+    ends before the right edge.
     """
     columns, rows = width * COLUMNS_PER_CELL, height * ROWS_PER_CELL
     used = columns if span <= 0 else round(columns * len(values) / max(span, len(values)))
@@ -34,12 +34,12 @@ def braille_curve(values: Sequence[float], width: int, height: int, span: int = 
             bit = DOTS[row % ROWS_PER_CELL][column % COLUMNS_PER_CELL]
             cells[row // ROWS_PER_CELL][column // COLUMNS_PER_CELL] |= bit
         previous = level
-    # Some fonts draw the empty braille cell as eight rings; a space is always empty.
+    # Some fonts draw the empty braille cell as eight rings, so a space is used instead.
     return ["".join(map(chr, line)).replace(chr(BRAILLE), " ") for line in cells]
 
 
 def _segment(previous: int | None, level: int | None, rows: int) -> range:
-    """The dot rows (from the top) that join the previous column's level to this one's."""
+    """The dot rows (from the top) that connect the levels of two adjacent columns."""
     if level is None:
         return range(0)
     top, bottom = rows - 1 - level, rows - 1 - level
@@ -50,7 +50,7 @@ def _segment(previous: int | None, level: int | None, rows: int) -> range:
 
 
 def _spread(values: Sequence[float]) -> list[float]:
-    """The values, or their logarithms where they are positive and span more than a factor of 50."""
+    """The values, or their logarithms if they are positive and span more than a factor of 50."""
     finite = [value for value in values if math.isfinite(value)]
     if finite and min(finite) > 0 and max(finite) > 50 * min(finite):
         return [math.log(value) if value > 0 else math.nan for value in values]

@@ -1,1 +1,1 @@
-"""Tables, documents and folders of simulations and of their comparisons."""
+"""Folders, tables and comparisons of finished simulations, and the events of one job."""

@@ -1,4 +1,4 @@
-"""Which files are in a folder of simulations: what may be replaced there, and what is not ours."""
+"""Names of the files in a folder of simulations, and the check of what may be replaced there."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from motet.domain.errors import BadInput
-from motet.report.cluster_run.sweep import sweep_file, swept_parameters
+from motet.report.cluster_run.run_label import swept_parameters
 from motet.report.figures.simulations import FIGURES
+from motet.report.figures.sweep import sweep_file
 
 SUMMARY, JOBS, TIMELINE = "summary.json", "jobs.csv", "timeline.csv"
 DECISIONS = "decisions.jsonl"
 FAIRNESS, PLACEMENTS, GANTT = "fairness.csv", "placements.csv", "gantt.png"
 TRAINING, QUALITY = "training.csv", "quality.csv"
 RUN_FILES = (SUMMARY, JOBS, FAIRNESS, PLACEMENTS, TIMELINE, TRAINING, QUALITY, DECISIONS, GANTT)
+_LONGEST_FILE_NAME = 255
 _ELSEWHERE = "name another folder"
 
 
-def check_free(
+def require_free_folder(
     path: Path,
     names: Sequence[str],
     swept: Iterable[str],
@@ -28,9 +30,10 @@ def check_free(
     *,
     overwrite: bool,
 ) -> None:
-    """Raises BadInput unless all that will be written is new, or of a simulation to be replaced.
+    """Raises BadInput if a file would be lost.
 
-    `names`: of the runs; `swept`: parameters with a figure; `inputs`: files that are being read.
+    Files to be written must be new or, with `overwrite`, written by an earlier simulation. `names`:
+    of the runs; `swept`: parameters with a figure; `inputs`: files that the command reads.
     """
     planned = _files_of(names, swept, is_alone=len(names) == 1)
     own = set(kept_files(path)) if overwrite else set()
@@ -60,7 +63,7 @@ def _first_same(path: Path, files: Collection[Path], inputs: Iterable[Path]) -> 
 
 
 def kept_files(path: Path) -> Iterator[Path]:
-    """All that the simulation in a folder may have written, relative. Raises BadInput."""
+    """Relative paths that the simulation in a folder may have written. Raises BadInput."""
     if (path / SUMMARY).exists():
         summary = run_summary(path)
         names = [run["name"] for run in summary["setup"]["runs"]]
@@ -77,7 +80,7 @@ def _files_of(names: Sequence[str], swept: Iterable[str], *, is_alone: bool) -> 
 
 
 def run_names(path: Path) -> Iterator[str]:
-    """Subfolders with a run, in the order in which the runs were asked for."""
+    """Subfolders with a finished run, in the order of the command line."""
     if not (path / SUMMARY).exists():
         return
     for run in run_summary(path)["setup"]["runs"]:
@@ -86,7 +89,7 @@ def run_names(path: Path) -> Iterator[str]:
 
 
 def is_summary(path: Path) -> bool:
-    """Whether the folder's summary is one of a simulation."""
+    """Whether the folder's `summary.json` was written by a simulation."""
     try:
         run_summary(path)
     except BadInput:
@@ -94,13 +97,19 @@ def is_summary(path: Path) -> bool:
     return True
 
 
+def _is_file_name(name: str) -> bool:
+    return Path(name).name == name and len(name.encode()) <= _LONGEST_FILE_NAME
+
+
 def run_summary(path: Path) -> dict[str, Any]:
-    """The document in a folder, with its `setup`. Raises BadInput."""
+    """The document in `summary.json`, with its `setup`. Raises BadInput."""
     try:
         summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
         names = [run["name"] for run in summary["setup"]["runs"]]
-        if len(summary["runs"]) != len(names) or any(Path(name).name != name for name in names):
+        if len(summary["runs"]) != len(names) or not all(map(_is_file_name, names)):
             raise ValueError("its runs have no names")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if not all(isinstance(run, dict) for run in summary["runs"]):
+            raise ValueError("its runs are no mappings")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput(f"{path / SUMMARY}: not a simulation's summary ({error})") from error
     return summary

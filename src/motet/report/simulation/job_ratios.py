@@ -1,4 +1,4 @@
-"""Which jobs are done sooner under one policy than under another, and which later."""
+"""Ratios of completion times of the same jobs under two policies."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.domain.arrays import Floats
-from motet.report.cluster_run.jobs import Pairs, pooled
+from motet.domain.arrays import Floats, Ints
+from motet.report.cluster_run.job_pairs import JobPairs, concatenate_pairs
 
 TOLERANCE = 0.01
-EXTREMES = 5
+MOST_LISTED = 5
+_SHORTEST_S = 1e-6
 
 
 @dataclass(frozen=True)
-class Move:
-    """A job that moved far. `ratio`: its completion time over that under the first policy."""
+class JobRatio:
+    """`ratio`: the job's completion time over that under the first policy, `after_s / before_s`."""
 
     job_id: str
     seed: int
@@ -28,54 +28,68 @@ class Move:
 
 
 @dataclass(frozen=True)
-class WinnersAndLosers:
-    """Jobs that finish under both. Winners are done at least 1 % sooner than under the first.
+class JobRatios:
+    """Jobs that finish at least 1 % sooner, or later, under `policy` than under `against`.
 
-    `jobs`: how many finished under both, over all seeds. `winners_ratio`, `losers_ratio`: geometric
-    means of their ratios (1 if there are none). `most_won`, `most_lost`: by seconds.
+    `jobs`: number of jobs that finished under both, over all seeds. `sooner_ratio`, `later_ratio`:
+    geometric means of their ratios (1 without such jobs). `largest_gains`, `largest_losses`: the
+    jobs with the largest differences in seconds.
     """
 
     policy: str
     against: str
     jobs: int
-    winners: int
-    losers: int
-    winners_ratio: float
-    losers_ratio: float
-    most_won: list[Move]
-    most_lost: list[Move]
+    sooner: int
+    later: int
+    sooner_ratio: float
+    later_ratio: float
+    largest_gains: list[JobRatio]
+    largest_losses: list[JobRatio]
 
     @classmethod
-    def of(cls, policy: str, against: str, by_seed: Mapping[int, Pairs]) -> WinnersAndLosers:
-        """A job is compared with itself under the same seed."""
-        same = pooled(list(by_seed.values()))
-        seeds = np.repeat(list(by_seed), [len(pairs.ids) for pairs in by_seed.values()])
-        ratio = np.maximum(same.after_s, 1e-6) / np.maximum(same.before_s, 1e-6)
-        wins, loses = ratio < 1 - TOLERANCE, ratio > 1 + TOLERANCE
-        by_gain = np.argsort(same.after_s - same.before_s, kind="stable")
-
-        def moves(rows: NDArray[np.int64]) -> list[Move]:
-            cells = (same.before_s, same.after_s, ratio)
-            return [
-                Move(same.ids[row], int(seeds[row]), *(float(column[row]) for column in cells))
-                for row in rows
-            ]
-
+    def of(cls, policy: str, against: str, by_seed: Mapping[int, JobPairs]) -> JobRatios:
+        """Compares each job with itself under the same seed."""
+        pairs = concatenate_pairs(list(by_seed.values()))
+        seeds = np.repeat(list(by_seed), [len(each.ids) for each in by_seed.values()])
+        before_s = np.maximum(pairs.before_s, _SHORTEST_S)
+        ratio = np.maximum(pairs.after_s, _SHORTEST_S) / before_s
+        is_sooner, is_later = ratio < 1 - TOLERANCE, ratio > 1 + TOLERANCE
+        by_gain = np.argsort(pairs.after_s - pairs.before_s, kind="stable")
+        largest_gains = by_gain[is_sooner[by_gain]][:MOST_LISTED]
+        largest_losses = by_gain[is_later[by_gain]][::-1][:MOST_LISTED]
         return cls(
             policy,
             against,
             len(ratio),
-            int(wins.sum()),
-            int(loses.sum()),
-            _geometric_mean(ratio[wins]),
-            _geometric_mean(ratio[loses]),
-            moves(by_gain[wins[by_gain]][:EXTREMES]),
-            moves(by_gain[loses[by_gain]][::-1][:EXTREMES]),
+            int(is_sooner.sum()),
+            int(is_later.sum()),
+            _geometric_mean(ratio[is_sooner]),
+            _geometric_mean(ratio[is_later]),
+            _listed(pairs, seeds, ratio, largest_gains),
+            _listed(pairs, seeds, ratio, largest_losses),
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """An entry of `winners_and_losers` in the document of `motet compare`."""
+        return {
+            "policy": self.policy,
+            "against": self.against,
+            "jobs": self.jobs,
+            "winners": self.sooner,
+            "losers": self.later,
+            "winners_ratio": self.sooner_ratio,
+            "losers_ratio": self.later_ratio,
+            "most_won": [asdict(each) for each in self.largest_gains],
+            "most_lost": [asdict(each) for each in self.largest_losses],
+        }
+
+
+def _listed(pairs: JobPairs, seeds: Ints, ratio: Floats, rows: Ints) -> list[JobRatio]:
+    columns = (pairs.before_s, pairs.after_s, ratio)
+    return [
+        JobRatio(pairs.ids[row], int(seeds[row]), *(float(column[row]) for column in columns))
+        for row in rows
+    ]
 
 
 def _geometric_mean(ratios: Floats) -> float:

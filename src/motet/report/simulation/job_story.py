@@ -1,43 +1,32 @@
-"""The story of one job, read from the folder of a finished simulation."""
+"""Reads the events of one job from the folder of a finished simulation."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from motet.domain.errors import BadInput, NotFound
-from motet.domain.units import microseconds, seconds
+from motet.domain.units import microseconds
 from motet.insight.meanwhile import Meanwhile
-from motet.insight.sentences import Rules, sentence
-from motet.insight.story import Chapter, JobRecord, Story
-from motet.insight.story_event import Happening, OtherJob
-from motet.report.cluster_run.decision_file import (
-    OTHERS_OF,
-    exchange_role,
-    happenings_of,
-    holdings_of,
-)
+from motet.insight.sentences import Rules
+from motet.insight.story import JobRecord, Story
+from motet.report.cluster_run.decision_reader import held_gpus_during, story_events_of
+from motet.report.simulation.csv_cells import original_cell
 from motet.report.simulation.files import DECISIONS, JOBS, SUMMARY, run_names, run_summary
 
-_COUNTED = {
-    "preemptions": "preempt",
-    "migrations": "migrate",
-    "promotions": "promote",
-    "demotions": "demote",
-}
-_FARTHEST = 2
+_LARGEST_DIFFERENCE = 2
 
 
 @dataclass(frozen=True)
-class ToldStory:
-    """`policy`: under which it happened; `rules`: of that policy's queues.
+class JobStory:
+    """`policy`: of the run; `rules`: of that policy's queues.
 
-    `meanwhile`: who had the GPUs while it waited.
+    `meanwhile`: the jobs that held GPUs while this job waited.
     """
 
     policy: str
@@ -45,63 +34,35 @@ class ToldStory:
     story: Story
     meanwhile: Meanwhile
 
-    def document(self) -> dict[str, Any]:
-        """The fields of `motet explain --json`; times in seconds on the trace's own clock."""
-        record = self.story.record
-        return {
-            "job": record.job,
-            "policy": self.policy,
-            "user": record.user,
-            "queue": record.queue,
-            "num_gpus": record.gpus,
-            "submit_time": seconds(record.submit_us),
-            "end_time": _seconds(record.end_us),
-            "state": "waiting" if record.end_us is None else "finished",
-            "chapters": [self._chapter(chapter) for chapter in self.story.chapters],
-            "totals": _totals(self.story),
-            "meanwhile": _meanwhile(self.meanwhile),
-        }
 
-    def _chapter(self, chapter: Chapter) -> dict[str, Any]:
-        return {
-            "kind": chapter.kind,
-            "from": seconds(chapter.from_us),
-            "to": _seconds(chapter.to_us),
-            "duration_s": _seconds(chapter.duration_us),
-            "event": chapter.because.event,
-            "sentence": sentence(chapter, self.rules),
-            **_details(chapter.because),
-        }
-
-
-def told_story(folder: Path, job: str) -> ToldStory:
-    """Raises NotFound for no run or no such job, BadInput for one without a decision log."""
+def read_job_story(folder: Path, job: str) -> JobStory:
+    """Raises NotFound without a run or such a job, BadInput for a run without a decision log."""
     run = _run_folder(folder)
     if not (run / DECISIONS).exists():
         raise BadInput(
             f"{run}: no {DECISIONS}, so nothing is known of the decisions; simulate again with "
             "--log-decisions"
         )
-    (document,) = run_summary(run)["runs"]
+    policy, rules = _policy_of(run)
     record = _record(run, job)
-    story = Story.of(record, happenings_of(run / DECISIONS, job))
-    holdings = holdings_of(run / DECISIONS, record.submit_us, record.end_us)
-    meanwhile = Meanwhile.of(story, holdings, _submitted_after(run, record.submit_us))
-    return ToldStory(document["policy"], _rules(document["params"]), story, meanwhile)
+    story = Story.of(record, story_events_of(run / DECISIONS, job))
+    held = held_gpus_during(run / DECISIONS, record.submit_us, record.end_us)
+    meanwhile = Meanwhile.of(story, held, _submitted_after(run, record.submit_us))
+    return JobStory(policy, rules, story, meanwhile)
 
 
 def job_ids(folder: Path) -> Iterator[str]:
-    """All jobs of a run, in its order; none where there is no run."""
+    """Ids of the jobs of a run, in the order of `jobs.csv`; empty if there is no run."""
     if (folder / JOBS).is_file():
         for row in _rows(folder / JOBS):
-            yield row["job_id"]
+            yield row.get("job_id") or ""
 
 
 # -- the folder ------------------------------------------------------------------------------------
 
 
 def _run_folder(folder: Path) -> Path:
-    """Raises NotFound where there is no run, BadInput where there are several."""
+    """The folder itself. Raises NotFound if it contains no run, BadInput if several."""
     if (folder / JOBS).is_file() and (folder / SUMMARY).is_file():
         return folder
     if names := list(run_names(folder)):
@@ -111,6 +72,14 @@ def _run_folder(folder: Path) -> Path:
         f"--run {folder}: no finished simulation; "
         f"'motet simulate --log-decisions --out {folder}' makes one"
     )
+
+
+def _policy_of(run: Path) -> tuple[str, Rules]:
+    try:
+        (document,) = run_summary(run)["runs"]
+        return str(document["policy"]), _rules(document["params"])
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"{run / SUMMARY}: not of one run ({error}); simulate again") from error
 
 
 def _record(run: Path, job: str) -> JobRecord:
@@ -131,19 +100,26 @@ def _record(run: Path, job: str) -> JobRecord:
 
 
 def _submitted_after(run: Path, time_us: int) -> set[str]:
-    return {
-        row["job_id"] for row in _rows(run / JOBS) if microseconds(row["submit_time"]) > time_us
-    }
+    try:
+        return {
+            row["job_id"] for row in _rows(run / JOBS) if microseconds(row["submit_time"]) > time_us
+        }
+    except (KeyError, ValueError, TypeError, ArithmeticError) as error:
+        raise BadInput(f"{run / JOBS}: not a table of jobs ({error}); simulate again") from error
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        yield from csv.DictReader(file)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                yield {name: original_cell(cell or "") for name, cell in row.items() if name}
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not a table of jobs ({error}); simulate again") from error
 
 
 def _near(job: str, known: Sequence[str]) -> str:
-    """Looking at ids of about its length only: there may be a hundred thousand."""
-    alike = [other for other in known if abs(len(other) - len(job)) <= _FARTHEST]
+    """A hint. Only ids of similar length are compared: a run may have 100,000 jobs."""
+    alike = [other for other in known if abs(len(other) - len(job)) <= _LARGEST_DIFFERENCE]
     near = get_close_matches(job, alike, n=3)
     if near:
         return f"; did you mean {' or '.join(map(repr, near))}?"
@@ -151,65 +127,10 @@ def _near(job: str, known: Sequence[str]) -> str:
 
 
 def _rules(params: Mapping[str, Any]) -> Rules:
-    """As Tiresias calls them; other policies have none."""
+    """Rules of the queues of Tiresias; empty for other policies."""
     try:
         knob = float(params["promote_knob"])
         thresholds = tuple(float(limit) for limit in params["thresholds"])
     except (KeyError, ValueError, TypeError):
         return Rules()
     return Rules(thresholds, knob if math.isfinite(knob) else None)
-
-
-# -- the document ----------------------------------------------------------------------------------
-
-
-def _details(because: Happening) -> dict[str, Any]:
-    """What is known of it, by the names that it has in `decisions.jsonl`."""
-    team, before = because.team, because.team_before
-    known: dict[str, Any] = {
-        "reason": because.reason or None,
-        "least_gpus": because.least_gpus,
-        "free_gpus": because.free_gpus,
-        "usable_gpus": because.usable_gpus,
-        "place": because.place,
-        "measure": because.measure,
-        "bar": because.bar,
-        "machines": dict(because.machines) or None,
-        "workers": team and team.workers,
-        "servers": team and team.servers,
-        "before": before and asdict(before),
-        "priority_queue": because.queue,
-        **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
-    }
-    if team and before:
-        role = exchange_role(before.gpus, team.gpus)
-        known |= _others(role, because.exchange, because.exchange_total)
-    return {name: value for name, value in known.items() if value is not None}
-
-
-def _others(role: str | None, others: Sequence[OtherJob], total: int) -> dict[str, Any]:
-    if role is None or not others:
-        return {}
-    named = [{"job": other.job, "gpus": other.gpus} for other in others]
-    return {role: named, f"{role}_total": total}
-
-
-def _totals(story: Story) -> dict[str, Any]:
-    resizes = story.count("resize")
-    return {
-        "jct_s": _seconds(story.jct_us),
-        "waiting_s": {reason: seconds(time_us) for reason, time_us in story.waiting_us.items()},
-        "running_s": seconds(story.running_us),
-        "overhead_s": seconds(story.overhead_us),
-        **{name: story.count(event) for name, event in _COUNTED.items()},
-        **({"resizes": resizes} if resizes else {}),
-    }
-
-
-def _meanwhile(meanwhile: Meanwhile) -> dict[str, Any]:
-    most = [{"job": job, "gpu_s": seconds(gpu_us)} for job, gpu_us in meanwhile.most]
-    return {"jobs": meanwhile.jobs, "submitted_later": meanwhile.later, "most": most}
-
-
-def _seconds(time_us: int | None) -> float | None:
-    return None if time_us is None else seconds(time_us)

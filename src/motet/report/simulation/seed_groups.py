@@ -1,7 +1,7 @@
-"""Simulations in groups that differ in their seed only, and each against the first of them.
+"""Groups of simulations that differ in their seed only, each paired with the first group.
 
-A run is compared with the first group's run of the same seed: what both have in common, the jobs
-that the seed drew, cancels out.
+A run is compared with the run of the first group that has the same seed: both simulate the same
+drawn jobs, so the differences between seeds cancel out.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from motet.report.cluster_run.jobs import Pairs, paired
-from motet.report.cluster_run.metrics import VIEWS
-from motet.report.cluster_run.standing import Estimate, Keys, Standing, nested
-from motet.report.simulation.folder import StoredRun
-from motet.report.simulation.job_ratios import WinnersAndLosers
+from motet.report.cluster_run.job_pairs import JobPairs, pair_jobs
+from motet.report.simulation.group_estimates import Estimate, GroupEstimates, Keys, nested
+from motet.report.simulation.job_ratios import JobRatios
+from motet.report.simulation.metric_tables import METRIC_TABLES
+from motet.report.simulation.stored_run import StoredRun
 
-MEASURES = ("mean", "median", "p95")
-_JCT = tuple(("jct_s", name) for name in MEASURES)
+JCT_STATISTICS = ("mean", "median", "p95")
+_JCT = tuple(("jct_s", name) for name in JCT_STATISTICS)
 
 
 @dataclass(frozen=True, eq=False)
-class Contender:
-    """A policy (and value of a swept parameter): a run per seed."""
+class SeedGroup:
+    """Runs of one policy (and value of a swept parameter) by seed."""
 
     label: str
     runs: Mapping[int, StoredRun]
 
-    def relabelled(self, label: str) -> Contender:
-        """With every run."""
+    def relabelled(self, label: str) -> SeedGroup:
+        """The group and all its runs with another label."""
         runs = {
-            seed: replace(run, simulated=replace(run.simulated, label=label))
+            seed: replace(run, cluster_run=replace(run.cluster_run, label=label))
             for seed, run in self.runs.items()
         }
-        return Contender(label, runs)
+        return SeedGroup(label, runs)
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
-    """A contender against the first. `by_seed`: the runs of both that belong together."""
+class PairedGroups:
+    """A group beside the first group. `by_seed`: a run of the first group and one of `other`."""
 
-    first: Contender
-    other: Contender
+    first: SeedGroup
+    other: SeedGroup
     by_seed: Mapping[int, tuple[StoredRun, StoredRun]]
 
     @classmethod
-    def of(cls, first: Contender, other: Contender) -> Match:
-        """Two single runs are compared even if their seeds differ."""
+    def of(cls, first: SeedGroup, other: SeedGroup) -> PairedGroups:
+        """Pairs runs of equal seeds; two groups of one run each are paired whatever their seeds."""
         if len(first.runs) == len(other.runs) == 1:
             (one,), ((seed, two),) = first.runs.values(), other.runs.items()
             return cls(first, other, {seed: (one, two)})
@@ -57,89 +57,98 @@ class Match:
 
     @property
     def is_of_same_jobs(self) -> bool:
-        """Whether both of every pair replayed the same trace."""
+        """Whether the two runs of every pair replayed the same trace."""
         return all(
             one.document["trace_sha256"] == two.document["trace_sha256"]
             for one, two in self.by_seed.values()
         )
 
     @property
-    def standing(self) -> Standing:
-        """The other's."""
+    def estimates(self) -> GroupEstimates:
+        """Metrics of the other group, and their ratios to the first group."""
         documents = [run.document for run in self.other.runs.values()]
         pairs = [(one.document, two.document) for one, two in self.by_seed.values()]
-        return Standing(self.other.label, documents, pairs)
+        return GroupEstimates(self.other.label, documents, pairs)
 
     def ratios(self, seed: int) -> dict[str, Any]:
-        """`relative_jct` and so on: of one seed, over the first's; NaN without a partner."""
+        """`relative_jct`, `relative_finish_time_fairness`, ... of one seed; NaN without a pair."""
         pair = tuple(run.document for run in self.by_seed.get(seed, ()))
-        one = Standing("", (), [(pair[0], pair[1])] if pair else [])
+        one = GroupEstimates("", (), [(pair[0], pair[1])] if pair else [])
         return {
-            f"relative_{name}": _of_measures(measures, lambda keys: one.relative(keys).mean)
-            for name, measures in self._measures().items()
+            f"relative_{name}": _by_key(metrics, lambda keys: one.relative(keys).mean)
+            for name, metrics in self._metrics().items()
         }
 
-    def job_pairs(self) -> dict[int, Pairs]:
-        """Jobs that finished in both, by seed."""
+    def job_pairs(self) -> dict[int, JobPairs]:
+        """Jobs that finished in both runs of a pair, by seed."""
         return {
-            seed: paired(one.simulated, two.simulated) for seed, (one, two) in self.by_seed.items()
+            seed: pair_jobs(one.cluster_run, two.cluster_run)
+            for seed, (one, two) in self.by_seed.items()
         }
 
-    def winners_and_losers(self) -> WinnersAndLosers:
-        """Over all seeds."""
-        return WinnersAndLosers.of(self.other.label, self.first.label, self.job_pairs())
+    def job_ratios(self) -> JobRatios:
+        """Completion times of the jobs, over all seeds."""
+        return JobRatios.of(self.other.label, self.first.label, self.job_pairs())
 
     def as_dict(self) -> dict[str, Any]:
         """An entry of the document; `..._half_width` are None for a single seed."""
-        standing = self.standing
+        estimates = self.estimates
         found: dict[str, Any] = {
             "label": self.other.label,
             "seeds": list(self.other.runs),
             "paired_seeds": list(self.by_seed),
         }
-        for name, measures in self._measures().items():
-            found |= _estimates("jct_s" if name == "jct" else name, measures, standing.estimate)
-            found |= _estimates(f"relative_{name}", measures, standing.relative)
+        for name, metrics in self._metrics().items():
+            found |= _with_half_widths(
+                "jct_s" if name == "jct" else name, metrics, estimates.estimate
+            )
+            found |= _with_half_widths(f"relative_{name}", metrics, estimates.relative)
         return found
 
-    def _measures(self) -> dict[str, Sequence[Keys]]:
-        """What is compared, by its name in the document."""
-        views = [view for view in VIEWS if view.is_known([self.standing])]
-        return {"jct": _JCT, **{view.key: view.measures for view in views}}
+    def _metrics(self) -> dict[str, Sequence[Keys]]:
+        """The compared metrics by their name in the document."""
+        tables = [table for table in METRIC_TABLES if table.has_values([self.estimates])]
+        return {"jct": _JCT, **{table.key: table.metrics for table in tables}}
 
 
-def contenders(found: Iterable[tuple[Path, StoredRun]]) -> list[Contender]:
-    """Runs with their folders in groups: seeds of a policy on the same scene belong together.
+def seed_groups(found: Iterable[tuple[Path, StoredRun]]) -> list[SeedGroup]:
+    """Groups of runs with the same policy, parameters, trace and cluster; seeds are unique in each.
 
-    Where a seed occurs twice the folder tells apart, and it is named.
+    `found`: runs with their folders. Groups with equal labels are distinguished by folder, then by
+    number.
     """
-    groups: dict[tuple[str, ...], list[tuple[Path, StoredRun]]] = {}
+    by_setting: dict[tuple[str, ...], list[tuple[Path, StoredRun]]] = {}
     for folder, run in found:
-        groups.setdefault(_scene(run), []).append((folder, run))
-    parts = [part for same in groups.values() for part in _without_repetition(same)]
-    labels = [same[0][1].simulated.label for same in parts]
-    named = [
+        by_setting.setdefault(_setting_of(run), []).append((folder, run))
+    parts = [part for same in by_setting.values() for part in _without_repeated_seeds(same)]
+    labels = _unique_labels(parts)
+    return [
+        SeedGroup("", {run.document["seed"]: run for _, run in same}).relabelled(label)
+        for label, same in zip(labels, parts, strict=True)
+    ]
+
+
+def _setting_of(run: StoredRun) -> tuple[str, ...]:
+    params = json.dumps(run.document["params"], sort_keys=True)
+    return (run.cluster_run.label, params, run.trace, run.cluster)
+
+
+def _unique_labels(parts: Sequence[Sequence[tuple[Path, StoredRun]]]) -> list[str]:
+    labels = [same[0][1].cluster_run.label for same in parts]
+    with_folder = [
         label if labels.count(label) == 1 else f"{label} in {same[0][0]}"
         for label, same in zip(labels, parts, strict=True)
     ]
-    unique = [
-        name if named.count(name) == 1 else f"{name} #{named[:place].count(name) + 1}"
-        for place, name in enumerate(named)
-    ]
     return [
-        Contender("", {run.document["seed"]: run for _, run in same}).relabelled(label)
-        for label, same in zip(unique, parts, strict=True)
+        name if with_folder.count(name) == 1 else f"{name} #{with_folder[:place].count(name) + 1}"
+        for place, name in enumerate(with_folder)
     ]
 
 
-def _scene(run: StoredRun) -> tuple[str, ...]:
-    params = json.dumps(run.document["params"], sort_keys=True)
-    return (run.simulated.label, params, run.trace, run.cluster)
-
-
-def _without_repetition(
+def _without_repeated_seeds(
     same: Sequence[tuple[Path, StoredRun]],
 ) -> list[list[tuple[Path, StoredRun]]]:
+    """One group, or several by folder where a seed occurs more than once."""
     seeds = [run.document["seed"] for _, run in same]
     if len(set(seeds)) == len(seeds):
         return [list(same)]
@@ -150,15 +159,15 @@ def _without_repetition(
     return list(parts.values())
 
 
-def _estimates(
-    name: str, measures: Sequence[Keys], estimate: Callable[[Keys], Estimate]
+def _with_half_widths(
+    name: str, metrics: Sequence[Keys], estimate: Callable[[Keys], Estimate]
 ) -> dict[str, Any]:
     return {
-        name: _of_measures(measures, lambda keys: estimate(keys).mean),
-        f"{name}_half_width": _of_measures(measures, lambda keys: estimate(keys).half_width),
+        name: _by_key(metrics, lambda keys: estimate(keys).mean),
+        f"{name}_half_width": _by_key(metrics, lambda keys: estimate(keys).half_width),
     }
 
 
-def _of_measures(measures: Sequence[Keys], of: Callable[[Keys], Any]) -> dict[str, Any]:
-    """Without their common first key."""
-    return nested({keys[1:]: of(keys) for keys in measures})
+def _by_key(metrics: Sequence[Keys], of: Callable[[Keys], Any]) -> dict[str, Any]:
+    """Nested values without the first key, which all metrics share."""
+    return nested({keys[1:]: of(keys) for keys in metrics})

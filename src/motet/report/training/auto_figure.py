@@ -48,7 +48,7 @@ def auto_figure(history: TuningHistory, title: str, subtitle: str) -> Figure:
 
 
 def _draw_epochs(axes: Axes, history: TuningHistory) -> None:
-    """An epoch's mark stands where it ended."""
+    """The mark of an epoch is at the time of its end."""
     steady = [each for each in history.epochs if each.is_steady]
     mixed = [each for each in history.epochs if not each.is_steady]
     colour = job_colour(0)
@@ -102,7 +102,7 @@ def _draw_roles(axes: Axes, history: TuningHistory) -> None:
 
 
 def _mark_changes(axes: Axes, history: TuningHistory) -> None:
-    """From the decision until the plan was carried out."""
+    """Time from the decision to the completion of its plan."""
     for record in history.decisions:
         if record.report is not None:
             axes.axvline(

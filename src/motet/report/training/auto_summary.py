@@ -93,5 +93,5 @@ def _measured(used: UsedConfiguration) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """Three digits, so that predictions can be compared with it."""
+    """Three digits, as many as predictions have."""
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -16,7 +16,7 @@ from motet.runtime.core.reports import ReconfigurationReport, Recovery, TrainRes
 
 @dataclass(frozen=True)
 class TrainDocument:
-    """The contract's fields, in its order; `comp_s` and `comm_s` are means over the workers."""
+    """The fields of the document, in order; `comp_s` and `comm_s` are means over the workers."""
 
     app: str
     data: str
@@ -47,9 +47,9 @@ class TrainDocument:
         more_metrics: Mapping[str, float] = MappingProxyType({}),
         history: TuningHistory | None = None,
     ) -> TrainDocument:
-        """From a finished run; `more_metrics` stand behind the application's own.
+        """From a finished run. `more_metrics` follow the metrics of the application.
 
-        `history`: of a job under `--auto`.
+        `history`: tuning history of a job with `--auto`.
         """
         reports = result.epochs
         return cls(
@@ -77,7 +77,7 @@ class TrainDocument:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold: numbers that are not finite become None."""
+        """The document as plain values of JSON; numbers that are not finite become None."""
         document = plain(asdict(self))
         assert isinstance(document, dict)
         if self.auto is None:
@@ -92,7 +92,7 @@ def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:
 
 
 def _forecast(report: ReconfigurationReport, history: TuningHistory | None) -> dict[str, Any]:
-    """The epoch as measured before a change of the job's own, and as predicted after it."""
+    """Measured epoch time before a change by the autotuner, and predicted time after it."""
     for record in [] if history is None else history.decisions:
         if record.report is report:
             decision = record.decision

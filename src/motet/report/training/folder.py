@@ -17,7 +17,7 @@ from motet.report.training.auto_document import (
     epoch_rows,
 )
 from motet.report.training.auto_figure import save_auto_figure
-from motet.report.training.loss_plot import LossCurve, save_loss_plot
+from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.core.reports import EpochReport
 
@@ -40,16 +40,16 @@ class RunFolder(Folder):
 
     @property
     def log_file(self) -> Path:
-        """The run's log."""
+        """The log file of the run."""
         return self.path / LOG
 
     @property
     def checkpoint_folder(self) -> Path:
-        """Where checkpoints are kept for `--resume`."""
+        """The folder of the checkpoints for `--resume`."""
         return self.path / CHECKPOINTS
 
     def clear(self) -> None:
-        """Remove what an earlier run left, and nothing else."""
+        """Remove the files of an earlier run, and nothing else."""
         for name in (LOSSES, PLOT, MODEL, RECORD, LOG, AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT):
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.checkpoint_folder, ignore_errors=True)
@@ -61,12 +61,12 @@ class RunFolder(Folder):
         with_header += [_loss_row(report, metrics) for report in reports]
         self.write(LOSSES, lambda path: _write_csv(path, with_header))
 
-    def write_plot(self, curves: Sequence[LossCurve], name: str = PLOT) -> None:
+    def write_plot(self, curves: Sequence[PlottedLoss], name: str = PLOT) -> None:
         """`loss.png`."""
         self.write(name, lambda path: save_loss_plot(curves, path))
 
     def write_tuning_history(self, history: TuningHistory, title: str, subtitle: str) -> None:
-        """Decisions and epochs of a job under `--auto`: two CSV files and `auto.png`."""
+        """The tuning history of a job with `--auto`: two CSV files and `auto.png`."""
         epochs = [EPOCH_COLUMNS, *epoch_rows(history)]
         decisions = [DECISION_COLUMNS, *decision_rows(history)]
         self.write(AUTO_EPOCHS, lambda path: _write_csv(path, epochs))
@@ -74,22 +74,22 @@ class RunFolder(Folder):
         self.write(AUTO_PLOT, lambda path: save_auto_figure(history, title, subtitle, path))
 
     def write_model(self, app: Estimator) -> None:
-        """`model.npz`: the fitted model; `motet.apps` loads it without a cluster."""
+        """`model.npz`: the fitted model, which `motet.apps` loads without a cluster."""
         self.write(MODEL, app.save)
 
 
 def kept_results(path: Path) -> list[str]:
-    """The results of a run in the folder at `path`, which need not exist."""
+    """Names of the results of a run in a folder, which need not exist."""
     return [name for name in (RECORD, MODEL) if os.path.exists(path / name)]
 
 
 def kept_checkpoints(path: Path) -> list[str]:
-    """The checkpoints of a run in that folder, the oldest first."""
+    """Names of the checkpoints of a run in a folder, oldest first."""
     return sorted(str(found.relative_to(path)) for found in path.glob(f"{CHECKPOINTS}/epoch-*"))
 
 
 def has_begun(path: Path) -> bool:
-    """Whether a run was started in that folder, however far it came."""
+    """Whether a run was started in a folder, even if it wrote neither results nor checkpoints."""
     return os.path.exists(path / LOG)
 
 

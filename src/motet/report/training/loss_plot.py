@@ -1,4 +1,4 @@
-"""Loss curves as pictures: one curve for a training run, small multiples for several jobs."""
+"""Figures of loss curves: one panel per job."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 PANEL_WIDTH_IN, PANEL_HEIGHT_IN = 5.2, 3.0
 LONGEST_TITLE, LONGEST_LINE = 48, 72
-"""Letters that fit into a panel."""
+"""Numbers of letters that fit into a panel."""
 
 
 @dataclass(frozen=True)
-class LossCurve:
-    """One job's loss after each epoch, and the loss a single-machine library reaches (if known).
+class PlottedLoss:
+    """The loss of a job after each epoch.
 
-    `marks`: what happened after so many epochs, in a word.
+    `reference`: loss of a single-machine library, if known. `marks`: numbers of epochs with a short
+    text each.
     """
 
     title: str
@@ -38,13 +39,13 @@ class LossCurve:
     marks: Sequence[tuple[float, str]] = ()
 
 
-def save_loss_plot(curves: Sequence[LossCurve], path: Path, heading: str = "") -> None:
-    """Draw the curves, two to a row, and write a PNG."""
+def save_loss_plot(curves: Sequence[PlottedLoss], path: Path, heading: str = "") -> None:
+    """Write a PNG of the curves, two panels per row."""
     save(loss_figure(curves, heading), path)
 
 
-def loss_figure(curves: Sequence[LossCurve], heading: str = "") -> Figure:
-    """The figure itself. Imports matplotlib, but neither pyplot nor a window system."""
+def loss_figure(curves: Sequence[PlottedLoss], heading: str = "") -> Figure:
+    """The figure. Imports matplotlib, but neither pyplot nor a window system."""
     from matplotlib.figure import Figure
 
     columns = min(2, len(curves))
@@ -60,7 +61,7 @@ def loss_figure(curves: Sequence[LossCurve], heading: str = "") -> Figure:
     return figure
 
 
-def _draw(axes: Axes, curve: LossCurve) -> None:
+def _draw(axes: Axes, curve: PlottedLoss) -> None:
     _style(axes, curve)
     epochs = range(1, len(curve.losses) + 1)
     if not curve.losses:
@@ -98,7 +99,7 @@ def _draw_mark(axes: Axes, epoch: float, text: str) -> None:
     )
 
 
-def _draw_reference(axes: Axes, curve: LossCurve, reference: float) -> None:
+def _draw_reference(axes: Axes, curve: PlottedLoss, reference: float) -> None:
     axes.axhline(reference, color=REFERENCE, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         f"{curve.reference_name} {number_text(reference)}",
@@ -112,7 +113,7 @@ def _draw_reference(axes: Axes, curve: LossCurve, reference: float) -> None:
     )
 
 
-def _style(axes: Axes, curve: LossCurve) -> None:
+def _style(axes: Axes, curve: PlottedLoss) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lines = textwrap.wrap(curve.subtitle, LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""The epoch over numbers of workers as a picture, with the best configuration marked."""
+"""Figure of the epoch time over numbers of workers, with the best configuration marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best configuration of a job as text: roles by type, and the epoch over numbers of workers."""
+"""The best configuration of a job as text: roles by type, epoch time over numbers of workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from motet.report.training.planned_job import AsItRan, PlannedJob
 
 CURVE_WIDTH, CURVE_HEIGHT = 60, 8
 SHOWN_ABOVE_BEST = 5.0
-"""The curve is cut at so many times the best epoch: its ends would flatten all the rest."""
+"""The curve is cut off at this multiple of the best epoch time, so that its minimum is visible."""
 
 
 def plan_summary(planned: PlannedJob, out: Path | None) -> RenderableType:
@@ -69,7 +69,7 @@ def _each(blocks: tuple[int, int]) -> str:
 
 
 def _curve(planned: PlannedJob) -> list[RenderableType]:
-    """The best epoch over numbers of workers, evenly spaced, with the best one marked."""
+    """The best epoch time over numbers of workers, evenly spaced, with the minimum marked."""
     curve = planned.curve
     low, high = int(curve.workers[0]), int(curve.workers[-1])
     counts = np.linspace(low, high, max(2 * CURVE_WIDTH, 2))

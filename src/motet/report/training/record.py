@@ -1,4 +1,4 @@
-"""`run.json`: everything needed to repeat a training run, and what it gave."""
+"""`run.json`: everything needed to repeat a training run, and its results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run's document leaves open. `started_at`: UTC, ISO 8601.
+    """Inputs and environment of a run. `started_at`: UTC, ISO 8601.
 
-    `instances`, `mini_batches`: of one epoch; `model_blocks`: in which the model is placed.
+    `instances`, `mini_batches`: of one epoch. `model_blocks`: number of blocks of the model.
     """
 
     command: Sequence[str]
@@ -49,7 +49,7 @@ class RunRecord:
         dataset: Dataset,
         epochs: Sequence[EpochReport],
     ) -> RunRecord:
-        """Of a run that is about to be written."""
+        """The record of a finished run."""
         return cls(
             command=list(command),
             started_at=started_at.isoformat(timespec="seconds"),
@@ -71,12 +71,12 @@ class RunRecord:
         )
 
     def joined_to(self, document: TrainDocument) -> dict[str, Any]:
-        """`run.json`: the document's fields first, then these."""
+        """The content of `run.json`: the fields of the document, then these."""
         return {**document.as_dict(), **vars(self)}
 
 
 def installed_versions() -> dict[str, str]:
-    """The versions of Python and of the packages that decide a run's numbers."""
+    """The versions of Python and of the packages that affect the numbers of a run."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""A finished training run in a few lines for people."""
+"""Summary of a finished training run that `motet train` prints."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SPARK_WIDTH = 30
 def train_summary(
     document: TrainDocument, out: Path | None, colour: str, startup_s: float
 ) -> RenderableType:
-    """Loss, metrics, times, bytes and where the files are.
+    """Loss, metrics, times, bytes and the folder of the files.
 
-    `startup_s`: from the command's start until training began; NaN: nothing was left to train.
+    `startup_s`: from the start of the command to the start of training; NaN if nothing was trained.
     """
     table = Table.grid(padding=(0, 2))
     table.add_column(style=QUIET_STYLE)
@@ -58,7 +58,7 @@ def _loss(document: TrainDocument, colour: str) -> Text:
 
 
 def _times(document: TrainDocument, startup_s: float) -> str:
-    """Of all epochs; only the start-up is this command's."""
+    """Times of all epochs (of earlier commands, too, after `--resume`) and the start-up time."""
     comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
     trained = f"epochs {_training(document)}: comp {comp}, comm {comm} per worker"
     startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"

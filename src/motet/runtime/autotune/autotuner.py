@@ -40,10 +40,10 @@ from motet.runtime.autotune.job_profile import cruise_profile, mean_block_bytes
 from motet.runtime.autotune.machine_states import candidate_machines, machine_states
 from motet.runtime.autotune.tuning_state import TuningState
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
-from motet.runtime.elastic.plan_queue import Reconfiguration
 
 _CHECK_EVERY_S = 0.5
 _DECIDING_SHARE = 0.05
@@ -230,8 +230,8 @@ def pause_after(decided_s: float) -> float:
 
 def _require_bsp(job: Job) -> None:
     consistency = job.plan.sync.consistency
-    if consistency != "bsp":
+    if not consistency.is_lockstep:
         raise BadInput(
-            f"consistency={consistency}: a job can configure itself under bsp only, whose "
+            f"consistency={consistency.name}: a job can configure itself under bsp only, whose "
             "mini-batches its cost model describes; leave consistency or --auto out"
         )

@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
-from motet.runtime.client.partial_updates import PartialUpdate
 from motet.runtime.client.routes import KeyPlan
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.core.application import Batch, Step, Update
+from motet.runtime.core.application import Step, Update
+from motet.runtime.core.batch_keys import BatchKeys
+from motet.runtime.core.partial_updates import PartialUpdate
+from motet.runtime.core.subtask import Transfer
 from motet.runtime.core.sums import Place
-from motet.runtime.core.transfer import Transfer
 from motet.runtime.wire.table_requests import PushHead
+
+_NO_KEYS = np.empty(0, np.int64)
 
 
 class RemoteModel:
@@ -24,7 +27,8 @@ class RemoteModel:
         self._client = client
         self._rank = rank
         self.place = place
-        self._plans: dict[int, KeyPlan] = {}
+        self._plans: dict[BatchKeys, KeyPlan] = {}
+        self._no_keys = client.batch_plan(_NO_KEYS)
         self._buffer: Array | None = None
         self.finished_clock = finished_clock
         self._wait_us = 0
@@ -34,24 +38,30 @@ class RemoteModel:
         """Keys of the whole model."""
         return self._client.spec.model.key_count
 
-    def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
-        """The values of `batch.keys` as of the mini-batch's start; valid until the next pull."""
-        plan = self._plan(batch)
-        values, transfer = self._client.read(plan, step.clock, self._room(plan.length))
+    def await_start(self, step: Step) -> Transfer:
+        """Wait until every block contains the mini-batches before this one; moves no values."""
+        _, transfer = self._read(self._no_keys, step.clock)
+        self._wait_us += transfer.wait_us
+        return transfer
+
+    def pull(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
+        """The values of `part.keys` as of the mini-batch's start; valid until the next pull."""
+        plan = self._plan(part)
+        values, transfer = self._read(plan, step.clock)
         self._wait_us += transfer.wait_us
         return values, transfer
 
     def fetch(self, keys: Indices | None, step: Step) -> tuple[Array, Transfer]:
         """Values beside those of `pull`, as of the mini-batch's start; it must not have ended."""
-        return self._client.read(self._client.plan(keys), step.clock, None)
+        return self._client.read(self._client.plan(keys), step.clock, None, self._rank)
 
-    def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
+    def push(self, part: BatchKeys, update: Update | None, step: Step) -> Transfer:
         """Contribute `update` (None: this worker has no instances in the mini-batch)."""
-        return self._contribute(self._plan(batch), update, len(batch.rows), step)
+        return self._contribute(self._plan(part), update, part.instances, step)
 
     def push_at(self, sums: PartialUpdate | None, instances: int, step: Step) -> Transfer:
         """As `push`, for other keys than a batch's; None: nothing."""
-        keys = np.empty(0, np.int64) if sums is None else sums.keys
+        keys = _NO_KEYS if sums is None else sums.keys
         update = None if sums is None else sums.update
         return self._contribute(self._client.batch_plan(keys), update, instances, step)
 
@@ -63,27 +73,33 @@ class RemoteModel:
     def pull_all(self) -> Array:
         """The whole model, with every mini-batch before `finished_clock` in it."""
         plan = self._client.batch_plan(None)
-        values, transfer = self._client.read(plan, self.finished_clock, self._room(plan.length))
+        values, transfer = self._read(plan, self.finished_clock)
         self._wait_us += transfer.wait_us
         return values
 
+    def await_finished(self) -> None:
+        """As `pull_all`, without values."""
+        self._read(self._no_keys, self.finished_clock)
+
     def forget_batches(self) -> None:
-        """The worker's batches will be made anew."""
+        """Drop the plans of a share that the worker no longer has."""
         self._plans.clear()
 
     def _contribute(
         self, plan: KeyPlan, update: Update | None, instances: int, step: Step
     ) -> Transfer:
-        statistics = () if update is None else update.statistics
-        head = PushHead(
-            self._rank, replace(step, statistics=statistics), instances, True, self.place
-        )
+        if update is not None and update.statistics:
+            step = replace(step, statistics=update.statistics)
+        head = PushHead(self._rank, step, instances, True, self.place)
         return self._client.contribute(plan, None if update is None else update.delta, head)
 
-    def _plan(self, batch: Batch) -> KeyPlan:
-        plan = self._plans.get(id(batch))
+    def _read(self, plan: KeyPlan, clock: int) -> tuple[Array, Transfer]:
+        return self._client.read(plan, clock, self._room(plan.length), self._rank)
+
+    def _plan(self, part: BatchKeys) -> KeyPlan:
+        plan = self._plans.get(part)
         if plan is None:
-            plan = self._plans[id(batch)] = self._client.batch_plan(batch.keys)
+            plan = self._plans[part] = self._client.batch_plan(part.keys)
         return plan
 
     def _room(self, length: int) -> Array:

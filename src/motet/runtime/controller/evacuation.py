@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from motet.runtime.controller.reconfiguration.plan_queue import PlanMaker
 from motet.runtime.core.machine import Machine
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanMaker
 from motet.runtime.elastic.replacement import evacuation_plan, usable_machines
 
 

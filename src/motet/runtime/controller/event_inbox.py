@@ -75,14 +75,16 @@ class ObserverFailed:
     error: Exception
 
 
-Event: TypeAlias = WorkerReport | BatchProgress | ExecutorEnded | CancelRequested | ObserverFailed
+ControllerEvent: TypeAlias = (
+    WorkerReport | BatchProgress | ExecutorEnded | CancelRequested | ObserverFailed
+)
 
 
 class EventInbox:
     """A queue of events, and the server whose requests become events."""
 
     def __init__(self, secret: bytes, host: str, port: int) -> None:
-        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.events: queue.SimpleQueue[ControllerEvent] = queue.SimpleQueue()
         self._handlers: dict[int, Callable[[Request], None]] = {
             BatchDone.kind: self._batch_done,
             EpochDone.kind: self._epoch_done,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from motet.runtime.controller.checkpoint import CheckpointFolder
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.event_inbox import EventInbox, ExecutorEnded
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import EpochLoop
@@ -14,13 +14,13 @@ from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.ports import ExecutorCluster, ExecutorHandle
 from motet.runtime.controller.progress import Progress
 from motet.runtime.controller.reconfiguration.operations import Operations
+from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue
 from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanQueue
 from motet.runtime.elastic.replacement import usable_machines
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 

@@ -11,16 +11,23 @@ import numpy as np
 
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
-from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
+from motet.runtime.controller.checkpoints.identity import identity_of, state_digest
 from motet.runtime.controller.evacuation import Evacuation
 from motet.runtime.controller.event_inbox import EventInbox
 from motet.runtime.controller.executor_pool import ExecutorPool
-from motet.runtime.controller.fingerprint import fingerprint, state_digest
 from motet.runtime.controller.generation_run import GenerationRun, JobParts
 from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.controller.machine_watch import MachineWatch
 from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.controller.progress import Progress
+from motet.runtime.controller.reconfiguration.plan_queue import (
+    PlanMaker,
+    PlanQueue,
+    Reconfiguration,
+    TimedPlan,
+)
 from motet.runtime.controller.recovery_loop import RecoveryLoop
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
@@ -29,7 +36,6 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanMaker, PlanQueue, Reconfiguration, TimedPlan
 
 
 class Job:
@@ -161,8 +167,8 @@ class Job:
         """Where checkpoints are kept beyond this process; without `resume` old ones are removed."""
         if self._options.checkpoint_dir is None:
             return None
-        wanted = fingerprint(self._plan, self._rows, self._options.seed)
-        folder = CheckpointFolder(self._options.checkpoint_dir, wanted, self._options.spent_s)
+        job = identity_of(self._plan, self._rows, self._options.seed)
+        folder = CheckpointFolder(self._options.checkpoint_dir, job, self._options.spent_s)
         if not self._options.resume:
             folder.clear()
         return folder
@@ -192,7 +198,7 @@ class Job:
     def _result(self, progress: Progress, wall_s: float) -> TrainResult:
         """The application becomes a fitted estimator."""
         final, app = progress.checkpoint, self._plan.app
-        rows = self._rows.take(np.argsort(self._rows.ids)).with_columns(final.state.columns)
+        rows = self._rows.ordered_by_id().with_columns(final.state.columns)
         app.adopt(final.model, rows)
         return TrainResult(
             app,

@@ -54,15 +54,15 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
         roles=roles,
         schedule=schedule,
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
-        sync=Synchronisation(options.consistency, options.staleness, roles.workers),
+        sync=Synchronisation(options.consistency, roles.workers),
         helps=options.stragglers == "help",
     )
 
 
 def _check(app: Application, options: TrainOptions) -> None:
-    if options.consistency != "bsp" and app.needs_bsp:
+    if app.needs_bsp and not options.consistency.is_lockstep:
         raise BadInput(
-            f"consistency={options.consistency}: {app.name} needs the sum over all workers; "
+            f"consistency={options.consistency.name}: {app.name} needs the sum over all workers; "
             "use consistency=bsp"
         )
     if options.worker_batch_size is not None and "batch_size" not in app.get_params():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from motet.domain.errors import JobFailed
-from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from motet.domain.errors import Interrupted, Unreachable
-from motet.runtime.controller.event_inbox import CancelRequested, Event, ObserverFailed
+from motet.runtime.controller.event_inbox import CancelRequested, ControllerEvent, ObserverFailed
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
@@ -45,7 +45,7 @@ class RecoveryLoop:
         first_layout: JobLayout,
         options: TrainOptions,
         observer: TrainObserver,
-        post: Callable[[Event], None],
+        post: Callable[[ControllerEvent], None],
     ) -> None:
         """`post` puts an event before the loop over epochs."""
         self._pool = pool

@@ -10,7 +10,7 @@ The life of one training run:
     table = app.model_table()                 driver: keys, value shape, dtype
     model = app.initial_model(rows, seed)     driver: the values that training starts from
     per mini-batch, on every worker:
-        batch  = app.make_batch(rows)         once per mini-batch and worker, then kept
+        batch  = app.make_batch(rows)         of some of its instances; kept as memory allows
         update = app.compute(batch, model, step)
     per mini-batch, at the owner of each block, once all updates are summed:
         app.apply(values, delta, step)        in place
@@ -97,10 +97,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Batch:
-    """A worker's part of one mini-batch, made once and used in every epoch.
+    """A worker's part of one mini-batch, or a piece of it, used in every epoch.
 
-    `keys`: the sorted, unique model keys to pull (None: all). `extras`: whatever the application
-    wants to keep beside it (for example column indices translated to positions in `keys`).
+    `keys`: the sorted, unique model keys that `compute` needs (None: all). `extras`: what the
+    application derives from the rows (for example column indices translated to positions in
+    `keys`); `compute` must not change it, because batches may be made again.
     """
 
     rows: Rows
@@ -167,7 +168,7 @@ class Application(ABC):
     # -- one mini-batch --------------------------------------------------------------------------
 
     def make_batch(self, rows: Rows) -> Batch:
-        """A worker's instances of one mini-batch as a `Batch`; by default it pulls all keys."""
+        """Instances of one mini-batch as a `Batch`; by default it pulls all keys."""
         return Batch(rows)
 
     @abstractmethod

@@ -40,7 +40,7 @@ class BatchCost:
 
 
 class CostKeeper:
-    """Tells mini-batches apart in an epoch's sums; keeps the newest until they are taken."""
+    """Costs of single mini-batches from an epoch's sums; keeps the newest until they are taken."""
 
     def __init__(self) -> None:
         self._log: SubtaskLog | None = None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from motet.domain.errors import BadInput
+from motet.runtime.core.consistency import DEFAULT_CONSISTENCY, Consistency
 
-if TYPE_CHECKING:
-    pass
-
-Consistency = Literal["bsp", "ssp", "async"]
 Stragglers = Literal["ignore", "help"]
 
 
@@ -66,8 +63,7 @@ class TrainOptions:
     servers: int
     epochs: int
     seed: int = 0
-    consistency: Consistency = "bsp"
-    staleness: int = 0
+    consistency: Consistency = DEFAULT_CONSISTENCY
     worker_batch_size: int | None = None
     until: StopRule | None = None
     checkpoint_every: int = 10
@@ -85,16 +81,14 @@ class TrainOptions:
                     f"{role}={count}: must be between 1 and machines={self.machines}; "
                     f"lower --{role} or raise --machines"
                 )
-        if self.stragglers == "help" and self.consistency != "bsp":
+        if self.stragglers == "help" and not self.consistency.is_lockstep:
             raise BadInput(
-                f"stragglers=help with consistency={self.consistency}: only under bsp do workers "
-                "wait for late ones; leave one of them out"
+                f"stragglers=help with consistency={self.consistency.name}: only under bsp do "
+                "workers wait for late ones; leave one of them out"
             )
         if self.epochs < 1:
             raise BadInput(f"epochs={self.epochs}: must be at least 1")
         if self.worker_batch_size is not None and self.worker_batch_size < 1:
             raise BadInput(f"worker_batch_size={self.worker_batch_size}: must be at least 1")
-        if self.staleness < 0:
-            raise BadInput(f"staleness={self.staleness}: must be 0 or more")
         if self.checkpoint_every < 1:
             raise BadInput(f"checkpoint_every={self.checkpoint_every}: must be at least 1 (epochs)")

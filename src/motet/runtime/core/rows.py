@@ -94,6 +94,10 @@ class Rows:
         }
         return Rows(self.ids[low:high], columns)
 
+    def ordered_by_id(self) -> Rows:
+        """All instances in the order of their ids, as copies."""
+        return self.take(np.argsort(self.ids))
+
     def take(self, indices: Indices) -> Rows:
         """The instances named by `indices` (positions, not ids), in that order, as copies."""
         columns = {

@@ -1,6 +1,6 @@
 """Which instances form which mini-batch: a property of the data and the seed, never of a worker.
 
-See docs/decisions/0004. The instances are dealt once, in a seeded random order:
+See docs/decisions/0004. The instances are assigned once, in a seeded random order:
 position p of that order belongs to mini-batch floor(p K / n) and to data block p mod B. So a
 mini-batch is a contiguous range of positions, and every data block contributes the same number of
 instances to every mini-batch, give or take one: no worker of a BSP step has to wait for an unlucky
@@ -58,6 +58,11 @@ class Schedule:
         """The positions of a data block, ascending."""
         return np.arange(block, self.instance_count, self.block_count)
 
+    def positions_in(self, block: int, batches: range) -> Indices:
+        """The positions of a data block in consecutive mini-batches, ascending."""
+        low, high = self.batch_bounds(batches.start)[0], self.batch_bounds(batches.stop - 1)[1]
+        return np.arange(low + (block - low) % self.block_count, high, self.block_count)
+
     def batch_of(self, positions: Indices) -> Indices:
         """The mini-batch of each position."""
         return positions * self.batch_count // self.instance_count
@@ -71,7 +76,7 @@ DATA_BLOCKS = 96
 
 
 def deal_blocks(rows: Rows, schedule: Schedule) -> dict[int, Rows]:
-    """The data blocks of a job: its instances in the schedule's dealt order."""
+    """The data blocks of a job: its instances in the order of the schedule."""
     deal = schedule.deal()
     return {
         block: rows.take(deal[schedule.block_positions(block)])

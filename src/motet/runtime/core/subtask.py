@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 Clock = Callable[[], int]
@@ -24,10 +24,12 @@ class SubtaskKind(Enum):
     COMP = "comp"
     PUSH = "push"
 
+    # Members are singletons; Enum's own hash is a Python function, called often per mini-batch.
+    __hash__ = object.__hash__
 
-@dataclass(frozen=True)
-class Subtask:
-    """One timed subtask of one mini-batch."""
+
+class Subtask(NamedTuple):
+    """One timed subtask of one mini-batch; a tuple, since three are made per mini-batch."""
 
     kind: SubtaskKind
     clock: int
@@ -40,6 +42,22 @@ class Subtask:
     def busy_us(self) -> int:
         """Duration without waiting for other workers."""
         return max(self.end_us - self.start_us - self.wait_us, 0)
+
+
+class Transfer(NamedTuple):
+    """What a COMM subtask moved, and when; messages are encoded and decoded outside it.
+
+    `wait_us`: how long a server parked it until other workers had caught up.
+    """
+
+    payload_bytes: int = 0
+    start_us: int = 0
+    end_us: int = 0
+    wait_us: int = 0
+
+    def subtask(self, kind: SubtaskKind, clock: int) -> Subtask:
+        """The subtask with these figures."""
+        return Subtask(kind, clock, self.start_us, self.end_us, self.wait_us, self.payload_bytes)
 
 
 @dataclass

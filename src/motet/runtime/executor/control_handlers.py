@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.server.block_transfer import BlockTransfer
-from motet.runtime.stealing.thief import answer_question
+from motet.runtime.stealing.messages import answer_steal_request
 from motet.runtime.wire.codec import decode
 from motet.runtime.wire.control_messages import (
     ChangeWork,
@@ -60,9 +60,7 @@ def _load_rows(context: GenerationContext, message: LoadRows, request: Request) 
 
 def _read_state(context: GenerationContext, message: ReadState, request: Request) -> None:
     del message
-    rows = context.data.share.rows
-    columns = context.assignment.app.state_columns if len(rows) else ()
-    answer(request, InstanceState(rows.select(columns)))
+    answer(request, InstanceState(context.data.select(context.assignment.app.state_columns)))
 
 
 def _meet(context: GenerationContext, message: Meet, request: Request) -> None:
@@ -71,23 +69,23 @@ def _meet(context: GenerationContext, message: Meet, request: Request) -> None:
 
 
 def _learn_owners(context: GenerationContext, message: LearnOwners, request: Request) -> None:
-    context.learn(message.ownership)
+    context.learn(message.table, message.ownership)
     request.reply(ReplyStatus.OK)
 
 
 def _take_block(context: GenerationContext, message: BlockTransfer, request: Request) -> None:
-    context.shard.take_in(message.number, message.state, message.version, message.worker_clocks)
+    shard = context.tables[message.table]
+    shard.take_in(message.number, message.state, message.version, message.worker_clocks)
     request.reply(ReplyStatus.OK)
 
 
 def _settle(context: GenerationContext, message: Settle, request: Request) -> None:
-    del message
-    context.shard.settle()
+    context.tables[message.table].settle()
     request.reply(ReplyStatus.OK)
 
 
 def _hold(context: GenerationContext, message: Hold, request: Request) -> None:
-    answer(request, Held(context.turnstile.hold(message.number)))
+    answer(request, Held(context.step_gate.hold(message.number)))
 
 
 def _change_work(context: GenerationContext, message: ChangeWork, request: Request) -> None:
@@ -95,23 +93,23 @@ def _change_work(context: GenerationContext, message: ChangeWork, request: Reque
 
 
 def _set_workers(context: GenerationContext, message: SetWorkers, request: Request) -> None:
-    context.shard.set_workers(message.workers, message.clock)
+    context.tables.set_workers(message.workers, message.clock)
     request.reply(ReplyStatus.OK)
 
 
 def _ask_work(context: GenerationContext, message: AskWork, request: Request) -> None:
-    answer_question(context.handout, message.question, request)
+    answer_steal_request(context.victim, message.request, request)
 
 
 def _return_state(context: GenerationContext, message: ReturnState, request: Request) -> None:
-    context.handout.take_back(message.clock, message.low, message.state)
+    context.victim.return_state(message.clock, message.low, message.state)
     request.reply(ReplyStatus.OK)
 
 
 def _dismiss(context: GenerationContext, message: Dismiss, request: Request) -> None:
     del message
     request.reply(ReplyStatus.OK)
-    context.turnstile.end()
+    context.step_gate.end()
 
 
 _HANDLERS: tuple[ControlHandler[Any], ...] = (

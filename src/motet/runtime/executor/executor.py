@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from motet.domain.errors import JobFailed, MotetError, Unreachable
 from motet.runtime.core.application import Application
-from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.executor.application_fault import describe_fault
 from motet.runtime.executor.control_handlers import CONTROL_HANDLERS
 from motet.runtime.executor.generation_context import GenerationContext
@@ -20,7 +19,7 @@ from motet.runtime.executor.train_loop import TrainLoop
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.runtime.wire.errors import BadMessage, StaleGeneration
 from motet.runtime.wire.messages import TABLE_KINDS, ReplyStatus
-from motet.runtime.wire.table_requests import Target
+from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
 
 RequestHandler: TypeAlias = Callable[[GenerationContext | None, Request], None]
@@ -29,10 +28,18 @@ RequestHandler: TypeAlias = Callable[[GenerationContext | None, Request], None]
 class Executor:
     """Hosts a worker and/or a server of one job."""
 
-    def __init__(self, number: int, secret: bytes, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        number: int,
+        secret: bytes,
+        host: str = "127.0.0.1",
+        resources: WorkerResources = DEFAULT_RESOURCES,
+    ) -> None:
+        """`host`: where it listens; `resources`: of the worker that it may become."""
         use_short_switch_interval()
         self.number = number
         self._secret = secret
+        self._resources = resources
         self._arena = Arena()
         self._context: GenerationContext | None = None
         self._handlers: dict[int, RequestHandler] = {
@@ -51,7 +58,9 @@ class Executor:
     def configure(self, assignment: Assignment) -> None:
         """Take part in a generation of the job; ends the generation before."""
         self.abort()
-        self._context = GenerationContext(self.number, assignment, self._secret, self._arena)
+        self._context = GenerationContext(
+            self.number, assignment, self._secret, self._arena, self._resources
+        )
 
     def warm_up(self, app: Application) -> None:
         """Compile the application's kernels before the clock starts."""
@@ -89,12 +98,12 @@ class Executor:
         clock: int | None = context.assignment.first_clock
         context.data.begin()
         if not context.is_worker:
-            clock = context.turnstile.wait_for_work()
+            clock = context.step_gate.wait_for_work()
         while clock is not None:
             context.is_worker = True
             if TrainLoop(context, clock).run():
                 return
-            clock = context.turnstile.wait_for_work()
+            clock = context.step_gate.wait_for_work()
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -105,14 +114,11 @@ class Executor:
         handler(self._context, request)
 
     def _handle_table(self, context: GenerationContext | None, request: Request) -> None:
-        target, offset = Target.decode(request.meta)
-        if context is None or target.generation != context.number:
+        if context is None:
             request.reply(ReplyStatus.STALE)
             return
-        if target.table != MODEL_TABLE:
-            raise JobFailed(f"executor {self.number} has no table {target.table}")
         try:
-            context.shard.handle(request, target, offset)
+            context.tables.handle(request)
         except MotetError:
             raise
         except Exception as error:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
+from motet.domain.errors import JobFailed
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import move_blocks
+from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
-from motet.runtime.stealing.victim import Handout
+from motet.runtime.stealing.victim import Victim
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
     BlocksMoved,
@@ -21,8 +23,9 @@ from motet.runtime.wire.control_messages import (
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.work_change import WorkChange
-from motet.runtime.worker.data_blocks import DataBlocks, Sender
-from motet.runtime.worker.step_gate import Turnstile
+from motet.runtime.worker.data_blocks import DataBlocks, DataBlockSender
+from motet.runtime.worker.resources import WorkerResources
+from motet.runtime.worker.step_gate import StepGate
 from motet.transport import Arena, Endpoint, Request
 
 
@@ -33,8 +36,16 @@ class GenerationContext:
     not queue behind them.
     """
 
-    def __init__(self, executor: int, assignment: Assignment, secret: bytes, arena: Arena) -> None:
+    def __init__(
+        self,
+        executor: int,
+        assignment: Assignment,
+        secret: bytes,
+        arena: Arena,
+        resources: WorkerResources,
+    ) -> None:
         self.executor = executor
+        self.resources = resources
         self.assignment = assignment
         self.number = assignment.generation
         self.ended = threading.Event()
@@ -44,12 +55,13 @@ class GenerationContext:
             assignment.app,
             assignment.schedule,
             executor,
-            Sender(assignment.generation, self.carriers),
+            DataBlockSender(assignment.generation, self.carriers),
+            resources.make_store,
         )
-        self.turnstile = Turnstile(assignment.first_clock)
-        self.handout = Handout()
+        self.step_gate = StepGate(assignment.first_clock)
+        self.victim = Victim()
         self.is_worker = executor in assignment.sync.workers
-        self.shard = Shard(
+        shard = Shard(
             assignment.table,
             assignment.app.apply,
             assignment.sync,
@@ -57,21 +69,22 @@ class GenerationContext:
             executor,
             assignment.first_clock,
         )
+        self.tables = ServedTables(f"executor {executor}", [shard], self.number)
         self.client = TableClient(
             assignment.table,
             assignment.ownership,
             self.peers,
-            assignment.generation,
             client=(assignment.generation << 32) + executor,
+            generation=assignment.generation,
         )
         self._moves = Deduplicator()
         self._preparations = Deduplicator()
         self._changes = Deduplicator()
 
-    def learn(self, ownership: Ownership) -> None:
-        """Use a newer table of the model's owners."""
-        self.shard.learn(ownership)
-        self.client.learn(ownership)
+    def learn(self, table: int, ownership: Ownership) -> None:
+        """Use a newer ownership table of a table."""
+        self.tables[table].learn(ownership)
+        self._learn_as_client(table, ownership)
 
     def meet(self, endpoints: Mapping[int, Endpoint]) -> None:
         """Add executors that have joined the job."""
@@ -80,7 +93,9 @@ class GenerationContext:
 
     def move(self, message: MoveBlocks, request: Request) -> None:
         """Hand model blocks over, on a thread of its own; answered at the end."""
-        self._moves.run(message.ownership.version, request, lambda: self._move(message))
+        self._moves.run(
+            (message.table, message.ownership.version), request, lambda: self._move(message)
+        )
 
     def prepare(self, message: PrepareWork, request: Request) -> None:
         """Prepare a change of the data, on a thread; answered when all its blocks are here."""
@@ -91,7 +106,7 @@ class GenerationContext:
         if not self._changes.begin(change.number, request):
             return
         if self.is_worker or self.executor in change.workers:
-            self.turnstile.decide(change)
+            self.step_gate.decide(change)
         else:
             self.changed(change.number, WorkChanged())
 
@@ -102,16 +117,25 @@ class GenerationContext:
     def end(self) -> None:
         """Wake everything that waits; safe to call again."""
         self.ended.set()
-        self.turnstile.end()
-        self.handout.end()
+        self.step_gate.end()
+        self.victim.end()
         self.data.end()
         self.peers.close()
         self.carriers.close()
 
     def _move(self, message: MoveBlocks) -> BlocksMoved:
-        moved = move_blocks(message, self.shard, self.carriers)
-        self.client.learn(message.ownership)
+        moved = move_blocks(message, self.tables[message.table], self.carriers)
+        self._learn_as_client(message.table, message.ownership)
         return moved
+
+    def _learn_as_client(self, table: int, ownership: Ownership) -> None:
+        """Raises JobFailed for a table that the worker of this executor has no client of."""
+        if table != self.client.spec.number:
+            raise JobFailed(
+                f"executor {self.executor} trains table {self.client.spec.number} only; "
+                f"the owners of table {table} have changed"
+            )
+        self.client.learn(ownership)
 
     def _prepare(self, message: PrepareWork) -> WorkPrepared:
         return WorkPrepared(self.data.prepare(message.number, message.data))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.sums import Place
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.executor.reporter import Reporter
-from motet.runtime.stealing.batch_runner import Teamwork
-from motet.runtime.stealing.thief import Helper
+from motet.runtime.stealing.batch_runner import StealingBatchRunner
+from motet.runtime.stealing.messages import StealMessenger
+from motet.runtime.stealing.thief import Thief
 from motet.runtime.wire.control_messages import WorkChanged
 from motet.runtime.wire.work_change import WorkChange
-from motet.runtime.worker.share import Share
-from motet.runtime.worker.worker import Worker
+from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.share import DataShare
+from motet.runtime.worker.worker import BatchRunner, Worker
 
 
 class WorkerRemoved(Exception):
@@ -39,9 +42,10 @@ class TrainLoop:
             assignment.schedule,
             self._share_at,
             self._model,
+            self._runner(),
             monotonic_us,
             self._reporter.batch_done,
-            self._teamwork().run_batch if assignment.helps else None,
+            context.resources.gate,
         )
 
     def run(self) -> bool:
@@ -51,24 +55,31 @@ class TrainLoop:
             while True:
                 log = self._worker.run_epoch(epoch, first)
                 self._model.finished_clock = (epoch + 1) * self._batch_count
-                sums = self._worker.evaluate(self._context.data.share)
+                sums = self._evaluate()
                 if self._reporter.epoch_done(epoch, log, sums) == "stop":
                     return True
                 epoch, first = epoch + 1, 0
         except WorkerRemoved:
             return False
 
-    def _teamwork(self) -> Teamwork:
-        context = self._context
-        helper = Helper(
-            context.number, context.executor, context.assignment.app, context.peers, self._model
-        )
-        return Teamwork(
-            context.assignment.app, self._model, context.handout, helper, lambda: self._workers
-        )
+    def _evaluate(self) -> Array:
+        """The evaluation sums over this worker's instances; empty for none."""
+        share = self._context.data.share
+        if not share.instances and self._context.assignment.sync.consistency.counts_finished:
+            # Servers that the last PUSH did not reach count its mini-batch from this PULL.
+            self._model.await_finished()
+        return self._worker.evaluate(share)
 
-    def _share_at(self, clock: int) -> Share:
-        change = self._context.turnstile.enter(clock)
+    def _runner(self) -> BatchRunner:
+        context, app = self._context, self._context.assignment.app
+        if not context.assignment.helps:
+            return PlainBatchRunner(app, self._model)
+        messenger = StealMessenger(context.number, context.peers)
+        thief = Thief(context.executor, app, self._model, messenger)
+        return StealingBatchRunner(app, self._model, context.victim, thief, lambda: self._workers)
+
+    def _share_at(self, clock: int) -> DataShare:
+        change = self._context.step_gate.begin(clock)
         if change is not None:
             self._carry_out(change)
         return self._context.data.share

@@ -26,6 +26,7 @@ from motet.runtime.ray_backend.machine_register import MachineRegister
 from motet.runtime.ray_backend.nodes import present_nodes
 from motet.runtime.ray_backend.ray_internals import drop_error_messages, listen_on_loopback_only
 from motet.runtime.ray_backend.reservations import logical_machine
+from motet.runtime.ray_backend.token import PrivateToken, require_private_token
 
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
@@ -35,19 +36,31 @@ class RayCluster:
     """A Ray cluster as an `ExecutorCluster`; a context manager that ends what it began."""
 
     def __init__(
-        self, machine_count: int, host: str, register: MachineRegister | None = None
+        self,
+        machine_count: int,
+        host: str,
+        register: MachineRegister | None = None,
+        token: PrivateToken | None = None,
     ) -> None:
-        """`register`: of a joined cluster's nodes; None: the machines are logical."""
+        """`register`: of a joined cluster's nodes; None: the machines are logical.
+
+        `token`: of an embedded cluster.
+        """
         self._machine_count = machine_count
         self._host = host
         self._register = register
+        self._token = token
         self._looking = threading.Lock()
         self._launcher = ExecutorLauncher(self.machines, register)
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
-        """Start Ray here with `machines` logical machines, reachable from loopback only."""
+        """Start Ray here with `machines` logical machines, reachable from loopback only.
+
+        Its processes authenticate with a token of this run, which only the user can read.
+        """
         drop_error_messages()
+        token = PrivateToken()
         listen_on_loopback_only(True)
         resources: dict[str, float] = {
             logical_machine(number): _LOGICAL_CAPACITY for number in range(machines)
@@ -62,7 +75,7 @@ class RayCluster:
             logging_level=logging.ERROR,
             object_store_memory=_OBJECT_STORE_BYTES,
         )
-        return cls(machines, "127.0.0.1")
+        return cls(machines, "127.0.0.1", token=token)
 
     @classmethod
     def join(cls, address: str, machines: int, at_least: int | None = None) -> Self:
@@ -71,8 +84,10 @@ class RayCluster:
         `at_least`: how many there must be now, others may come later; None: all. Raises
         Unreachable, or BadInput when there are too few. A node's label `motet-kind` is its kind.
 
-        Ray sends it the token of RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token.
+        Ray sends it the token of RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token. A file
+        that other users can read is refused: BadInput.
         """
+        require_private_token()
         drop_error_messages()
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -124,5 +139,6 @@ class RayCluster:
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
-        if self._register is None:
+        if self._token is not None:
+            self._token.discard()
             listen_on_loopback_only(False)

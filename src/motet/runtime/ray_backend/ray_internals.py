@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ray._private import ray_constants
 from ray._private import state as ray_state
 from ray._private import worker as ray_worker
+from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 
 
 def listen_on_loopback_only(is_alone: bool) -> None:
@@ -42,3 +43,9 @@ def free_cpus() -> Mapping[str, float]:
     """CPUs that are not in use, by node; `ray.available_resources()` has only their sum."""
     free = ray_state.available_resources_per_node()
     return {node: resources.get("CPU", 0.0) for node, resources in free.items()}
+
+
+def reload_authentication() -> None:
+    """Make Ray read RAY_AUTH_MODE and the token anew; it reads both once, early."""
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()

@@ -23,7 +23,7 @@ class Contribution:
     statistics: tuple[float, ...]
 
     def kept(self) -> Contribution:
-        """A copy that outlives the message it came in."""
+        """A copy that stays valid after the message's buffer is reused."""
         delta = None if self.delta is None else self.delta.copy()
         rows = None if self.rows is None else self.rows.copy()
         return replace(self, delta=delta, rows=rows)
@@ -31,9 +31,9 @@ class Contribution:
 
 @dataclass(eq=False)
 class PartialSum:
-    """What an accumulator holds in the middle of a mini-batch.
+    """The content of an accumulator in the middle of a mini-batch.
 
-    `total` None: zeros. `early`: contributions before their turn, by position.
+    `total` None: zeros. `early`: contributions ahead of their position, by position.
     """
 
     total: Array | None
@@ -86,12 +86,12 @@ class Accumulator:
         self._is_zero, self._next, self._statistics = True, 0, ()
 
     def pack(self) -> PartialSum:
-        """What has come in so far; the accumulator must not be used any more."""
+        """The contributions so far; the accumulator must not be used any more."""
         total = None if self._is_zero else self._sum
         return PartialSum(total, self._next, self._worker_count, self._statistics, self._early)
 
     def unpack(self, partial: PartialSum) -> None:
-        """Go on where another accumulator was; its arrays become this one's."""
+        """Continue another accumulator's sum; its arrays become this one's."""
         if partial.total is not None:
             self._sum = partial.total
         self._is_zero = partial.total is None

@@ -1,7 +1,7 @@
 """One block of a table at its owner: atomic reads and updates, each update exactly once.
 
 Readers pin the array that they send (zero-copy); a writer that finds it pinned works on a copy. So
-a reader never sees half an update and no lock is held while bytes travel.
+a reader never gets half an update, and no lock is held while bytes are sent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Departed(Exception):
 
 @dataclass(eq=False)
 class BlockState:
-    """Everything of a block that travels with it.
+    """Everything of a block that moves with it.
 
     `applied`: the updates of every client that it contains; `applied_clocks`: of every worker the
     last mini-batch that was applied at once; `partial`: of a mini-batch under way.
@@ -63,9 +63,9 @@ class BlockState:
 
 
 class Block:
-    """Values of one block and everything that must travel with it when it moves.
+    """Values of one block and everything that moves with it.
 
-    Whoever wants to change a block that has left gets Departed; reading what it was is harmless.
+    Changing a block that has left raises Departed; reading its last values is harmless.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Block:
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
         While no writer had to make a copy, the values are where they first were.
-        `values`, `pins`, `applied_of` and `require_here` are for those who hold `lock`.
+        `values`, `pins`, `applied_of` and `require_here` require that the caller holds `lock`.
         """
         self.values = values
         self._delta_shape = values.shape if delta_shape is None else delta_shape
@@ -147,7 +147,7 @@ class Block:
     def contribute_now(self, rank: int, contribution: Contribution, step: Step) -> None:
         """Apply one worker's part of a mini-batch at once (SSP, async), exactly once.
 
-        A worker's mini-batches reach a block in order, so its last clock tells what is new.
+        A worker's mini-batches reach a block in order, so a clock after its last one is new.
         """
         with self.lock:
             self.require_here()
@@ -176,7 +176,7 @@ class Block:
             return True
 
     def _apply(self, contribution: Contribution, step: Step) -> None:
-        """Run the update function on the whole block, with zeros for rows that got nothing."""
+        """Run the update function on the whole block, with zeros for rows without a delta."""
         delta, rows = contribution.delta, contribution.rows
         if delta is not None and rows is None:
             self._update(self._writable(), delta, step)
@@ -193,7 +193,7 @@ class Block:
     # -- moving ------------------------------------------------------------------------------------
 
     def depart(self) -> BlockState:
-        """Leave for another owner: nothing can change the block here any more."""
+        """Leave for another owner; later changes raise Departed."""
         with self.lock:
             self.require_here()
             self._has_departed = True

@@ -4,9 +4,9 @@
                                  source    redirects from now on
                                  source ── TAKE_BLOCK ───▶ destination   several at once
     controller ◀────────── OK ── source    has freed the blocks
-    controller ── LEARN_OWNERS ─▶ everybody
+    controller ── LEARN_OWNERS ─▶ all executors
 
-Ownership goes first, so a key is out of reach only while its own block travels.
+The ownership table is sent first, so a key is unavailable only while its own block is sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections import deque
 
 from motet.domain.errors import JobFailed
 from motet.runtime.core.subtask import monotonic_us
-from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.control_messages import BlocksMoved, LearnOwners, MoveBlocks
@@ -33,11 +32,11 @@ _BLOCKS_AT_ONCE = 4
 def move_blocks(move: MoveBlocks, shard: Shard, peers: ExecutorPeers) -> BlocksMoved:
     """Hand blocks over and wait until they are at the destination; the bytes and the time.
 
-    Blocks that are on their way to this executor are waited for and passed on.
+    Waits for blocks that are on their way to this executor, and passes them on.
     """
     began_us, payload_bytes = monotonic_us(), 0
     destination = peers.connection(move.destination)
-    _finish(submit(destination, LearnOwners(move.generation, move.ownership)))
+    _finish(submit(destination, LearnOwners(move.generation, move.table, move.ownership)))
     if not shard.await_blocks(move.blocks, MOVE_TIMEOUT_S):
         raise JobFailed(
             f"of the blocks {list(move.blocks[:5])}... that executor {move.destination} is to get "
@@ -49,7 +48,7 @@ def move_blocks(move: MoveBlocks, shard: Shard, peers: ExecutorPeers) -> BlocksM
             _finish(under_way.popleft())
         transfer = BlockTransfer(
             move.generation,
-            MODEL_TABLE,
+            move.table,
             number,
             move.ownership.version,
             state,

@@ -1,4 +1,4 @@
-"""Blocks that lie side by side, read and updated as one."""
+"""Blocks that lie side by side in memory, read and updated as one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block, UpdateFunction
 
 
-class Room:
-    """Memory for the first values of an owner's blocks, side by side in the order of `numbers`."""
+class BlockMemory:
+    """Memory for an owner's blocks, side by side in the order of `numbers`."""
 
     def __init__(self, numbers: Sequence[int], spec: TableSpec) -> None:
         sizes = [spec.partition.rows_in(number) for number in numbers]
@@ -24,51 +24,50 @@ class Room:
         self._views = {number: self._values[place] for number, place in self._places.items()}
 
     def values_of(self, number: int) -> Array:
-        """The room of one block: always the same object, by which it can be told from a copy."""
+        """The memory of one block: always the same object, so that a copy can be recognised."""
         return self._views[number]
 
     def holds(self, number: int, values: Array) -> bool:
-        """Whether `values` are this block's room."""
+        """Whether `values` are this block's memory."""
         return self._views.get(number) is values
 
-    def stretch_of(self, numbers: Sequence[int]) -> Array | None:
-        """The room of several as one array, if they are in order and nothing lies between them."""
-        if not all(number in self._places for number in numbers):
+    def span_of(self, numbers: Sequence[int]) -> Array | None:
+        """The memory of several blocks as one array; None unless they are adjacent, in order."""
+        if not numbers or not all(number in self._places for number in numbers):
             return None
         pairs = [(one, self._places[one], next_one) for one, next_one in pairwise(numbers)]
         if any(a >= b or place.stop != self._places[b].start for a, place, b in pairs):
             return None
-        if not numbers:
-            return None
         return self._values[self._places[numbers[0]].start : self._places[numbers[-1]].stop]
 
 
-class Neighbours:
-    """Blocks whose values were laid out side by side in `stretch`, dealt with as one.
+class ContiguousBlocks:
+    """Blocks whose values lie side by side in `span`, read and updated as one array.
 
-    What happens to them is what would happen to one after another, with less work: a request for a
-    whole table names all of an owner's blocks.
+    The result is the same as for one block after another, with less work: a request for a whole
+    table names all of an owner's blocks.
     """
 
     def __init__(
         self,
         blocks: Sequence[Block],
         views: Sequence[Array],
-        stretch: Array,
+        span: Array,
         update: UpdateFunction,
     ) -> None:
-        """`blocks`: in the order of their numbers, for they are locked in it; none twice.
+        """`blocks`: in the order of their numbers, which is the order of locking; none twice.
 
-        `views`: the part of `stretch` that is each block's room.
+        `views`: the part of `span` that is each block's memory.
         """
         self._blocks = blocks
         self._views = views
-        self._stretch = stretch
+        self._span = span
         self._update = update
 
     def pin(self) -> Array | None:
-        """All values as one array, unchanged until `unpin`; None, then nothing is pinned, when
-        a block's values were copied elsewhere.
+        """All values as one array, unchanged until `unpin`.
+
+        None, with nothing pinned, when a block's values were copied elsewhere.
         """
         for count, (block, view) in enumerate(zip(self._blocks, self._views, strict=True)):
             with block.lock:
@@ -77,17 +76,17 @@ class Neighbours:
                     continue
             self._unpin_first(count)
             return None
-        return self._stretch
+        return self._span
 
     def unpin(self) -> None:
-        """The reader is done."""
+        """The values are read."""
         self._unpin_first(len(self._blocks))
 
     def update(self, client: int, numbers: Sequence[int], delta: Array, step: Step) -> bool:
         """Run the update function once on all of them, exactly once per (client, number).
 
-        Returns False, having changed nothing, when a block is being read, was copied elsewhere, or
-        this is not the next of the client's updates for it: then each must be updated for itself.
+        Returns False, with nothing changed, when a block is being read, was copied elsewhere, or
+        this is not the next of the client's updates for it: then each is updated separately.
         """
         for block in self._blocks:
             block.lock.acquire()
@@ -100,7 +99,7 @@ class Neighbours:
             for its_numbers, number in zip(applied, numbers, strict=True):
                 if its_numbers.below != number or its_numbers.ahead:
                     return False
-            self._update(self._stretch, delta, step)
+            self._update(self._span, delta, step)
             for its_numbers, number in zip(applied, numbers, strict=True):
                 its_numbers.below = number + 1
         finally:

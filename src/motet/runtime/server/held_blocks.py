@@ -1,9 +1,8 @@
-"""The blocks of one table that an executor holds, and who is told to go elsewhere.
+"""The blocks of one table that an executor holds; requests for other blocks are redirected.
 
-What counts is possession, not the ownership table: a block is served from the moment that its data
-have arrived until the moment that it is handed over. A request for a block that the table gives to
-this executor, but whose data are still on their way, is queued; for any other block it is answered
-MOVED.
+Possession counts, not the ownership table: a block is served from the arrival of its data until it
+is handed over. A request for a block that the ownership table gives to this executor, but whose
+data are still on their way, is queued; a request for any other block is answered MOVED.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block, BlockState, UpdateFunction
-from motet.runtime.server.contiguous_blocks import Neighbours, Room
+from motet.runtime.server.contiguous_blocks import BlockMemory, ContiguousBlocks
 from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import Selection, Target
@@ -29,12 +28,12 @@ _SMALL_BYTES = 16 << 10
 
 
 @dataclass(eq=False, slots=True)
-class Named:
-    """The blocks that a request names, found once: the same workers name them again and again.
+class NamedBlocks:
+    """The blocks that a request names, found once: workers name the same blocks repeatedly.
 
-    `layout`: of the holdings when they were found. `neighbours`: the blocks as one, if they lie
-    side by side. `copy`: the shard's revision and its small values joined; one value, for threads
-    share it.
+    `layout`: of the held blocks when they were found. `contiguous`: the blocks as one, if they lie
+    side by side. `copy`: the shard's revision and its small values joined; one tuple, because
+    threads replace it together.
     """
 
     layout: int
@@ -43,11 +42,11 @@ class Named:
     blocks: list[Block]
     row_count: int | None
     is_small: bool
-    neighbours: Neighbours | None
+    contiguous: ContiguousBlocks | None
     copy: tuple[int, bytes] = (-1, b"")
 
 
-class Holdings:
+class HeldBlocks:
     """Blocks by number, the ownership table, and requests that wait for blocks to arrive.
 
     `layout` changes whenever a block comes or goes. `lock` is held for every such change.
@@ -69,13 +68,13 @@ class Holdings:
         self._update = update
         self._ownership = ownership
         self._executor = executor
-        self._named: dict[tuple[int, bytes], Named] = {}
+        self._named: dict[tuple[int, bytes], NamedBlocks] = {}
         self._queued: list[Request] = []
         self._arrived: dict[int, int] = {}
         mine = ownership.blocks_of(executor)
-        self._room = Room(mine, spec)
+        self._memory = BlockMemory(mine, spec)
         self._blocks = {
-            number: self._new_block(number, self._room.values_of(number), first_clock)
+            number: self._new_block(number, self._memory.values_of(number), first_clock)
             for number in mine
         }
 
@@ -89,8 +88,8 @@ class Holdings:
         """The blocks held, ascending."""
         return sorted(self._blocks)
 
-    def find(self, request: Request, target: Target) -> Named | None:
-        """The named blocks; None: the request was queued, or told that some are elsewhere."""
+    def find(self, request: Request, target: Target) -> NamedBlocks | None:
+        """The named blocks; None: the request was queued or redirected."""
         key = (target.row_count, target.selection)
         named = self._named.get(key)
         if named is not None and named.layout == self.layout:
@@ -107,7 +106,7 @@ class Holdings:
         return named
 
     def learn(self, ownership: Ownership) -> None:
-        """Take a newer table; requests for what it gives to this executor wait from now on."""
+        """Take a newer table; requests for blocks that it gives to this executor are queued."""
         with self.lock:
             if ownership.version > self._ownership.version:
                 self._ownership = ownership
@@ -117,10 +116,7 @@ class Holdings:
         request.reply(ReplyStatus.MOVED, self._ownership.encode())
 
     def let_go(self, numbers: Sequence[int], ownership: Ownership) -> dict[int, Block]:
-        """Blocks that from now on nobody finds here; `ownership` tells who gets them.
-
-        For who holds `lock`.
-        """
+        """Remove blocks; `ownership` has their new owner. The caller holds `lock`."""
         leaving = {number: self._blocks.pop(number) for number in numbers}
         if ownership.version > self._ownership.version:
             self._ownership = ownership
@@ -128,11 +124,11 @@ class Holdings:
         return leaving
 
     def is_new(self, number: int, version: int) -> bool:
-        """Whether a block of the move that made ownership table `version` has not come before."""
+        """Whether a block of the move to ownership table `version` has not arrived before."""
         return self._arrived.get(number, -1) < version
 
     def made_of(self, number: int, state: BlockState) -> Block:
-        """The block that left elsewhere."""
+        """A block with the state that it had at its former owner."""
         block = self._new_block(number, state.values, state.clock)
         block.arrive(state)
         return block
@@ -140,7 +136,7 @@ class Holdings:
     def take_in(self, number: int, block: Block, version: int) -> list[Request]:
         """Hold a block that has arrived; returns the queued requests, to be handled once more.
 
-        For who holds `lock`.
+        The caller holds `lock`.
         """
         self._arrived[number] = version
         self._blocks[number] = block
@@ -150,26 +146,26 @@ class Holdings:
         return queued
 
     def await_blocks(self, numbers: Sequence[int], timeout_s: float) -> bool:
-        """Until all of these are here; False when they are not by then."""
+        """Wait until all of these are here; False when they are not by then."""
         with self._has_arrived:
             return self._has_arrived.wait_for(
                 lambda: all(number in self._blocks for number in numbers), timeout_s
             )
 
     def settle(self) -> None:
-        """Lay all blocks side by side again; what is left of the old room is freed.
+        """Lay all blocks side by side again; the rest of the old memory is freed.
 
-        Each block is out of reach only while its own values are copied.
+        Each block is locked only while its own values are copied.
         """
         with self.lock:
             blocks = dict(sorted(self._blocks.items()))
-        if all(self._room.holds(number, block.values) for number, block in blocks.items()):
+        if all(self._memory.holds(number, block.values) for number, block in blocks.items()):
             return
-        room = Room(list(blocks), self._spec)
+        memory = BlockMemory(list(blocks), self._spec)
         for number, block in blocks.items():
-            block.resettle(room.values_of(number))
+            block.resettle(memory.values_of(number))
         with self.lock:
-            self._room = room
+            self._memory = memory
             self._forget_names()
 
     def _forget_names(self) -> None:
@@ -177,35 +173,38 @@ class Holdings:
         self._named.clear()
 
     def _turn_away(self, request: Request, selection: Selection) -> None:
-        """Queue what only waits for data; redirect the rest. Holds the lock."""
+        """Queue a request whose missing blocks are on their way here, redirect others.
+
+        The caller holds `lock`.
+        """
         missing = [n for n in selection.blocks.tolist() if n not in self._blocks]
         if all(int(self._ownership.owners[number]) == self._executor for number in missing):
             self._queued.append(request)
         else:
             self.redirect(request)
 
-    def _name(self, selection: Selection) -> Named:
+    def _name(self, selection: Selection) -> NamedBlocks:
         numbers = selection.blocks.tolist()
         blocks = [self._blocks[number] for number in numbers]
-        return Named(
+        return NamedBlocks(
             self.layout,
             selection.blocks,
             selection.pieces(),
             blocks,
             None if selection.rows is None else len(selection.rows),
             self._bytes_of(numbers) <= _SMALL_BYTES,
-            self._neighbours(selection, blocks),
+            self._contiguous(selection, blocks),
         )
 
-    def _neighbours(self, selection: Selection, blocks: list[Block]) -> Neighbours | None:
+    def _contiguous(self, selection: Selection, blocks: list[Block]) -> ContiguousBlocks | None:
         if selection.rows is not None:
             return None
         numbers = selection.blocks.tolist()
-        stretch = self._room.stretch_of(numbers)
-        if stretch is None:
+        span = self._memory.span_of(numbers)
+        if span is None:
             return None
-        views = [self._room.values_of(number) for number in numbers]
-        return Neighbours(blocks, views, stretch, self._update)
+        views = [self._memory.values_of(number) for number in numbers]
+        return ContiguousBlocks(blocks, views, span, self._update)
 
     def _bytes_of(self, numbers: Sequence[int]) -> int:
         rows = sum(self._spec.partition.rows_in(number) for number in numbers)

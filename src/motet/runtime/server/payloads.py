@@ -11,20 +11,20 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
-from motet.runtime.server.held_blocks import Named
+from motet.runtime.server.held_blocks import NamedBlocks
 from motet.runtime.wire.messages import ReplyStatus
 from motet.transport import Request
 
 
 class Payloads:
-    """Of one table. Small values that several workers ask for are joined once."""
+    """Payloads of one table. Small values that several workers pull are joined once."""
 
     def __init__(self, spec: TableSpec) -> None:
         self._spec = spec
         self._revisions = itertools.count(1)
         self._revision = 0
 
-    def answer(self, request: Request, named: Named, meta: bytes = b"") -> None:
+    def answer(self, request: Request, named: NamedBlocks, meta: bytes = b"") -> None:
         """Reply with the values of the named blocks."""
         if named.row_count is not None:
             request.reply(ReplyStatus.OK, meta, [self._gather(named, named.row_count)])
@@ -32,20 +32,20 @@ class Payloads:
         if named.is_small:
             request.reply(ReplyStatus.OK, meta, [self._joined(named)])
             return
-        neighbours = named.neighbours
-        stretch = None if neighbours is None else neighbours.pin()
-        if neighbours is not None and stretch is not None:
-            request.reply(ReplyStatus.OK, meta, [stretch], on_sent=neighbours.unpin)
+        contiguous = named.contiguous
+        span = None if contiguous is None else contiguous.pin()
+        if contiguous is not None and span is not None:
+            request.reply(ReplyStatus.OK, meta, [span], on_sent=contiguous.unpin)
             return
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
         request.reply(ReplyStatus.OK, meta, values, on_sent=partial(_unpin, pinned))
 
-    def _joined(self, named: Named) -> bytes:
-        """Small values as one copy, made anew after the shard has changed.
+    def _joined(self, named: NamedBlocks) -> bytes:
+        """Small values as one copy, made again after the shard has changed.
 
-        The revision is read before the values and set after they change, each time to a number it
-        never had: a copy that missed a change cannot look current.
+        The revision is read before the values and set after they change, each time to a new
+        number, so a copy that lacks a change never has the current revision.
         """
         now = self._revision
         revision, data = named.copy
@@ -55,10 +55,10 @@ class Payloads:
         return data
 
     def changed(self) -> None:
-        """Some value is another one now."""
+        """Invalidate joined copies: some value has changed."""
         self._revision = next(self._revisions)
 
-    def _gather(self, named: Named, row_count: int) -> Array:
+    def _gather(self, named: NamedBlocks, row_count: int) -> Array:
         model = self._spec.model
         out = np.empty((row_count, *model.value_shape), model.dtype)
         offset = 0

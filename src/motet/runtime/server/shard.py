@@ -1,15 +1,9 @@
-"""An owner's part of one table: answers PULL, PUSH, UPDATE and PUT for the blocks that it owns.
-
-The barrier of the mini-batch loop lives here and costs no message of its own. Under BSP a block
-commits mini-batch k when every worker has contributed to it, and a PULL of mini-batch k + 1 is
-parked until all blocks that it names have committed. Under SSP a PULL is parked until no worker is
-more than `staleness` mini-batches behind; under async it never is.
-"""
+"""An owner's part of one table: answers PULL, PUSH, UPDATE and PUT for the blocks that it owns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,20 +13,14 @@ from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, BlockState, Departed, UpdateFunction
-from motet.runtime.server.held_blocks import Holdings, Named
+from motet.runtime.server.held_blocks import HeldBlocks, NamedBlocks
 from motet.runtime.server.payloads import Payloads
+from motet.runtime.server.pull_gate import PullGate
+from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.table_requests import ANY_CLOCK, WAIT, PushHead, Target
+from motet.runtime.wire.table_requests import WAIT, PullHead, PushHead, Target
 from motet.transport import Request
-
-
-@dataclass(frozen=True, eq=False)
-class _Parked:
-    target: Target
-    named: Named
-    request: Request
-    since_us: int
 
 
 class Shard:
@@ -48,110 +36,131 @@ class Shard:
         first_clock: int = 0,
     ) -> None:
         """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
-        self._sync = sync
-        self._holdings = Holdings(spec, update, ownership, executor, first_clock)
-        self._lock = self._holdings.lock
+        self.spec = spec
+        self._consistency = sync.consistency
+        self._held = HeldBlocks(spec, update, ownership, executor, first_clock)
+        self._lock = self._held.lock
+        self._gate = PullGate(self._held, spec.block_count, sync, first_clock)
         self._payloads = Payloads(spec)
-        self._parked: list[_Parked] = []
-        self._worker_clocks = dict.fromkeys(sync.workers, first_clock)
-        self._block_clocks = np.full(spec.block_count, first_clock, dtype=np.int64)
+        self._handlers: Mapping[int, Callable[[Request, Target, int], None]] = {
+            RequestKind.PULL: self._handle_pull,
+            RequestKind.PUSH: self._handle_push,
+            RequestKind.UPDATE: self._handle_update,
+            RequestKind.PUT: self._handle_put,
+        }
 
     # -- requests ----------------------------------------------------------------------------------
 
     def handle(self, request: Request, target: Target, offset: int) -> None:
-        """Answer a table request, now or later; the rest of its meta begins at `offset`."""
-        if request.kind == RequestKind.PULL:
-            self.pull(request, target)
-        elif request.kind == RequestKind.PUSH:
-            self.push(request, target, PushHead.decode(request.meta, offset, target.clock))
-        else:
-            client, numbers = _sequence(request.meta, offset, target)
-            apply = self.update if request.kind == RequestKind.UPDATE else self.put
-            apply(request, target, client, numbers)
+        """Answer a table request, now or later; the rest of its meta begins at `offset`.
 
-    def pull(self, request: Request, target: Target) -> None:
-        """Answer with the values, at once or when their mini-batch begins."""
-        while (named := self._holdings.find(request, target)) is not None:
-            if self._is_due(target, named):
+        Raises BadMessage for a kind that no table request has.
+        """
+        handler = self._handlers.get(request.kind)
+        if handler is None:
+            raise BadMessage(f"table {self.spec.number}: request kind {request.kind} is unknown")
+        handler(request, target, offset)
+
+    def pull(self, request: Request, target: Target, head: PullHead) -> None:
+        """Answer with the values, at once or when their mini-batch begins.
+
+        The pull also counts the mini-batches that its worker has finished: this owner may have none
+        of the worker's pushes if its blocks arrived while the worker pushed.
+        """
+        if self._consistency.counts_finished and self._gate.finish(head.rank, target.clock):
+            self._release_parked()
+        while (named := self._held.find(request, target)) is not None:
+            if self._gate.is_due(target, named):
                 self._payloads.answer(request, named)
                 return
-            if self._park(request, target, named):
+            if self._gate.park(request, target, named):
                 return
 
     def push(self, request: Request, target: Target, head: PushHead) -> None:
         """Count a worker's contribution; acknowledged once it is counted."""
-        named = self._holdings.find(request, target)
+        named = self._held.find(request, target)
         if named is None:
             return
-        deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
-        statistics = head.step.statistics
-        committed, has_moved = False, False
-        for block, (number, rows), delta in zip(named.blocks, named.pieces, deltas, strict=True):
-            try:
-                contribution = Contribution(delta, rows, statistics)
-                committed |= self._contribute(block, number, contribution, head)
-            except Departed:
-                has_moved = True
-        if self._sync.consistency != "bsp":
+        has_committed, has_moved = self._contribute_all(request, named, head)
+        if not self._consistency.is_lockstep:
             self._payloads.changed()
         if has_moved:
-            self._holdings.redirect(request)
+            self._held.redirect(request)
         else:
             request.reply(ReplyStatus.OK)
-        if self._sync.consistency == "ssp" and not has_moved:
-            self._finished(head)
-        if committed or (head.is_last and self._sync.consistency == "ssp"):
+        finishes = head.is_last and self._consistency.counts_finished
+        if finishes and not has_moved:
+            self._gate.finish(head.rank, head.step.clock + 1)
+        if has_committed or finishes:
             self._release_parked()
 
     def update(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Run the update function on every named block, exactly once per (client, number)."""
-        named = self._holdings.find(request, target)
-        if named is None:
-            return
-        neighbours, whole = (
-            named.neighbours,
-            self._payloads.values_in(request.payload, is_delta=True),
-        )
-        try:
-            if neighbours is None or not neighbours.update(client, numbers, whole, _NO_STEP):
-                deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
-                for block, (_, rows), delta, number in zip(
-                    named.blocks, named.pieces, deltas, numbers, strict=True
-                ):
-                    if delta is not None:
-                        block.update(client, number, rows, delta, _NO_STEP)
-        except Departed:
-            self._payloads.changed()
-            self._holdings.redirect(request)
-            return
-        self._payloads.changed()
-        request.reply(ReplyStatus.OK)
+
+        def write(named: NamedBlocks) -> None:
+            contiguous = named.contiguous
+            if contiguous is not None:
+                whole = self._payloads.values_in(request.payload, is_delta=True)
+                if contiguous.update(client, numbers, whole, _NO_STEP):
+                    return
+            deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
+            for block, (_, rows), delta, number in zip(
+                named.blocks, named.pieces, deltas, numbers, strict=True
+            ):
+                if delta is not None:
+                    block.update(client, number, rows, delta, _NO_STEP)
+
+        self._write(request, target, write)
 
     def put(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
         """Replace values, exactly once per (client, number)."""
-        named = self._holdings.find(request, target)
-        if named is None:
-            return
-        values = self._payloads.split(named.pieces, request.payload, is_delta=False)
-        try:
+
+        def write(named: NamedBlocks) -> None:
+            values = self._payloads.split(named.pieces, request.payload, is_delta=False)
             for block, (_, rows), new, number in zip(
                 named.blocks, named.pieces, values, numbers, strict=True
             ):
                 if new is not None:
                     block.put(client, number, rows, new)
+
+        self._write(request, target, write)
+
+    def _write(
+        self, request: Request, target: Target, write: Callable[[NamedBlocks], None]
+    ) -> None:
+        named = self._held.find(request, target)
+        if named is None:
+            return
+        try:
+            write(named)
         except Departed:
             self._payloads.changed()
-            self._holdings.redirect(request)
+            self._held.redirect(request)
             return
         self._payloads.changed()
         request.reply(ReplyStatus.OK)
 
     # -- mini-batches ----------------------------------------------------------------------------
 
+    def _contribute_all(
+        self, request: Request, named: NamedBlocks, head: PushHead
+    ) -> tuple[bool, bool]:
+        """Contribute to all named blocks: whether one has committed, and whether one has moved."""
+        deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
+        statistics = head.step.statistics
+        has_committed, has_moved = False, False
+        for block, (number, rows), delta in zip(named.blocks, named.pieces, deltas, strict=True):
+            try:
+                contribution = Contribution(delta, rows, statistics)
+                has_committed |= self._contribute(block, number, contribution, head)
+            except Departed:
+                has_moved = True
+        return has_committed, has_moved
+
     def _contribute(
         self, block: Block, number: int, contribution: Contribution, head: PushHead
     ) -> bool:
-        if self._sync.consistency != "bsp":
+        if not self._consistency.is_lockstep:
             if not head.instances:
                 return False
             share = head.instances / max(head.step.instances, 1)
@@ -159,48 +168,18 @@ class Shard:
             return False
         if not block.contribute(head.place, contribution, head.step):
             return False
-        # First the revision: who sees the new clock must not be given a copy from before.
+        # First the revision: a pull that sees the new clock must not get a copy from before.
         self._payloads.changed()
-        with self._lock:
-            # The block may have left and come back meanwhile.
-            self._block_clocks[number] = max(head.step.clock + 1, self._block_clocks[number])
+        self._gate.commit(number, head.step.clock + 1)
         return True
 
-    def _is_due(self, target: Target, named: Named) -> bool:
-        if target.clock == ANY_CLOCK or self._sync.consistency == "async":
-            return True
-        if self._sync.consistency == "ssp":
-            slowest = min(self._worker_clocks.values(), default=target.clock)
-            return target.clock - slowest <= self._sync.staleness
-        return bool((self._block_clocks[named.numbers] >= target.clock).all())
-
-    def _park(self, request: Request, target: Target, named: Named) -> bool:
-        """Keep a pull until it is due; False when it is by now, or when blocks came or went."""
-        with self._lock:
-            if named.layout != self._holdings.layout or self._is_due(target, named):
-                return False
-            self._parked.append(_Parked(target, named, request, monotonic_us()))
-            return True
-
-    def _finished(self, head: PushHead) -> None:
-        if head.is_last and head.rank in self._worker_clocks:
-            with self._lock:
-                clock = max(head.step.clock + 1, self._worker_clocks[head.rank])
-                self._worker_clocks[head.rank] = clock
-
     def _release_parked(self) -> None:
-        with self._lock:
-            due: list[_Parked] = []
-            waiting: list[_Parked] = []
-            for entry in self._parked:
-                (due if self._is_due(entry.target, entry.named) else waiting).append(entry)
-            self._parked = waiting
+        due = self._gate.take_due()
         now_us = monotonic_us()
         for entry in due:
+            waited = WAIT.pack(now_us - entry.since_us)
             try:
-                self._payloads.answer(
-                    entry.request, entry.named, WAIT.pack(now_us - entry.since_us)
-                )
+                self._payloads.answer(entry.request, entry.named, waited)
             except Exception as error:
                 entry.request.fail(error)
 
@@ -209,71 +188,75 @@ class Shard:
     @property
     def block_numbers(self) -> list[int]:
         """The blocks held here, ascending."""
-        return self._holdings.numbers
+        return self._held.numbers
 
     @property
     def ownership(self) -> Ownership:
         """The newest ownership table known here."""
-        return self._holdings.ownership
+        return self._held.ownership
 
     @property
     def worker_clocks(self) -> dict[int, int]:
         """How many mini-batches every worker has finished (SSP)."""
-        with self._lock:
-            return dict(self._worker_clocks)
+        return self._gate.worker_clocks
 
     def learn(self, ownership: Ownership) -> None:
         """Take a newer ownership table; blocks that it gives to this executor may now arrive."""
-        self._holdings.learn(ownership)
+        self._held.learn(ownership)
 
     def settle(self) -> None:
-        """Blocks have come and gone: lay those that are here side by side."""
-        self._holdings.settle()
+        """Lay the blocks side by side again after blocks have come and gone."""
+        self._held.settle()
 
     def await_blocks(self, numbers: Sequence[int], timeout_s: float) -> bool:
-        """Until all of these are here; False when they are not by then."""
-        return self._holdings.await_blocks(numbers, timeout_s)
+        """Wait until all of these are here; False when they are not by then."""
+        return self._held.await_blocks(numbers, timeout_s)
 
     def hand_over(
         self, numbers: Sequence[int], ownership: Ownership
     ) -> list[tuple[int, BlockState]]:
-        """Let go of blocks that are here; from now on who asks for them is redirected."""
-        gone = set(numbers)
+        """Remove blocks that are here; later requests for them are redirected."""
         with self._lock:
-            leaving = self._holdings.let_go(numbers, ownership)
-            stranded = [e for e in self._parked if not gone.isdisjoint(e.named.numbers.tolist())]
-            self._parked = [entry for entry in self._parked if entry not in stranded]
-        for entry in stranded:
-            self._holdings.redirect(entry.request)
+            leaving = self._held.let_go(numbers, ownership)
+            stranded = self._gate.remove_blocks(numbers)
+        for request in stranded:
+            self._held.redirect(request)
         return [(number, block.depart()) for number, block in leaving.items()]
 
     def take_in(
         self, number: int, state: BlockState, version: int, worker_clocks: Mapping[int, int]
     ) -> None:
-        """Own a block whose data have arrived, and answer those that waited for it.
+        """Own a block whose data have arrived, and answer the requests that waited for it.
 
         `version`: of the ownership table of the move; a block that arrives twice changes nothing.
         """
-        block = self._holdings.made_of(number, state)
+        block = self._held.made_of(number, state)
         self._payloads.changed()
         with self._lock:
-            if not self._holdings.is_new(number, version):
+            if not self._held.is_new(number, version):
                 return
-            for rank in self._worker_clocks.keys() & worker_clocks.keys():
-                clock = max(self._worker_clocks[rank], worker_clocks[rank])
-                self._worker_clocks[rank] = clock
-            self._block_clocks[number] = state.clock
-            queued = self._holdings.take_in(number, block, version)
+            self._gate.add_block(number, state.clock, worker_clocks)
+            queued = self._held.take_in(number, block, version)
         for request in queued:
             self._handle_again(request)
         self._release_parked()
 
     def set_workers(self, workers: Sequence[int], clock: int) -> None:
-        """These compute from now on; who is new begins with mini-batch `clock` (SSP)."""
-        with self._lock:
-            known = self._worker_clocks
-            self._worker_clocks = {rank: known.get(rank, clock) for rank in workers}
+        """Set the workers from now on; a new one begins with mini-batch `clock` (SSP)."""
+        self._gate.set_workers(workers, clock)
         self._release_parked()
+
+    def _handle_pull(self, request: Request, target: Target, offset: int) -> None:
+        self.pull(request, target, PullHead.decode(request.meta, offset))
+
+    def _handle_push(self, request: Request, target: Target, offset: int) -> None:
+        self.push(request, target, PushHead.decode(request.meta, offset, target.clock))
+
+    def _handle_update(self, request: Request, target: Target, offset: int) -> None:
+        self.update(request, target, *_sequence(request.meta, offset, target))
+
+    def _handle_put(self, request: Request, target: Target, offset: int) -> None:
+        self.put(request, target, *_sequence(request.meta, offset, target))
 
     def _handle_again(self, request: Request) -> None:
         try:

@@ -1,7 +1,7 @@
-"""Who computes what of one worker's part of a mini-batch: it from the front, helpers from the back.
+"""How one worker's part of a mini-batch is split: the victim from the front, thieves from the back.
 
-A helper gets half of its fair share of what is left, by measured speeds (at first more, if it asks
-in time), so that everybody comes to the end at about the same time however wrong the speeds are
+A thief gets half of its fair share of what is left, by measured speeds (at first more, if it
+requests early), so that all workers end at about the same time even when the speeds are wrong
 (factoring: Hummel, Schonberg and Flynn, *Factoring: a method for scheduling parallel loops*, CACM
 1992). Pure.
 """
@@ -18,20 +18,20 @@ _CLAIMED_SHARE = 0.75
 
 
 @dataclass(frozen=True)
-class Own:
-    """The owner computes these units next."""
+class OwnUnits:
+    """The victim computes these units next."""
 
     units: range
 
 
 @dataclass(frozen=True)
-class Leave:
-    """Helpers will be done with all that is left in `wait_us`, before the owner with one unit."""
+class LeaveToThieves:
+    """Thieves complete all that is left in `wait_us`, sooner than the victim completes one unit."""
 
     wait_us: float
 
 
-class Division:
+class BatchSplit:
     """Units of a part, each computed by exactly one worker."""
 
     def __init__(
@@ -42,51 +42,52 @@ class Division:
         crowd: int = 1,
         own_share: float = 0.0,
     ) -> None:
-        """`sizes`: instances of each unit; `own_us`: what the owner takes for one.
+        """`sizes`: instances of each unit; `own_us`: the victim's time per instance.
 
-        `expected`: helpers of the mini-batch before, with what they took for an instance; `crowd`:
-        how many to expect at least; `own_share`: of the mini-batch before, what the owner computed.
+        `expected`: thieves of the previous mini-batch with their time per instance; `crowd`: the
+        least number of thieves to expect; `own_share`: the part of the previous mini-batch that
+        the victim computed.
         """
         self._own_part = own_share * sum(sizes)
         self._ends = [0, *accumulate(sizes)]
         self._front, self._back = 0, len(sizes)
         self._own_us = own_us
         self._crowd = crowd
-        self.helper_us = dict(expected or {})
+        self.thief_us = dict(expected or {})
         self._working: dict[int, int] = {}
 
     @property
     def left(self) -> int:
-        """Instances that nobody has begun."""
+        """Instances that no worker has begun."""
         return self._ends[self._back] - self._ends[self._front]
 
     @property
-    def helpers(self) -> dict[int, float]:
-        """Who has helped, and what an instance took there, all in all."""
-        return {helper: self.helper_us[helper] for helper in self._working}
+    def thieves(self) -> dict[int, float]:
+        """The workers that have stolen units, with their total time per instance."""
+        return {thief: self.thief_us[thief] for thief in self._working}
 
     @property
     def own_share(self) -> float:
-        """The part of all instances that the owner has begun."""
+        """The part of all instances that the victim has begun."""
         return self._ends[self._front] / max(self._ends[-1], 1)
 
-    def begin_own(self, may_leave: bool = True) -> Own | Leave | None:
-        """What the owner does next; None: there is nothing left for it."""
+    def begin_own(self, may_leave: bool = True) -> OwnUnits | LeaveToThieves | None:
+        """What the victim does next; None: nothing is left for it."""
         if self._front == self._back:
             return None
         unit_us = (self._ends[self._front + 1] - self._ends[self._front]) * self._own_us
         if may_leave and self._working:
             under_way = self.left + sum(self._working.values())
-            wait_us = under_way / sum(1 / us for us in self.helpers.values())
+            wait_us = under_way / sum(1 / us for us in self.thieves.values())
             if wait_us < unit_us:
-                return Leave(wait_us)
+                return LeaveToThieves(wait_us)
         first, self._front = self._front, self._front + self._own_count()
-        return Own(range(first, self._front))
+        return OwnUnits(range(first, self._front))
 
     def _own_count(self) -> int:
-        """Units at once: half to three quarters of what the owner will probably end up with.
+        """Units at once: half to three quarters of the victim's expected total.
 
-        A power of two, so that much the same units stand together in every epoch.
+        A power of two, so that mostly the same units are computed together in every epoch.
         """
         most = self._ends[self._front] + _CLAIMED_SHARE * (self._own_part - self._ends[self._front])
         count = 1
@@ -94,37 +95,37 @@ class Division:
             count *= 2
         return count
 
-    def grant(self, helper: int, helper_us: float, ready_us: float = 0.0) -> range:
-        """Units for a helper; empty when that would save no time.
+    def grant(self, thief: int, thief_us: float, ready_us: float = 0.0) -> range:
+        """Units for a thief; empty when stealing would save no time.
 
-        `helper_us`: what one of these instances takes it, the way there included; `ready_us`: until
-        it has nothing else to do.
+        `thief_us`: its time per instance, transfer included; `ready_us`: how long it is still busy
+        with its own part.
         """
-        self.helper_us[helper] = helper_us
+        self.thief_us[thief] = thief_us
         left = self.left - ready_us / self._own_us
-        wanted = self._wanted(helper, left, ready_us) * self._fair_share(helper_us)
+        wanted = self._wanted(thief, left, ready_us) * self._fair_share(thief_us)
         low = self._back
         while low > self._front and self._ends[self._back] - self._ends[low] < wanted:
             low -= 1
         count = self._ends[self._back] - self._ends[low]
-        if not count or helper_us * count >= self._own_us * left:
+        if not count or thief_us * count >= self._own_us * left:
             return range(0)
-        self._working[helper] = count + round(ready_us / helper_us)
+        self._working[thief] = count + round(ready_us / thief_us)
         granted = range(low, self._back)
         self._back = low
         return granted
 
-    def _wanted(self, helper: int, left: float, ready_us: float) -> float:
-        """Of how much a helper gets its fair share.
+    def _wanted(self, thief: int, left: float, ready_us: float) -> float:
+        """The instances of which a thief gets its fair share.
 
-        Who asks before it is ready gets most of it at once: the way there takes no time then.
+        A thief that requests early gets most of it at once: the transfer then costs no time.
         """
-        if helper in self._working or not ready_us:
+        if thief in self._working or not ready_us:
             return left * _GRANTED_SHARE
         return (self._ends[-1] - ready_us / self._own_us) * _EARLY_SHARE
 
-    def _fair_share(self, helper_us: float) -> float:
-        """Of the helpers that nobody has heard of yet each is taken for one like this."""
-        rate = sum(1 / us for us in self.helper_us.values())
-        rate += max(self._crowd - len(self.helper_us), 0) / helper_us
-        return (1 / helper_us) / (rate + 1 / self._own_us)
+    def _fair_share(self, thief_us: float) -> float:
+        """By speed; expected thieves without a measured speed count as fast as this one."""
+        rate = sum(1 / us for us in self.thief_us.values())
+        rate += max(self._crowd - len(self.thief_us), 0) / thief_us
+        return (1 / thief_us) / (rate + 1 / self._own_us)

@@ -1,206 +1,164 @@
-"""An idle worker's side of stealing: it asks late ones for instances and computes them.
+"""An idle worker's side of stealing: it requests instances from late workers and computes them.
 
-It does so before it contributes its own part of the mini-batch. So the mini-batch cannot end
-meanwhile, the values of its start are still there to be pulled, and what it computes for others
-goes into its own contribution: only the instances' state has to travel back.
+It does so before it pushes its own part of the mini-batch. So the mini-batch cannot end meanwhile,
+the values of its start can still be pulled, and the deltas of stolen instances go into the thief's
+own contribution: only the instances' state travels back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import uuid4
 
 from motet.domain.arrays import Array, Indices
-from motet.runtime.client.partial_updates import PartialUpdate, rows_at
-from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import Application, Batch, Step
-from motet.runtime.core.rows import Rows
-from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog, monotonic_us
-from motet.runtime.stealing.late_detector import Suspicion
-from motet.runtime.stealing.victim import Answer, Handout
-from motet.runtime.wire.exchange import answer, answer_of, require_ok, submit
-from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.wire.stealing_messages import (
-    AskWork,
-    OfferedRows,
-    OfferedWork,
-    Question,
-    ReturnState,
+from motet.runtime.core.partial_updates import PartialUpdate, rows_at
+from motet.runtime.core.subtask import monotonic_us
+from motet.runtime.stealing.late_detector import LateDetector
+from motet.runtime.stealing.messages import (
+    PendingAnswer,
+    StealMessenger,
+    StolenPart,
+    await_returns,
 )
-from motet.transport import Call, Request
+from motet.runtime.stealing.model_port import StealingModel
+from motet.runtime.wire.stealing_messages import StealRequest
+from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.transport import Call
 
 _MEMORY = 0.5
 _FADING = 0.9
 
 
 @dataclass
-class Haul:
-    """What a helper has computed in one mini-batch for others."""
+class StolenWork:
+    """What a thief has computed in one mini-batch for others."""
 
     parts: list[PartialUpdate] = field(default_factory=list)
-    instances: int = 0
     returns: list[Call] = field(default_factory=list)
 
-    def finish(self) -> None:
-        """Wait until all state is back where it belongs."""
-        for call in self.returns:
-            require_ok(call.wait())
+    def await_returns(self) -> None:
+        """Wait until the victims have the state of their instances."""
+        await_returns(self.returns)
 
 
 @dataclass(frozen=True, eq=False)
-class Pulled:
-    """The values that a worker has at a mini-batch's start, and for which keys."""
+class PulledValues:
+    """The values that a worker has pulled at a mini-batch's start, by sorted keys (None: all)."""
 
     keys: Indices | None
     values: Array
 
 
-@dataclass(frozen=True, eq=False)
-class _Lot:
-    """Instances from `low` on of somebody's part of a mini-batch; `has_more`: there were others."""
-
-    owner: int
-    low: int
-    rows: Rows
-    has_more: bool
-
-
-class Helper:
-    """One worker's."""
+class Thief:
+    """One worker's thief; for the worker's thread."""
 
     def __init__(
-        self,
-        generation: int,
-        executor: int,
-        app: Application,
-        peers: ExecutorPeers,
-        model: RemoteModel,
+        self, executor: int, app: Application, model: StealingModel, messenger: StealMessenger
     ) -> None:
-        self._generation = generation
         self._executor = executor
         self._app = app
-        self._peers = peers
         self._model = model
-        self._suspicion = Suspicion(executor)
-        self._calls: dict[int, Call] = {}
+        self._messenger = messenger
+        self._detector = LateDetector(executor)
+        self._early: dict[int, PendingAnswer] = {}
         self._session = uuid4().hex
-        self._asked = 0
+        self._request_count = 0
         self._all_in_us: dict[int, float] = {}
 
-    def waited(self, wait_us: int, work_us: int) -> None:
-        """How long this worker waited for the others, and worked before."""
-        self._suspicion.waited(wait_us, work_us)
+    def note_wait(self, wait_us: int, work_us: int) -> None:
+        """The wait for the mini-batch to begin, and the work of the previous one."""
+        self._detector.note_wait(wait_us, work_us)
 
-    def prepare(self, workers: Sequence[int], step: Step, own_us: float, instances: int) -> None:
-        """Before this worker's own instances are computed: ask who is known to be late.
+    def request_early(
+        self, workers: Sequence[int], step: Step, own_us: float, ready_us: float
+    ) -> None:
+        """Send requests to workers known to be late before the thief's own part is computed.
 
-        The way from there takes no time then.
+        So the transfer overlaps with computing. `own_us`: the thief's time per instance, 0 before
+        the first measurement; `ready_us`: of its own part.
         """
         if own_us:
-            self._calls = {
-                owner: self._submit(owner, step, own_us, own_us * instances)
-                for owner in self._suspicion.known_late(workers)
+            self._early = {
+                victim: self._request(victim, step, own_us, ready_us)
+                for victim in self._detector.known_late(workers)
             }
 
-    def help(
-        self, workers: Sequence[int], pulled: Pulled, step: Step, own_us: float, log: SubtaskLog
-    ) -> Haul:
-        """Ask those who may be late for instances, one after another, until nobody has any.
+    def steal(
+        self,
+        workers: Sequence[int],
+        pulled: PulledValues,
+        own_us: float,
+        subtasks: BatchSubtasks,
+    ) -> StolenWork:
+        """Request and compute instances of one candidate after another until none has any left."""
+        stolen = StolenWork()
+        candidates = self._detector.candidates(workers)
+        for victim in candidates:
+            is_late = self._steal_from(victim, pulled, own_us, subtasks, stolen)
+            self._detector.note_answer(victim, is_late)
+        if candidates:
+            self._detector.end_round()
+        return stolen
 
-        `own_us`: what an instance takes here.
-        """
-        haul = Haul()
-        asked = self._suspicion.whom(workers)
-        for owner in asked:
-            is_late = self._help_one(owner, pulled, step, own_us, haul, log)
-            self._suspicion.heard(owner, is_late)
-        if asked:
-            self._suspicion.asked_around()
-        return haul
-
-    def _help_one(
-        self, owner: int, pulled: Pulled, step: Step, own_us: float, haul: Haul, log: SubtaskLog
+    def _steal_from(
+        self,
+        victim: int,
+        pulled: PulledValues,
+        own_us: float,
+        subtasks: BatchSubtasks,
+        stolen: StolenWork,
     ) -> bool:
-        """Until it has nothing to give; whether it was late. The next lot comes meanwhile."""
-        began_us = monotonic_us()
-        call = self._calls.pop(owner, None) or self._submit(owner, step, own_us, 0.0)
-        told, lot = _answer_of(call, owner)
-        if lot is None and owner in self._all_in_us:
-            # Perhaps it was refused for what this took once: try again some day.
-            self._all_in_us[owner] *= _FADING
-        while lot is not None:
-            more = None
-            if lot.has_more:
-                more = self._submit(owner, step, own_us, own_us * len(lot.rows))
-            self._compute(lot, pulled, step, haul, log)
-            self._note(owner, (monotonic_us() - began_us) / len(lot.rows))
+        """All that it gives away; whether it was late. The next part is requested ahead."""
+        began_us, step = monotonic_us(), subtasks.step
+        pending = self._early.pop(victim, None) or self._request(victim, step, own_us, 0.0)
+        is_late, part = pending.wait()
+        if part is None and victim in self._all_in_us:
+            # The refusal may be due to one slow transfer: let the measurement fade.
+            self._all_in_us[victim] *= _FADING
+        while part is not None:
+            ahead = None
+            if part.has_more:
+                ahead = self._request(victim, step, own_us, own_us * len(part.rows))
+            self._compute(part, pulled, subtasks, stolen)
+            self._measure(victim, (monotonic_us() - began_us) / len(part.rows))
             began_us = monotonic_us()
-            lot = None if more is None else _answer_of(more, owner)[1]
-        return told.is_late
+            part = None if ahead is None else ahead.wait()[1]
+        return is_late
 
-    def _submit(self, owner: int, step: Step, own_us: float, ready_us: float) -> Call:
-        self._asked += 1
-        all_in_us = self._all_in_us.get(owner)
-        question = Question(
+    def _request(self, victim: int, step: Step, own_us: float, ready_us: float) -> PendingAnswer:
+        self._request_count += 1
+        request = StealRequest(
             self._executor,
             self._session,
-            self._asked,
+            self._request_count,
             step.clock,
             own_us,
-            all_in_us,
+            self._all_in_us.get(victim),
             ready_us,
         )
-        return submit(self._peers.connection(owner), AskWork(self._generation, question))
+        return self._messenger.request(victim, request)
 
-    def _compute(self, lot: _Lot, pulled: Pulled, step: Step, haul: Haul, log: SubtaskLog) -> None:
-        batch = self._app.make_batch(lot.rows)
-        values = self._values(batch, pulled, step, log)
-        start_us = monotonic_us()
-        update = self._app.compute(batch, values, step)
-        log.add(Subtask(SubtaskKind.COMP, step.clock, start_us, monotonic_us()))
-        haul.parts.append(PartialUpdate(batch.keys, update))
-        haul.instances += len(lot.rows)
-        if self._app.state_columns:
-            haul.returns.append(self._give_back(lot, step))
+    def _compute(
+        self, part: StolenPart, pulled: PulledValues, subtasks: BatchSubtasks, stolen: StolenWork
+    ) -> None:
+        batch, step = self._app.make_batch(part.rows), subtasks.step
+        values = self._values(batch, pulled, subtasks)
+        update, _ = subtasks.compute(lambda: self._app.compute(batch, values, step), len(part.rows))
+        stolen.parts.append(PartialUpdate(batch.keys, update))
+        columns = self._app.state_columns
+        if columns:
+            stolen.returns.append(self._messenger.return_state(part, step.clock, columns))
 
-    def _values(self, batch: Batch, pulled: Pulled, step: Step, log: SubtaskLog) -> Array:
-        """The model at these instances' keys: what is here already is not pulled again."""
+    def _values(self, batch: Batch, pulled: PulledValues, subtasks: BatchSubtasks) -> Array:
+        """The model at these instances' keys; pulled only if the thief does not have them all."""
         found = rows_at(pulled.values, pulled.keys, batch.keys)
         if found is not None:
             return found
-        values, transfer = self._model.fetch(batch.keys, step)
-        log.add(transfer.subtask(SubtaskKind.PULL, step.clock))
-        return values
+        return subtasks.fetch(lambda: self._model.fetch(batch.keys, subtasks.step))[0]
 
-    def _give_back(self, lot: _Lot, step: Step) -> Call:
-        state = lot.rows.select(self._app.state_columns)
-        message = ReturnState(self._generation, step.clock, lot.low, state)
-        return submit(self._peers.connection(lot.owner), message)
-
-    def _note(self, owner: int, all_in_us: float) -> None:
-        """What an instance of this one's took, asking and the way included."""
-        before = self._all_in_us.get(owner, all_in_us)
-        self._all_in_us[owner] = _MEMORY * before + (1 - _MEMORY) * all_in_us
-
-
-def answer_question(handout: Handout, question: Question, request: Request) -> None:
-    """Reply to ASK_WORK. Instances are sent without a copy: nobody changes them meanwhile."""
-    handout.ask(question, partial(_reply, request))
-
-
-def _reply(request: Request, found: Answer) -> None:
-    grant = found.grant
-    offer = None if grant is None else OfferedRows(grant.low, grant.rows, grant.has_more)
-    answer(request, OfferedWork(found.is_late, offer))
-
-
-def _answer_of(call: Call, owner: int) -> tuple[Answer, _Lot | None]:
-    told = answer_of(call, OfferedWork)
-    lot = None if told.offer is None else _lot(owner, told.offer)
-    return Answer(told.is_late), lot
-
-
-def _lot(owner: int, offer: OfferedRows) -> _Lot:
-    return _Lot(owner, offer.low, offer.rows, offer.has_more)
+    def _measure(self, victim: int, all_in_us: float) -> None:
+        """Average the time per instance of this victim, request and transfer included."""
+        before = self._all_in_us.get(victim, all_in_us)
+        self._all_in_us[victim] = _MEMORY * before + (1 - _MEMORY) * all_in_us

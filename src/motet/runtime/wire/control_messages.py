@@ -76,20 +76,22 @@ class Dismiss(ControlRequest):
 
 @dataclass(frozen=True, eq=False)
 class LearnOwners(ControlRequest):
-    """A newer table of the model's owners."""
+    """A newer ownership table of one table."""
 
     kind = RequestKind.LEARN_OWNERS
+    table: int
     ownership: Ownership
 
 
 @dataclass(frozen=True, eq=False)
 class MoveBlocks(ControlRequest):
-    """Hand model blocks over to `destination`, which owns them in `ownership`.
+    """Hand blocks of a table over to `destination`, which owns them in `ownership`.
 
     Answered by BlocksMoved once they have arrived there.
     """
 
     kind = RequestKind.MOVE_BLOCKS
+    table: int
     blocks: tuple[int, ...]
     destination: int
     ownership: Ownership
@@ -105,9 +107,10 @@ class BlocksMoved:
 
 @dataclass(frozen=True, eq=False)
 class Settle(ControlRequest):
-    """Answer the requests that wait for moved blocks."""
+    """Blocks of a table have come and gone: lay them side by side again."""
 
     kind = RequestKind.SETTLE
+    table: int
 
 
 # -- changes of the workers and their data -------------------------------------------------------
@@ -164,7 +167,7 @@ class WorkChanged:
 
 @dataclass(frozen=True, eq=False)
 class SetWorkers(ControlRequest):
-    """To servers: who computes. Workers that are new begin with mini-batch `clock` (SSP)."""
+    """To servers: the present workers. New ones begin with mini-batch `clock` (SSP)."""
 
     kind = RequestKind.SET_WORKERS
     workers: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Who owns which block: the versioned ownership table.
+"""The owner of each block: the versioned ownership table.
 
 The controller holds the global table; every executor and client holds a copy. A higher version
 always wins, so copies may arrive in any order.
@@ -32,7 +32,7 @@ class Ownership:
 
     @classmethod
     def dealt(cls, block_count: int, executors: Sequence[int]) -> Self:
-        """Neighbouring blocks apart: block i to executor i mod n, as cards are dealt."""
+        """Neighbouring blocks apart: block i is assigned to executor i mod n."""
         owners = np.asarray(executors, dtype=np.int32)[np.arange(block_count) % len(executors)]
         return cls(1, owners)
 

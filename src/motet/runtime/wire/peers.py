@@ -16,7 +16,7 @@ RETRY_FOR_S = 20.0
 
 
 class ExecutorPeers:
-    """Executors by number; closing it wakes everybody who waits for one of them."""
+    """Executors by number; closing it wakes all threads that wait for one of them."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class ExecutorPeers:
         retry_for_s: float = RETRY_FOR_S,
         shared_memory: bool = True,
     ) -> None:
-        """`shared_memory`: use it with peers on this host (False: TCP with everybody)."""
+        """`shared_memory`: use it with peers on this host (False: TCP with all peers)."""
         self._endpoints = dict(endpoints)
         self._secret = secret
         self._arena = arena

@@ -10,15 +10,15 @@ from motet.runtime.wire.messages import RequestKind
 
 
 @dataclass(frozen=True)
-class Question:
-    """Of an idle worker that asks for instances of mini-batch `clock`.
+class StealRequest:
+    """An idle worker's request for instances of mini-batch `clock`.
 
-    `session`: a new one whenever it becomes a worker; `number`: of its questions in it, ascending;
-    `own_us`: what one of its own instances takes it; `all_in_us`: what one of this worker's took it
-    lately, waiting for it included; `ready_us`: how long it still has something else to do.
+    `session`: a new one whenever the thief becomes a worker; `number`: of its requests in it,
+    ascending; `own_us`: its time per instance of its own; `all_in_us`: its recent time per instance
+    of this victim, waiting included; `ready_us`: how long it is still busy.
     """
 
-    helper: int
+    thief: int
     session: str
     number: int
     clock: int
@@ -29,10 +29,10 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class AskWork(ControlRequest):
-    """An idle worker's question to a late one; answered by OfferedWork."""
+    """An idle worker's request to a late one; answered by OfferedWork."""
 
     kind = RequestKind.ASK_WORK
-    question: Question
+    request: StealRequest
 
 
 @dataclass(frozen=True, eq=False)

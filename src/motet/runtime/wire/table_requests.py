@@ -13,6 +13,8 @@ from motet.runtime.core.application import Step
 from motet.runtime.core.sums import Place
 
 ANY_CLOCK = -1
+# In requests to tables that belong to no job.
+NO_GENERATION = 0xFFFFFFFF
 
 
 # A reply to a parked PULL carries the microseconds that it was parked.
@@ -26,6 +28,13 @@ ALL_ROWS = 0xFFFFFFFF
 
 
 _TARGET = struct.Struct("<IHxxQqII")
+
+
+# The rank of a reader that is no worker.
+NO_WORKER = -1
+
+
+_PULL = struct.Struct("<i")
 
 
 _PUSH = struct.Struct("<iHHIIIIQqBxxxII")
@@ -108,11 +117,30 @@ def encode_target(
     return _TARGET.pack(generation, table, version, clock, block_count, rows) + selection
 
 
+class PullHead(NamedTuple):
+    """The head of a PULL: which worker reads.
+
+    `rank`: the worker's executor, or NO_WORKER. A worker that pulls mini-batch k has finished every
+    mini-batch before k: the owners have acknowledged all its pushes.
+    """
+
+    rank: int = NO_WORKER
+
+    def encode(self) -> bytes:
+        """Bytes for the wire."""
+        return _PULL.pack(self.rank)
+
+    @classmethod
+    def decode(cls, data: bytes | memoryview, offset: int) -> Self:
+        """From a PULL's meta at `offset`."""
+        return cls(*_PULL.unpack_from(data, offset))
+
+
 @dataclass(frozen=True)
 class PushHead:
-    """What a PUSH adds: whose part of which mini-batch it is.
+    """The head of a PUSH: which worker's part of which mini-batch it is.
 
-    `rank`: the worker's executor; `place`: among those who compute this mini-batch; `instances`:
+    `rank`: the worker's executor; `place`: among the workers of this mini-batch; `instances`:
     how many of the mini-batch's instances this worker computed; `is_last`: nothing more of this
     mini-batch follows from this worker to this server.
     """

@@ -1,7 +1,7 @@
-"""The data blocks of one executor: those that it computes with, and those on their way.
+"""The data blocks of one executor: those in use, and those on their way.
 
 A change of owners has two parts. While the mini-batches before it still run, copies of the leaving
-blocks are sent ahead and everybody prepares the share that it will have (`prepare`). At the
+blocks are sent ahead and every worker prepares its next share (`prepare`). At the
 mini-batch of the change only what the mini-batches have changed, the state columns, is brought up
 to date (`change`).
 """
@@ -23,7 +23,8 @@ from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.work_change import WorkChange
-from motet.runtime.worker.share import Share
+from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
+from motet.runtime.worker.share import DataShare
 from motet.transport import Call
 
 # Under async a source may be many mini-batches behind; its loss ends these waits at once.
@@ -32,22 +33,30 @@ _SEND_TIMEOUT_S = 4 * 3600.0
 
 
 @dataclass(frozen=True)
-class Sender:
+class DataBlockSender:
     """Sends data blocks to other executors."""
 
     generation: int
     carriers: ExecutorPeers
 
     def send(self, number: int, occasion: int, rows: Rows, owner: int) -> Call:
-        """`occasion`: what the receiver knows it by."""
+        """`occasion`: the change that the receiver awaits the block for."""
         message = LoadRows(self.generation, number, occasion, rows)
         return submit(self.carriers.connection(owner), message)
 
 
 class DataBlocks:
-    """Blocks arrive on other threads; the share is the worker's thread's."""
+    """Receives blocks on any thread; the share is for the worker's thread only."""
 
-    def __init__(self, app: Application, schedule: Schedule, executor: int, sender: Sender) -> None:
+    def __init__(
+        self,
+        app: Application,
+        schedule: Schedule,
+        executor: int,
+        sender: DataBlockSender,
+        make_store: MakeStore = MemoryBlockStore,
+    ) -> None:
+        """`make_store`: makes the store of each share."""
         self._app = app
         self._schedule = schedule
         self._executor = executor
@@ -56,8 +65,10 @@ class DataBlocks:
         self._changed = threading.Condition()
         self._has_begun = False
         self._has_ended = False
-        self._prepared: tuple[int, Share] | None = None
-        self.share = Share(app, schedule, {})
+        self._prepared: tuple[int, DataShare] | None = None
+        self._make_store = make_store
+        self._replacing = threading.Lock()
+        self.share = self._share_of({})
 
     def put(self, number: int, occasion: int, rows: Rows) -> None:
         """A block has come: FROM_THE_START, a copy sent ahead, or its state at a change."""
@@ -70,7 +81,7 @@ class DataBlocks:
         with self._changed:
             first = [key for key in self._arrived if key[1] == FROM_THE_START]
             blocks = {key[0]: self._arrived.pop(key) for key in first}
-        self.share = Share(self._app, self._schedule, blocks)
+        self._replace_share(self._share_of(blocks))
         with self._changed:
             self._has_begun = True
             self._changed.notify_all()
@@ -84,7 +95,9 @@ class DataBlocks:
         calls = self._send(copies, occasion, data)
         blocks = old.blocks(set(old.block_numbers) - set(leaving))
         blocks |= {one: self._await(one, occasion) for one in incoming}
-        self._prepared = (number, Share(self._app, self._schedule, blocks))
+        if self._prepared is not None:
+            self._prepared[1].close()
+        self._prepared = (number, self._share_of(blocks))
         _finish(calls)
         return sum(rows.nbytes for rows in copies.values())
 
@@ -105,14 +118,29 @@ class DataBlocks:
             for number in incoming:
                 new.overwrite(number, self._await(number, change.clock))
             _finish(calls)
-        self.share, self._prepared = new, None
+        self._prepared = None
+        self._replace_share(new)
         return True
 
+    def select(self, columns: Iterable[str]) -> Rows:
+        """All instances with only these columns, as copies; may be called on any thread."""
+        with self._replacing:
+            return self.share.select(columns)
+
     def end(self) -> None:
-        """Wake who waits for a block."""
+        """Wake all threads that wait for a block."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
+
+    def _share_of(self, blocks: Mapping[int, Rows]) -> DataShare:
+        return DataShare(self._app, self._schedule, blocks, self._make_store)
+
+    def _replace_share(self, new: DataShare) -> None:
+        """Use another share and release the store of the present one."""
+        with self._replacing:
+            old, self.share = self.share, new
+            old.close()
 
     def _differences(self, data: Ownership) -> tuple[list[int], list[int]]:
         """The blocks that leave and those that come."""

@@ -9,13 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from motet.domain.arrays import Array
-from motet.runtime.core.application import Application, Batch, Step, Update
+from motet.runtime.core.application import Application, Step, Update
+from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
-from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
-from motet.runtime.core.transfer import Transfer
-from motet.runtime.worker.share import Share
+from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer, monotonic_us
+from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
+from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.worker import Worker
 
 
@@ -30,23 +32,28 @@ class LocalModel:
             (table.key_count, *table.delta_value_shape), dtype=table.delta_value_dtype
         )
 
-    def pull(self, batch: Batch, step: Step) -> tuple[Array, Transfer]:
+    def await_start(self, step: Step) -> Transfer:
+        """Return at once: the only worker begins every mini-batch."""
+        del step
+        return Transfer()
+
+    def pull(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
         """A view (all keys) or a copy (some); `compute` must not change it."""
         del step
-        values = self.values if batch.keys is None else self.values[batch.keys]
+        values = self.values if part.keys is None else self.values[part.keys]
         return values, Transfer(values.nbytes)
 
-    def push(self, batch: Batch, update: Update | None, step: Step) -> Transfer:
+    def push(self, part: BatchKeys, update: Update | None, step: Step) -> Transfer:
         """Apply at once: the only worker's update is the sum over all workers."""
         if update is None:
             return Transfer()
         step = replace(step, statistics=update.statistics)
-        if batch.keys is None:
+        if part.keys is None:
             self._app.apply(self.values, update.delta, step)
         else:
-            self._delta[batch.keys] = update.delta
+            self._delta[part.keys] = update.delta
             self._app.apply(self.values, self._delta, step)
-            self._delta[batch.keys] = 0
+            self._delta[part.keys] = 0
         return Transfer(update.delta.nbytes)
 
     def pull_all(self) -> Array:
@@ -57,14 +64,26 @@ class LocalModel:
 class LocalTraining:
     """One in-process training run."""
 
-    def __init__(self, app: Application, rows: Rows, seed: int) -> None:
-        """`rows`: as made by `app.prepare`."""
+    def __init__(
+        self,
+        app: Application,
+        rows: Rows,
+        seed: int,
+        make_store: MakeStore = MemoryBlockStore,
+    ) -> None:
+        """`rows`: as made by `app.prepare`; `make_store`: makes the store that keeps them."""
         self.app = app
         self.model = LocalModel(app, app.initial_model(rows, seed))
         self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
-        self._share = Share(app, self.schedule, deal_blocks(rows, self.schedule))
+        blocks = deal_blocks(rows, self.schedule)
+        self._share = DataShare(app, self.schedule, blocks, make_store)
         self._worker = Worker(
-            app, self.schedule, lambda clock: self._share, self.model, monotonic_us
+            app,
+            self.schedule,
+            lambda clock: self._share,
+            self.model,
+            PlainBatchRunner(app, self.model),
+            monotonic_us,
         )
 
     def epochs(self, count: int, evaluate: bool = True) -> Iterator[EpochReport]:
@@ -77,7 +96,8 @@ class LocalTraining:
 
     def final_rows(self) -> Rows:
         """All instances with their final state columns, ordered by id."""
-        return self._share.rows.take(np.argsort(self._share.rows.ids))
+        rows = self._share.select()
+        return rows.ordered_by_id()
 
     def _report(self, epoch: int, wall_s: float, log: SubtaskLog, evaluate: bool) -> EpochReport:
         loss, metrics = float("nan"), {}

@@ -1,8 +1,8 @@
-"""Where a worker asks, before every mini-batch, whether it may begin it.
+"""The point before every mini-batch at which the controller can hold a worker.
 
-A change of who computes what takes effect at one mini-batch for all workers. The controller first
-asks everybody to hold; from their answers it chooses the mini-batch, which nobody has begun then;
-and everybody goes on to there.
+A change of workers or of their data takes effect at the same mini-batch for all workers. The
+controller first holds all of them; from their answers it chooses a mini-batch that none of them has
+begun; then every worker continues up to it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.work_change import WorkChange
 
 HOLD_TIMEOUT_S = 120.0
-# How many mini-batches a worker may begin while the controller makes up its mind.
+# How many mini-batches a worker may begin before the controller has decided.
 _SLACK = 1
 
 
-class Turnstile:
-    """One worker's; `enter` is for the worker's thread, the rest for anybody."""
+class StepGate:
+    """One worker's gate; `begin` is for the worker's thread, the rest for any thread."""
 
     def __init__(self, next_clock: int) -> None:
         self._changed = threading.Condition()
@@ -37,21 +37,21 @@ class Turnstile:
             return self._next_clock + _SLACK if self._hold_at is None else self._hold_at
 
     def decide(self, change: WorkChange) -> None:
-        """The change is this one: go on until its mini-batch."""
+        """Continue; the change happens at its mini-batch."""
         with self._changed:
             if change.number > self._decided:
                 self._decided, self._hold_at, self._change = change.number, None, change
                 self._changed.notify_all()
 
-    def enter(self, clock: int) -> WorkChange | None:
-        """Begin a mini-batch; what changes with it, if anything.
+    def begin(self, clock: int) -> WorkChange | None:
+        """Begin a mini-batch; returns the change that happens with it, if any.
 
-        Raises StaleGeneration after `end`, JobFailed when the controller does not decide.
+        Raises StaleGeneration after `end`, JobFailed when the controller does not decide in time.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._may_begin(clock), HOLD_TIMEOUT_S):
                 raise JobFailed(
-                    f"mini-batch {clock} was held back for {HOLD_TIMEOUT_S:.0f} s without a reason"
+                    f"mini-batch {clock} was held for {HOLD_TIMEOUT_S:.0f} s without a decision"
                 )
             self._require_life()
             self._next_clock = clock + 1
@@ -70,7 +70,7 @@ class Turnstile:
             return self._change.clock
 
     def end(self) -> None:
-        """Wake everybody who waits here."""
+        """Wake all waiting threads."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()

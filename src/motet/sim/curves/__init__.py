@@ -1,4 +1,4 @@
-"""How the loss of real jobs fell."""
+"""Measured loss curves of real jobs."""
 
 from motet.sim.curves.loss_curve import LossCurve, bundled_curve, bundled_names
 

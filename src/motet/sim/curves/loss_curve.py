@@ -1,4 +1,4 @@
-"""A loss after every part of a job, measured."""
+"""Measured loss as a function of a job's progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDING = ".csv"
 class LossCurve:
     """`losses`: from the beginning of a job to its end, at least two.
 
-    `steps`: at which they were measured, ascending; None: at equal distances.
+    `steps`: the steps of the measurements, ascending; None: equidistant.
     """
 
     name: str
@@ -27,11 +27,11 @@ class LossCurve:
     steps: Floats | None = None
 
     def at(self, parts_done: Any) -> Floats:
-        """The loss after these parts of the job, 0 to 1; straight lines between the points."""
+        """The loss at these fractions of the job, 0 to 1, by linear interpolation."""
         return np.asarray(np.interp(parts_done, self._parts, self.losses), dtype=np.float64)
 
     def part_until(self, loss: float) -> float:
-        """Which part of the job is done when the loss is first as low as that; NaN: never."""
+        """The fraction of the job after which the loss is first at most `loss`; NaN: never."""
         below = np.flatnonzero(self.losses <= loss)
         if not len(below):
             return float("nan")
@@ -45,12 +45,12 @@ class LossCurve:
 
     @cached_property
     def lowest(self) -> float:
-        """The best loss that the job ever has."""
+        """The lowest loss of the job."""
         return float(self.losses.min())
 
     @cached_property
     def _since_first(self) -> Floats:
-        """Steps from the first loss to every one; their unit does not matter."""
+        """Steps from the first loss to every loss, in any unit."""
         if self.steps is None:
             return np.arange(len(self.losses), dtype=np.float64)
         return np.asarray(self.steps - self.steps[0], dtype=np.float64)
@@ -63,7 +63,7 @@ class LossCurve:
 
 
 def bundled_names() -> tuple[str, ...]:
-    """Curves that come with Motet."""
+    """Names of the curves that come with Motet."""
     names = (entry.name for entry in files(__package__).iterdir())
     return tuple(sorted(name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)))
 

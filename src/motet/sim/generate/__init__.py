@@ -1,4 +1,4 @@
-"""Synthetic workloads: how many GPUs, how long, when, each drawn on its own."""
+"""Synthetic workloads: independent distributions of GPUs, durations and arrivals."""
 
 from motet.sim.generate.arrivals import ARRIVALS, parse_arrivals
 from motet.sim.generate.durations import DURATIONS, parse_durations

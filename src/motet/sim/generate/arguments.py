@@ -1,4 +1,4 @@
-"""The numbers after the colon in `poisson:30`, `lognormal:600,1.5`."""
+"""Parser for the numbers after the colon in `poisson:30`, `lognormal:600,1.5`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When jobs arrive: the gaps between one submission and the next, in seconds."""
+"""Arrival processes: gaps between consecutive submissions, in seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BURSTY_CV = 4.0
 
 
 class Arrivals(Protocol):
-    """A way in which jobs arrive."""
+    """An arrival process."""
 
     def gaps_s(self, count: int, rng: np.random.Generator) -> Floats:
         """`(count,)` gaps."""
@@ -25,7 +25,7 @@ class Arrivals(Protocol):
 
 @dataclass(frozen=True)
 class Poisson:
-    """Jobs know nothing of each other: exponential gaps."""
+    """Independent arrivals: exponential gaps."""
 
     mean_s: float
 
@@ -36,7 +36,7 @@ class Poisson:
 
 @dataclass(frozen=True)
 class Bursty:
-    """Jobs come in bursts: gamma gaps whose deviation is `variation` times their mean."""
+    """Bursts of arrivals: gamma gaps whose standard deviation is `variation` times their mean."""
 
     mean_s: float
     variation: float = BURSTY_CV
@@ -49,7 +49,7 @@ class Bursty:
 
 @dataclass(frozen=True)
 class Regular:
-    """The same gap each time."""
+    """Constant gaps."""
 
     gap_s: float
 

@@ -1,4 +1,4 @@
-"""CPUs and memory that jobs ask for beside their GPUs."""
+"""CPUs and memory that jobs request beside their GPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEMANDS = "CPUS,CPUS,GB,GB"
 
 @dataclass(frozen=True)
 class Demands:
-    """For every GPU, log-uniform between two limits: whole CPUs, whole gigabytes of memory."""
+    """Per GPU, log-uniform between two limits: whole CPUs, whole gigabytes of memory."""
 
     fewest_cpus: float
     most_cpus: float
@@ -24,16 +24,16 @@ class Demands:
     most_gb: float
 
     def cpus(self, gpus: Ints, rng: np.random.Generator) -> Ints:
-        """`(jobs,)`, of all GPUs of a job."""
+        """`(jobs,)`, for all GPUs of a job."""
         return _log_uniform(self.fewest_cpus, self.most_cpus, len(gpus), rng) * gpus
 
     def memory_bytes(self, gpus: Ints, rng: np.random.Generator) -> Ints:
-        """`(jobs,)`, of all GPUs of a job."""
+        """`(jobs,)`, for all GPUs of a job."""
         return _log_uniform(self.least_gb, self.most_gb, len(gpus), rng) * gpus * GIGA
 
 
 def parse_demands(text: str) -> Demands:
-    """`per-gpu:1,8,4,64`: 1 to 8 CPUs and 4 to 64 GB. Raises BadInput."""
+    """Parses `per-gpu:1,8,4,64`: 1 to 8 CPUs and 4 to 64 GB. Raises BadInput."""
     if text.partition(":")[0] != "per-gpu":
         raise BadInput(f"--demands {text}: write per-gpu:{DEMANDS}")
     numbers = positive_numbers("--demands", text, DEMANDS.split(","), 4)

@@ -1,4 +1,4 @@
-"""How long jobs run, in seconds."""
+"""Distributions of job durations, in seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORTEST_S, SHORT_BELOW_S, LONGEST_S = 120.0, 800.0, 7200.0
 
 
 class Durations(Protocol):
-    """A distribution of how long jobs run."""
+    """A distribution of job durations."""
 
     def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """`(jobs,)` durations of jobs with these GPUs."""
@@ -36,8 +36,8 @@ class Durations(Protocol):
 class Bins:
     """Tiresias' bins: log-uniform in 2 to 13.3 min for short jobs, in 13.3 to 120 min for long.
 
-    Stratified: the jobs of one size and bin are spread evenly over the bin, so that seeds differ in
-    who comes when rather than in how much work there is.
+    Stratified: the jobs of one size and bin are spread evenly over the bin, so that seeds change
+    the order of jobs rather than the total work.
     """
 
     def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
@@ -50,7 +50,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Every order of magnitude between two limits is as likely."""
+    """Log-uniform between two limits."""
 
     low_s: float
     high_s: float
@@ -64,7 +64,7 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """`sigma`: the deviation of the logarithm; 0.5 is narrow, 2 has a long tail."""
+    """`sigma`: standard deviation of the logarithm; 0.5 is narrow, 2 has a long tail."""
 
     median_s: float
     sigma: float
@@ -77,7 +77,7 @@ class LogNormal:
 
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """Drawn from samples; `is_service`: samples are GPU-seconds, so more GPUs make it shorter."""
+    """Draws from samples; `is_service`: samples are GPU-seconds, divided by the job's GPUs."""
 
     samples_s: Floats
     is_service: bool = False

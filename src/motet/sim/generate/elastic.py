@@ -1,16 +1,16 @@
-"""Elastic workloads: jobs with real loss curves that run with more or less than they ask for.
+"""Elastic workloads: jobs with measured loss curves that run on variable numbers of workers.
 
 `slaq-160`: after SLAQ (Zhang et al., SoCC 2017, section 4): 160 jobs of classic algorithms, one
 every 15 s on average, on cores (a "GPU" is a core; the paper has 20 machines of 32). `optimus-50`:
 after Optimus (Peng et al., EuroSys 2018, table 1 and section 6.1): nine deep-learning models on
-parameter servers, half of them synchronous, arriving over 12,000 s, ending when the loss hardly
-falls any more; every worker and every server takes one slot.
+parameter servers, half of them synchronous, arriving over 12,000 s, ending when the loss has nearly
+converged; every worker and every server takes one slot.
 
-The papers do not publish their jobs. Sizes, speeds and curves here are our choice: how many steps
-a job needs and how its loss falls come from measured curves, its work from a log-normal
-distribution. Model sizes are Optimus', transferred at the 1 Gbit/s of its testbed. Workers have
-five cores as there; how long these compute follows from the arithmetic of a mini-batch, with the
-batch sizes of MXNet's examples, and a speed that is our guess.
+The papers do not publish their jobs. Sizes, speeds and curves here are assumptions: a job's steps
+and loss come from measured curves, its work from a log-normal distribution. Model sizes are
+Optimus', transferred at the 1 Gbit/s of its testbed. Workers have five cores as there; their
+computing time follows from the operations of a mini-batch, with the batch sizes of MXNet's
+examples, and an assumed speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from motet.domain.errors import BadInput
 from motet.estimate.speed_function import SpeedMode
 from motet.sim.curves import bundled_curve
 from motet.sim.generate.arrivals import Arrivals, Poisson
-from motet.sim.generate.mix import shares_of
+from motet.sim.generate.mix import whole_shares
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.workload import Workload
@@ -46,12 +46,12 @@ SLAQ_CURVES = (
 _CORES, _MOST_CORES = 16, 64
 _MEDIAN_CORE_S, _SIGMA_CORE_S = 6000.0, 0.8
 _SERIAL, _PER_CORE = 2e-3, 2e-5
-"""Of a step on one core: what does not get shorter with more of them, and what each adds."""
+"""Fractions of a step on one core: the serial part, and the overhead that each core adds."""
 
 
 class _Model(NamedTuple):
-    """`million_parameters`: as in Optimus' table 1. `batch_gflop`: forwards and backwards through a
-    worker's mini-batch, six operations per weight and use. `curve`: stands for how its loss falls.
+    """`million_parameters`: as in Optimus' table 1. `batch_gflop`: forward and backward pass over a
+    worker's mini-batch, six operations per weight and use. `curve`: the loss curve used for it.
     """
 
     name: str
@@ -71,21 +71,22 @@ OPTIMUS_MODELS = (
     _Model("Seq2Seq", 9.1, 64 * 0.6, "charlm-shakespeare-per10steps"),
     _Model("DeepSpeech2", 38.0, 12 * 92.0, "gbt-cls-a9a8k"),
 )
-"""Operations per sample: of the layers of `motet.sim.speeds.model_tensors`. Sequences are 54 words
-(CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts."""
+"""Operations per sample: of the layers of `motet.sim.speeds.model_tensors`. Sequences have 54
+words (CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts.
+"""
 _WORKER_GFLOP_PER_S = 60.0
-"""Of five cores at 2 GHz, which could do 160."""
+"""Effective speed of five cores at 2 GHz with a peak of 160."""
 _LINK_BYTES_PER_S = 125e6
 _BYTES = 4
 _ASKED, _MOST = 4, 16
 _MEDIAN_JOB_S, _SIGMA_JOB_S = 1800.0, 0.8
 _FLATTEST, _STEEPEST = 0.01, 0.06
-"""What is left of the loss' reduction when a job ends: Optimus draws thresholds of 1 to 6 %."""
+"""Remaining fraction of the loss reduction at a job's end: Optimus draws thresholds of 1 to 6 %."""
 
 
 @dataclass(frozen=True)
 class ElasticRecipe:
-    """`draw(jobs, rng)`: names of the jobs' models, and what they have to do."""
+    """`draw(jobs, rng)`: names of the jobs' models, and their work models."""
 
     jobs: int
     arrivals: Arrivals
@@ -105,7 +106,7 @@ def generate_elastic(recipe: ElasticRecipe, rng: np.random.Generator) -> Workloa
 
 
 def slaq_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
-    """Each algorithm as often as the others; a step is an iteration of its curve."""
+    """Equally many jobs per algorithm; a step is an iteration of its curve."""
     names = _shuffled(SLAQ_CURVES, count, rng)
     curves = [bundled_curve(name) for name in names]
     steps = np.array([len(curve.losses) - 1 for curve in curves])
@@ -123,7 +124,7 @@ def slaq_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkMode
 
 
 def optimus_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
-    """Each model as often as the others, every other job synchronous."""
+    """Equally many jobs per model, every other job synchronous."""
     by_name = {model.name: model for model in OPTIMUS_MODELS}
     models = [by_name[name] for name in _shuffled(tuple(by_name), count, rng)]
     mode = rng.permutation(np.resize([int(SpeedMode.SYNC), int(SpeedMode.ASYNC)], count))
@@ -150,8 +151,10 @@ def optimus_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkM
 
 
 def _ps_speed(model: _Model, mode: int) -> tuple[float, ...]:
-    """A batch of 4 workers is divided among all workers of a synchronous job; an asynchronous one
-    computes a worker's batch per step. Gradients and parameters cross the servers' links."""
+    """Speed parameters of a model. A synchronous job divides a batch of 4 workers among its
+    workers; an asynchronous worker computes one worker's batch per step. Gradients and
+    parameters cross the servers' links.
+    """
     step_s = model.batch_gflop / _WORKER_GFLOP_PER_S
     transfer_s = 2 * model.million_parameters * 1e6 * _BYTES / _LINK_BYTES_PER_S
     overhead_s = 0.01 * step_s
@@ -161,12 +164,12 @@ def _ps_speed(model: _Model, mode: int) -> tuple[float, ...]:
 
 
 def _shuffled(names: tuple[str, ...], count: int, rng: np.random.Generator) -> list[str]:
-    numbers = np.repeat(np.arange(len(names)), shares_of(count, [1] * len(names)))
+    numbers = np.repeat(np.arange(len(names)), whole_shares(count, [1] * len(names)))
     return [names[number] for number in rng.permutation(numbers).tolist()]
 
 
 def _rounded(values: Floats) -> Floats:
-    """Six significant digits: what people read in a file is all there is."""
+    """Values rounded to six significant digits, the precision of trace files."""
     return np.array([float(f"{value:.6g}") for value in values.ravel()]).reshape(values.shape)
 
 

@@ -1,4 +1,4 @@
-"""What jobs ask for: numbers of GPUs, models, and how many of them are short."""
+"""Mixes of GPU counts, models and shares of short jobs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TENSORFLOW_MODELS = (
     "inception3",
     "googlenet",
 )
-"""Tiresias, Table 3.3: in that workload each has as many jobs as the others."""
+"""Tiresias, Table 3.3: every model has the same number of jobs in that workload."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """`sizes`: GPUs of a job and how many jobs of a whole ask for them.
+    """`sizes`: GPU counts of jobs, each with its weight.
 
-    A job is small up to `small_gpus`; `short_of_small`, `short_of_large`: which share is short.
+    A job is small up to `small_gpus`; `short_of_small`, `short_of_large`: fractions of short jobs.
     """
 
     sizes: tuple[tuple[int, int], ...]
@@ -43,11 +43,11 @@ class Mix:
     def gpus(self, count: int, rng: np.random.Generator) -> Ints:
         """`(count,)` GPUs, in the exact shares of the mix, shuffled."""
         numbers, weights = zip(*self.sizes, strict=True)
-        return rng.permutation(np.repeat(np.array(numbers), shares_of(count, weights)))
+        return rng.permutation(np.repeat(np.array(numbers), whole_shares(count, weights)))
 
     def model_names(self, count: int, rng: np.random.Generator) -> list[str]:
         """`count` models, each equally often, shuffled."""
-        numbers = shares_of(count, [1] * len(self.models))
+        numbers = whole_shares(count, [1] * len(self.models))
         order = rng.permutation(np.repeat(np.arange(len(self.models)), numbers))
         return [self.models[number] for number in order]
 
@@ -57,13 +57,14 @@ class Mix:
         for size in np.unique(gpus).tolist():
             share = self.short_of_small if size <= self.small_gpus else self.short_of_large
             rows = rng.permutation(np.flatnonzero(gpus == size))
-            short[rows[: shares_of(len(rows), (share, 1 - share))[0]]] = True
+            short[rows[: whole_shares(len(rows), (share, 1 - share))[0]]] = True
         return short
 
 
 TIRESIAS_480 = Mix(((1, 240), (2, 40), (4, 80), (8, 90), (16, 25), (32, 5)))
-"""Tiresias' testbed workload (thesis 3.5.1, Table 3.4). Sizes win where bins disagree with them:
-75 % of the jobs are small, the bins say 76 %."""
+"""Tiresias' testbed workload (thesis 3.5.1, Table 3.4). Its sizes and bins are inconsistent (75 %
+and 76 % small jobs); the sizes take precedence.
+"""
 
 MIXES = {"tiresias-480": TIRESIAS_480}
 
@@ -81,15 +82,15 @@ def _size(text: str, part: str) -> tuple[int, int]:
     gpus, _, weight = part.partition(":")
     usage = "write GPUS:WEIGHT,GPUS:WEIGHT,... in whole numbers above 0, for example 1:80,8:20"
     if not (gpus.strip().isdecimal() and weight.strip().isdecimal()):
-        raise BadInput(f"--mix {text}: {part!r} is no size; {usage}")
+        raise BadInput(f"--mix {text}: {part!r} is not a size; {usage}")
     size = int(gpus), int(weight)
     if not all(0 < number <= 1_000_000 for number in size):
         raise BadInput(f"--mix {text}: {part!r} is not within 1 to 1,000,000; {usage}")
     return size
 
 
-def shares_of(total: int, weights: Sequence[float]) -> Ints:
-    """`total` in whole parts as near to the weights as can be (largest remainders)."""
+def whole_shares(total: int, weights: Sequence[float]) -> Ints:
+    """`total` in whole parts that approximate the weights (largest remainders)."""
     exact = np.asarray(weights, dtype=float) / sum(weights) * total
     parts = np.floor(exact + 1e-9).astype(np.int64)
     by_remainder = np.argsort(parts - exact, kind="stable")

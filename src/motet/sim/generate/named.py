@@ -1,4 +1,4 @@
-"""Workloads that need no file: a published mix by name, drawn anew for every seed."""
+"""Named workloads: published mixes that are drawn for each seed, without a file."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def draw(recipe: AnyRecipe, rng: np.random.Generator) -> Workload:
 
 
 def is_drawn(name: str) -> bool:
-    """Whether a trace of that name is drawn; a file of that name is not."""
+    """Whether the name denotes a recipe; an existing file of that name takes precedence."""
     return name in RECIPES and not os.path.exists(name)
 
 
 def drawn_trace(name: str, seed: int) -> Trace:
-    """What `motet trace generate --mix NAME --seed K` writes, with the hash of that file.
+    """The trace that `motet trace generate --mix NAME --seed K` writes, with the hash of that file.
 
     Raises UnknownName.
     """
@@ -63,8 +63,8 @@ def parse_recipe(
     durations: str | None,
     demands: str | None = None,
 ) -> AnyRecipe:
-    """What the options of `motet trace generate` describe; None: as the mix has it. Of searches,
-    `jobs` says how many there are of them.
+    """The recipe that the options of `motet trace generate` describe; None: the default of the mix.
+    For searches, `jobs` is the number of searches.
 
     Raises BadInput, UnknownName.
     """
@@ -75,7 +75,7 @@ def parse_recipe(
         follow = "steps and speeds" if mix in ELASTIC_RECIPES else "the rungs of its searches"
         raise BadInput(f"--durations {durations}: those of {mix} follow from {follow}; omit it")
     if demands is not None and mix in (*ELASTIC_RECIPES, *SEARCH_RECIPES):
-        raise BadInput(f"--demands {demands}: jobs of {mix} ask for GPUs only; omit it")
+        raise BadInput(f"--demands {demands}: jobs of {mix} request only GPUs; omit it")
     if mix in ELASTIC_RECIPES:
         return replace(ELASTIC_RECIPES[mix], **given)
     if mix in SEARCH_RECIPES:

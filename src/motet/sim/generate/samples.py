@@ -14,7 +14,7 @@ from motet.sim.traces.source import Source
 
 
 def read_samples(path: Path) -> NDArray[np.float64]:
-    """`(samples,)` seconds. A first line that is no number is a heading. Raises BadInput."""
+    """`(samples,)` seconds. A first line that is not a number is a heading. Raises BadInput."""
     source = Source.open(path)
     if any(entry.recognises(source) for entry in FORMATS.values()):
         return read_trace(path).workload.duration_us / SECOND_US

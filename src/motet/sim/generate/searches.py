@@ -1,17 +1,17 @@
-"""Workloads of searches over hyper-parameters by successive halving, as Themis schedules them.
+"""Workloads of hyper-parameter searches by successive halving, as Themis schedules them.
 
 A search tries n = 2^k configurations as jobs of one model and size, submitted together, and stops
 the worse half at each of k rungs (Jamieson and Talwalkar, AISTATS 2016): of full length D, n/2 jobs
 end after D/n, n/4 after 2 D/n, ..., one after D/2, and the best after D. So every rung costs D/2,
 and the whole search (k/2 + 1) D.
 
-Who is stopped where is drawn beforehand, and a job ends at its rung whether the others have come to
-it or not: survivors do not wait (asynchronous halving whose verdicts are always right). What each
-job does, and the whole search, is thereby the same under every policy.
+The generator draws the rung at which each job stops, and a job ends at its rung regardless of the
+others' progress (asynchronous halving with correct predictions). The work of each job, and of the
+whole search, is therefore the same under every policy.
 
-`themis-100`: 100 searches for 16x4 GPUs, as in Themis' evaluation (Mahajan et al., NSDI 2020) with
-few models that need their GPUs close together and many that do not. Sizes, durations and gaps are
-our choice; the load is about 1, so queues grow and shrink.
+`themis-100`: 100 searches for 16x4 GPUs, as in Themis' evaluation (Mahajan et al., NSDI 2020), with
+few placement-sensitive models and many insensitive ones. Sizes, durations and gaps are assumptions;
+the load is about 1, so queues grow and shrink.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ import numpy as np
 from motet.domain.arrays import Floats, Ints
 from motet.domain.errors import BadInput
 from motet.sim.generate.arrivals import Arrivals, Poisson
-from motet.sim.generate.mix import TENSORFLOW_MODELS, shares_of
+from motet.sim.generate.mix import TENSORFLOW_MODELS, whole_shares
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
 from motet.sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
 class SearchRecipe:
-    """`halvings`: k, from 0 (a job alone), each as often as the others. `gpus`: of a job and how
-    many searches of a whole have such jobs. Full lengths are log-normal."""
+    """`halvings`: k, from 0 (a single job), equally often each. `gpus`: GPU counts of jobs, each
+    with the weight of searches with such jobs. Full lengths are log-normal.
+    """
 
     searches: int = 100
     arrivals: Arrivals = field(default_factory=lambda: Poisson(480.0))
@@ -72,7 +73,7 @@ def generate_searches(recipe: SearchRecipe, rng: np.random.Generator) -> Workloa
 
 
 def rung_parts(halvings: int) -> Floats:
-    """`(2**halvings,)`: which part of its full length each configuration runs, ascending."""
+    """`(2**halvings,)`: fraction of its full length that each configuration runs, ascending."""
     configurations = 2**halvings
     survivors = 2 ** np.arange(halvings - 1, -1, -1)
     stopped = np.repeat(2.0 ** np.arange(halvings), survivors) / configurations
@@ -88,8 +89,8 @@ def _ids(of: Ints) -> list[str]:
 def _shuffled(
     values: Sequence[int], weights: Sequence[int], count: int, rng: np.random.Generator
 ) -> Ints:
-    """Each value as often as its weight says."""
-    repeated = np.repeat(np.asarray(values, dtype=np.int64), shares_of(count, weights))
+    """A random sequence of the values in proportion to their weights."""
+    repeated = np.repeat(np.asarray(values, dtype=np.int64), whole_shares(count, weights))
     return rng.permutation(repeated)
 
 

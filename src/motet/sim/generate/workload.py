@@ -22,10 +22,7 @@ _LATEST_US = 1e15
 
 @dataclass(frozen=True)
 class Recipe:
-    """By default Tiresias' testbed workload: 480 jobs, one every 30 s on average.
-
-    `demands`: None: GPUs are all that jobs ask for.
-    """
+    """A recipe; by default Tiresias' testbed workload: 480 jobs, one every 30 s on average."""
 
     jobs: int = 480
     mix: Mix = TIRESIAS_480
@@ -35,10 +32,10 @@ class Recipe:
 
 
 def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
-    """Draw a workload; the first job arrives at 0, ids count from 0 in the order of arrival.
+    """Draw a workload; the first job arrives at 0, ids count from 0 in order of arrival.
 
-    GPUs, models, durations, gaps and demands have streams of their own, so that a change of one
-    recipe line leaves the others as they were. Times are whole milliseconds. Raises BadInput.
+    GPUs, models, durations, gaps and demands have separate random streams, so that a change of one
+    recipe line leaves the others unchanged. Times are whole milliseconds. Raises BadInput.
     """
     if not 1 <= recipe.jobs <= MOST_JOBS:
         raise BadInput(f"--jobs {recipe.jobs}: must be within 1 to {MOST_JOBS:,}")
@@ -59,10 +56,8 @@ def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
 
 
 def whole_milliseconds(option: str, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Microseconds, cut to whole milliseconds."""
+    """Microseconds, truncated to whole milliseconds."""
     times_us = times_s * SECOND_US
     if not (times_us < _LATEST_US).all():
-        raise BadInput(
-            f"{option}: a time came out above {_LATEST_US / SECOND_US:g} s; ask for less"
-        )
+        raise BadInput(f"{option}: a time exceeds {_LATEST_US / SECOND_US:g} s; use smaller values")
     return np.floor(times_us / _MILLISECOND_US + 1e-6).astype(np.int64) * _MILLISECOND_US

@@ -1,1 +1,1 @@
-"""What follows from a simulation: fairness, quality, placement scores, summaries."""
+"""Metrics of a simulation: fairness, quality, placement scores, summaries."""

@@ -1,6 +1,6 @@
 """Finish-time fairness of experiments in a finished simulation (Themis' rho).
 
-An experiment is the jobs of one search, or a job alone. It ends when its last job does.
+An experiment consists of the jobs of one search, or of a single job. It ends with its last job.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN
-from motet.estimate.shares import pieces_of, speeds_together
-from motet.estimate.widths import Request, Widths, widths_of
+from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
+from motet.estimate.widths import RequestedSizes, Widths, widths_of
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
 from motet.sim.workload.workload import Workload
@@ -24,13 +24,13 @@ from motet.sim.workload.workload import Workload
 class FinishTimes:
     """`of: (jobs,)`: each job's experiment. `ideal_us`, `rho`: `(experiments,)`.
 
-    `ideal_us`: T_ideal, how long it takes alone on 1/N of the cluster, where N is the number of
-    experiments there (waiting or running), averaged over its time there. A gang wider than the
-    share is taken to run slower in proportion, an elastic job as many workers as make it fastest.
-    Of no meaning where a job did not finish.
+    `ideal_us`: T_ideal, the time that the experiment takes alone on 1/N of the cluster, where N is
+    the number of experiments present (waiting or running), averaged over its lifetime. A gang wider
+    than the share is assumed to run slower in proportion, an elastic job with its fastest number of
+    workers. Not meaningful if a job did not finish.
 
-    `rho`: T_shared / T_ideal, T_shared from its first submission to its last end; NaN where a job
-    did not finish or there was nothing to do.
+    `rho`: T_shared / T_ideal, T_shared from its first submission to its last end; NaN if a job did
+    not finish or there was no work.
     """
 
     of: Ints
@@ -39,7 +39,7 @@ class FinishTimes:
 
     @classmethod
     def of_outcome(cls, outcome: Outcome) -> Self:
-        """Of all experiments, numbered by their first jobs."""
+        """Finish times of all experiments, numbered by their first jobs."""
         jobs, of = outcome.workload, _experiments(outcome.workload.experiment)
         count = int(of.max(initial=-1)) + 1
         submit_us = np.full(count, np.iinfo(np.int64).max)
@@ -52,7 +52,7 @@ class FinishTimes:
         service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
         share_gpus = outcome.cluster.gpu_count / _contention(submit_us, end_us, done)
         pieces = pieces_of(widths.first, widths.gpus, widths.speed)
-        speed = speeds_together(pieces, of, share_gpus)
+        speed = speeds_together(GroupPieces.of(pieces, of, count), share_gpus)
         ideal_us = np.maximum(service_gpu_us / speed, longest_us)
         rho = np.full(count, np.nan)
         shared_us = (end_us - submit_us).astype(np.float64)
@@ -61,7 +61,7 @@ class FinishTimes:
 
 
 def experiment_names(jobs: Workload, of: Ints) -> list[str]:
-    """As the trace has them, in the order of their numbers; the job's id for a job alone."""
+    """Names of experiments as in the trace, by number; the job's id for a single job."""
     _, first = np.unique(of, return_index=True)
     index = jobs.experiment[first].tolist()
     return [
@@ -71,7 +71,7 @@ def experiment_names(jobs: Workload, of: Ints) -> list[str]:
 
 
 def _widths(outcome: Outcome) -> Widths:
-    """By true speeds, on the fewest machines."""
+    """Widths by true speeds, on the fewest machines."""
     jobs, most_gpus = outcome.workload, outcome.cluster.gpu_count
     work = jobs.work
     if work is None:
@@ -82,14 +82,14 @@ def _widths(outcome: Outcome) -> Widths:
         np.where(work.is_modelled, getattr(work, name), rigid.get(name, 0)) for name in ROLE_COLUMNS
     )
     roles = dict(zip(ROLE_COLUMNS, columns, strict=True))
-    request = Request(gpus=jobs.gpus, **roles)
+    request = RequestedSizes(gpus=jobs.gpus, **roles)
     return widths_of(
         request, work.speeds.mode, work.speeds.parameters, most_gpus, outcome.together_gpus
     )
 
 
 def _experiments(experiment: Ints) -> Ints:
-    """`(jobs,)`: by first job, from 0."""
+    """`(jobs,)`: experiments, numbered from 0 by first job."""
     key = np.where(experiment == UNKNOWN, -1 - np.arange(len(experiment)) + UNKNOWN, experiment)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
     rank = np.empty_like(first)
@@ -98,7 +98,7 @@ def _experiments(experiment: Ints) -> Ints:
 
 
 def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:
-    """How many were there from one's submission to its end, on average; at least 1."""
+    """Average number of experiments present between submission and end of each; at least 1."""
     times_us = np.concatenate([submit_us, end_us[done]])
     change = np.repeat([1, -1], [len(submit_us), int(done.sum())])
     order = np.argsort(times_us, kind="stable")

@@ -1,7 +1,7 @@
-"""Whose GPUs: those of the jobs with the highest losses, or of those that have nearly converged.
+"""GPUs held by jobs with high losses and by jobs that have nearly converged.
 
-As SLAQ's figure 3 (Zhang et al., SoCC 2017): at any time the jobs are ordered by their normalised
-loss and cut into the highest quarter, the next quarter and the lowest half.
+As SLAQ's figure 3 (Zhang et al., SoCC 2017): at any time the jobs are ordered by normalised loss
+and divided into the highest quarter, the next quarter and the lowest half.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ENDS = (0.0, 0.25, 0.5, 1.0)
 
 
 def held_gpus(holds: Holds, jobs: int, times_us: Any) -> Ints:
-    """`(jobs, times)`: on all machines, whether the job trains or is still being restored.
+    """`(jobs, times)`: GPUs on all machines, of training jobs and of jobs in restore.
 
     `times_us`: ascending. GPUs that two jobs share count for both.
     """
@@ -30,10 +30,10 @@ def held_gpus(holds: Holds, jobs: int, times_us: Any) -> Ints:
 
 
 def gpus_by_loss(losses: Floats, gpus: Ints) -> Ints:
-    """`(3, times)`: held by the quarter of jobs with the highest losses, the next, the lowest half.
+    """`(3, times)`: GPUs of the quarter of jobs with the highest losses, the next, the lowest half.
 
-    `losses`, `gpus`: `(jobs, times)`; a job whose loss is NaN is not there. Of n jobs the first
-    n/4 and n/2 are rounded to whole ones; of equal losses the first job's is the higher.
+    `losses`, `gpus`: `(jobs, times)`; a job with loss NaN is absent. Group sizes n/4 and n/2 are
+    rounded; ties of losses go to the first job.
     """
     order = np.argsort(-losses, axis=0, kind="stable")
     ordered = np.take_along_axis(gpus, order, axis=0)

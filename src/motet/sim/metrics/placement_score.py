@@ -1,8 +1,9 @@
-"""How close together jobs were: a placement score after Themis (Mahajan et al., NSDI 2020).
+"""A placement score after Themis (Mahajan et al., NSDI 2020).
 
-Themis' evaluation scores every allocation by how near its GPUs are, in four levels of hardware. Its
-weights were not at hand, slots of a machine are not known here, and a job wider than a machine or a
-rack is not to blame for its width. So there are three levels, and what they count is our choice:
+Themis' evaluation scores every allocation by the distance between its GPUs, in four levels of
+hardware. Its weights are not published, slots of a machine are not modelled here, and a job wider
+than a machine or a rack should not be penalised for its width. This score therefore has three
+levels with assumed weights:
 
     1     on as few machines as can hold it
     1/2   on more machines, in as few racks as can hold it
@@ -31,7 +32,7 @@ def placement_score(holds: Holds, cluster: ClusterSpec) -> float:
 
 
 def _scores(holds: Holds, cluster: ClusterSpec, begins: Ints, gpus: Ints) -> Floats:
-    """Of each time that a job was somewhere."""
+    """The score of each interval that a job held a placement."""
     machines = np.diff(np.append(begins, len(holds)))
     of = np.repeat(np.arange(len(begins)), machines)
     rack_count = int(cluster.rack.max()) + 1
@@ -45,7 +46,7 @@ def _scores(holds: Holds, cluster: ClusterSpec, begins: Ints, gpus: Ints) -> Flo
 
 
 def _begins(holds: Holds) -> Ints:
-    """First rows of each time that a job was somewhere; its machines follow one another."""
+    """First row of each such interval; the machines of an interval are consecutive."""
     if not len(holds):
         return np.zeros(0, dtype=np.int64)
     is_new = (np.diff(holds.start_us) != 0) | (np.diff(holds.job) != 0)
@@ -53,6 +54,6 @@ def _begins(holds: Holds) -> Ints:
 
 
 def _fewest(sizes: Ints, gpus: Ints) -> Ints:
-    """How many of these machines, or racks, can hold so many GPUs."""
+    """The smallest number of these machines, or racks, that hold this many GPUs."""
     together = np.cumsum(np.sort(sizes)[::-1])
     return np.searchsorted(together, gpus) + 1

@@ -1,7 +1,7 @@
-"""How well models were at any time of a simulation: losses, from the steps that jobs had done.
+"""Model quality over the time of a simulation: losses after the completed steps of jobs.
 
-As SLAQ counts it (Zhang et al., SoCC 2017, section 4): losses of different jobs are comparable once
-each is normalised, 1 at a job's first step and 0 at the lowest loss of the whole job.
+As in SLAQ (Zhang et al., SoCC 2017, section 4): normalisation makes losses of different jobs
+comparable, 1 at a job's first step and 0 at its lowest loss.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOMENTS, _MOMENTS_OF_A_RUN = 1000, 400
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Of one job: times without change of its speed, in order."""
+    """Intervals of constant speed of one job, in order."""
 
     start_us: Ints
     end_us: Ints
@@ -35,7 +35,7 @@ class Training:
     last_step: Floats
 
     def steps_at(self, times_us: Any) -> Floats:
-        """Steps done at these times."""
+        """Completed steps at these times."""
         if not len(self.start_us):
             return np.zeros(np.shape(times_us))
         times = np.column_stack([self.start_us, self.end_us]).ravel()
@@ -43,7 +43,7 @@ class Training:
         return np.asarray(np.interp(times_us, times, steps), dtype=np.float64)
 
     def time_of(self, step: float) -> float:
-        """When so many steps were first done, in microseconds; NaN: never."""
+        """The time at which this many steps were first completed, in microseconds; NaN: never."""
         place = int(np.searchsorted(self.last_step, step))
         if place == len(self.last_step):
             return float("nan")
@@ -54,12 +54,12 @@ class Training:
 
 @dataclass(frozen=True)
 class QualitySummary:
-    """`average_normalised_loss`: of the jobs that are there, from the first submission to the last:
-    a time that is the same under every policy.
+    """`average_normalised_loss`: of the jobs present, from the first submission to the last, an
+    interval that is the same under every policy.
 
-    `time_to_90_s`, `time_to_95_s`: from submission to that part of a job's whole reduction of its
-    loss, on average over the jobs that came to it. `gpu_share_by_loss`: of the GPUs that jobs with
-    a loss held during the submissions, those of each of `LOSS_GROUPS`. NaN without loss curves.
+    `time_to_90_s`, `time_to_95_s`: from submission to that part of a job's total loss reduction, on
+    average over the jobs that reached it. `gpu_share_by_loss`: share of each of `LOSS_GROUPS` in
+    the GPUs that jobs with a loss held during the submissions. NaN without loss curves.
     """
 
     rescales: int
@@ -70,7 +70,7 @@ class QualitySummary:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
-        """Of one run."""
+        """The summary of one run."""
         moments_us = _moments(outcome)
         losses = normalised_losses(outcome, moments_us)
         gpus = gpus_by_loss(losses, held_gpus(outcome.holds, len(losses), moments_us))
@@ -84,7 +84,7 @@ class QualitySummary:
 
 
 def quality_over_time(outcome: Outcome) -> QualityOverTime | None:
-    """From the first submission to the end, evenly; None where no job has a loss curve."""
+    """Quality from the first submission to the end, equidistant; None without loss curves."""
     if not _jobs_with_curves(outcome.workload.work):
         return None
     first_us, last_us = int(outcome.workload.submit_us[0]), int(outcome.times_us[-1])
@@ -95,7 +95,7 @@ def quality_over_time(outcome: Outcome) -> QualityOverTime | None:
 
 
 def training_of(trained: TrainedSteps, job: int) -> Training:
-    """What one job did."""
+    """The training intervals of one job."""
     rows = np.flatnonzero(trained.job == job)
     return Training(
         trained.start_us[rows],
@@ -106,8 +106,9 @@ def training_of(trained: TrainedSteps, job: int) -> Training:
 
 
 def normalised_losses(outcome: Outcome, times_us: Any) -> Floats:
-    """`(jobs, times)`, 1 at first and 0 at best; NaN of jobs without a curve, and of times at which
-    a job was not submitted yet or had finished."""
+    """`(jobs, times)`, 1 at the first step and 0 at the best; NaN for jobs without a curve, and for
+    times before a job's submission or after its end.
+    """
     times, work = np.asarray(times_us), outcome.workload.work
     found = np.full((len(outcome.workload), len(times)), np.nan)
     for job in _jobs_with_curves(work):
@@ -120,7 +121,7 @@ def normalised_losses(outcome: Outcome, times_us: Any) -> Floats:
 
 
 def average_normalised_loss(outcome: Outcome, times_us: Any) -> Floats:
-    """`(times,)`: of the jobs that are there; NaN while there are none."""
+    """`(times,)`: mean over the jobs present; NaN without jobs."""
     return _average(normalised_losses(outcome, times_us))
 
 
@@ -133,8 +134,9 @@ def _average(losses: Floats) -> Floats:
 
 
 def time_to_reduction_s(outcome: Outcome, part: float) -> Floats:
-    """`(jobs,)`: from submission until that part (0 to 1) of a job's whole reduction of its loss
-    was reached; NaN: never, or it has no curve."""
+    """`(jobs,)`: time from submission until this fraction (0 to 1) of a job's total loss reduction;
+    NaN: never, or no curve.
+    """
     work, found = outcome.workload.work, np.full(len(outcome.workload), np.nan)
     for job in _jobs_with_curves(work):
         assert work is not None
@@ -159,13 +161,15 @@ def _is_there(outcome: Outcome, job: int, times_us: Ints) -> NDArray[np.bool_]:
 
 
 def _range(work: WorkModels, job: int) -> tuple[float, float]:
-    """Its first loss, and the lowest until its end."""
+    """The first loss of a job, and the lowest until its end."""
     losses = work.loss(job, np.arange(int(work.steps[job]) + 1))
     return float(losses[0]), float(losses.min())
 
 
 def _moments(outcome: Outcome) -> Ints:
-    """Evenly from the first to the last submission; to the last completion if that is the same."""
+    """Equidistant times from the first to the last submission; to the last completion if these
+    coincide.
+    """
     submit_us = outcome.workload.submit_us
     first_us, last_us = int(submit_us[0]), int(submit_us[-1])
     if last_us == first_us:

@@ -1,4 +1,4 @@
-"""One finished run: its document, its table of jobs, its pictures."""
+"""The result of one simulation: its document, its table of jobs, the rows of its files."""
 
 from __future__ import annotations
 
@@ -14,26 +14,22 @@ from numpy.typing import NDArray
 
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, exact_seconds
-from motet.report.cluster_run.jobs import COLUMNS, SimulatedJobs, of_experiments
+from motet.report.cluster_run.columns import JOB_COLUMNS
 from motet.report.cluster_run.placements import Placements
-from motet.report.cluster_run.sweep import Sweep, run_label
-from motet.report.figures import simulations as figures
-from motet.report.figures.fairness import fairness
-from motet.report.figures.gantt import gantt
-from motet.report.figures.quality import average_loss, gpus_by_loss
+from motet.report.cluster_run.record import ClusterRun, rho_of_experiments
+from motet.report.cluster_run.run_label import Sweep, run_label
 from motet.sim.metrics.quality import QualitySummary, quality_over_time
 from motet.sim.metrics.summary import Summary, finish_time_fairness, ideal_time_us
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import WorkModels
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """What a simulation gave. `jobs`: a table; `summary`: a dictionary; `plot_...()`: figures.
+    """The result of a simulation. `jobs`: a table; `summary`: a dictionary.
 
     `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
     `sweep`: the parameter whose effect was explored, and its value in this run.
@@ -72,7 +68,7 @@ class SimulationResult:
         from pandas import DataFrame
 
         outcome, done = self.outcome, self.outcome.is_finished
-        table = DataFrame(list(self.job_rows()), columns=list(COLUMNS))
+        table = DataFrame(list(self.job_rows()), columns=list(JOB_COLUMNS))
         ends_us = outcome.columns["end_us"]
         times_us = {
             "submit_time": outcome.workload.submit_us,
@@ -113,13 +109,14 @@ class SimulationResult:
 
     @property
     def unfinished(self) -> dict[str, int]:
-        """How many jobs did not finish, by their state."""
+        """Number of jobs that did not finish, by state."""
         states = self._states
         return {state: states.count(state) for state in ("waiting", "suspended", "cancelled")}
 
     @property
     def _states(self) -> list[str]:
-        """What became of every job; one that was running when nothing more happened waits, too."""
+        """The final state of every job; unfinished jobs that are neither cancelled nor suspended
+        are "waiting", also if they held GPUs at the end."""
         is_cancelled = self.outcome.columns["cancel_us"] != UNKNOWN
         is_suspended = self.outcome.is_suspended
         choices = [is_cancelled, self.outcome.is_finished, is_suspended]
@@ -150,57 +147,19 @@ class SimulationResult:
                 yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio, name
 
     def training_rows(self) -> Iterator[tuple[str | int, ...]] | None:
-        """The rows of `training.csv`: elastic jobs, by the end of each time without change of
-        speed; seconds as exact text. None where there are no elastic jobs."""
+        """The rows of `training.csv`: a row per elastic job and time span of constant speed, by the
+        end of the span; seconds as exact text. None without elastic jobs."""
         work = self.outcome.workload.work
         return None if work is None else _training_rows(self.outcome, work)
 
     def quality_rows(self) -> Iterator[tuple[str | int, ...]] | None:
-        """The rows of `quality.csv`, by time. None where no job has a loss curve."""
-        quality = self.simulated.quality
+        """The rows of `quality.csv`, by time. None if no job has a loss curve."""
+        quality = self.cluster_run.quality
         return None if quality is None else quality.rows()
-
-    # -- pictures ------------------------------------------------------------------------------
-
-    def plot_jct_cdf(self) -> Figure:
-        """Share of jobs done within a completion time (logarithmic)."""
-        return figures.jct_cdf([self.simulated])
-
-    def plot_utilisation(self) -> Figure:
-        """GPUs in use over time."""
-        return figures.utilisation([self.simulated])
-
-    def plot_queue_length(self) -> Figure:
-        """Jobs that wait, over time."""
-        return figures.queue_length([self.simulated])
-
-    def plot_jct_by_bin(self) -> Figure:
-        """Completion times of small and large, short and long jobs."""
-        return figures.jct_by_bin([self.simulated])
-
-    def plot_queueing_delay(self) -> Figure:
-        """Average time without GPUs, by cause."""
-        return figures.queueing_delay([self.simulated])
-
-    def plot_fairness(self) -> Figure:
-        """Share of experiments up to a finish-time fairness rho."""
-        return fairness([self.simulated])
-
-    def plot_average_loss(self) -> Figure:
-        """Average normalised loss of the jobs that are there, over time."""
-        return average_loss([self.simulated])
-
-    def plot_gpus_by_loss(self) -> Figure:
-        """Shares of GPUs of the jobs with the highest losses and of the others, over time."""
-        return gpus_by_loss([self.simulated])
-
-    def plot_gantt(self) -> Figure:
-        """Which jobs held which machine's GPUs, over time."""
-        return gantt(run_label(self.summary), self.placements)
 
     @cached_property
     def placements(self) -> Placements:
-        """What the Gantt chart is drawn from."""
+        """GPUs that jobs held on machines over time."""
         outcome, holds = self.outcome, self.outcome.holds
         return Placements(
             machine_names=outcome.cluster.names,
@@ -216,14 +175,14 @@ class SimulationResult:
 
     @cached_property
     def _quality(self) -> dict[str, Any]:
-        """Of workloads with elastic jobs."""
+        """Quality metrics; empty for workloads without elastic jobs."""
         if self.outcome.workload.work is None:
             return {}
         return {"quality": asdict(QualitySummary.of(self.outcome))}
 
     @cached_property
     def _experiments(self) -> tuple[str, ...]:
-        """Each job's as the trace names it, "" of a job alone."""
+        """The name of each job's experiment in the trace; "" for a job without one."""
         jobs = self.outcome.workload
         names = (*jobs.experiment_names, "")
         return tuple(names[number] for number in jobs.experiment.tolist())
@@ -233,18 +192,18 @@ class SimulationResult:
         return finish_time_fairness(self.outcome)
 
     @cached_property
-    def simulated(self) -> SimulatedJobs:
-        """What the figures are drawn from."""
+    def cluster_run(self) -> ClusterRun:
+        """The run in columns, independent of the simulator."""
         outcome, done = self.outcome, self.outcome.is_finished
         jobs = outcome.workload
-        return SimulatedJobs(
+        return ClusterRun(
             label=run_label(self.summary),
             ids=tuple(compress(jobs.ids, done)),
             gpus=jobs.gpus[done],
             duration_s=jobs.duration_us[done] / SECOND_US,
             jct_s=outcome.jct_us / SECOND_US,
             queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
-            rho=of_experiments(self._rho[done], tuple(compress(self._experiments, done))),
+            rho=rho_of_experiments(self._rho[done], tuple(compress(self._experiments, done))),
             delay_causes_s=self.summary["delay_causes_s"],
             gpu_count=outcome.cluster.gpu_count,
             times_s=outcome.times_us / SECOND_US,
@@ -255,7 +214,7 @@ class SimulationResult:
 
 
 def _gang_gpus(outcome: Outcome) -> NDArray[np.int64]:
-    """Of every row of `holds`, the GPUs of its job on all machines at that time."""
+    """For every row of `holds`, the GPUs of its job on all machines at that time."""
     holds = outcome.holds
     if outcome.workload.work is None:
         return outcome.workload.gpus[holds.job]
@@ -276,5 +235,5 @@ def _training_rows(outcome: Outcome, work: WorkModels) -> Iterator[tuple[str | i
 
 
 def _plain(value: Any) -> Any:
-    """As `--set` takes it: JSON has no infinity."""
+    """Infinity as text in the form that `--set` accepts: JSON has no infinity."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -1,4 +1,4 @@
-"""A finished simulation in figures: completion times, delays and their causes, fairness."""
+"""Summary of a finished simulation: completion times, delays and their causes, fairness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Distribution:
-    """Of times in seconds; NaN where no job finished."""
+    """Statistics of times in seconds; NaN if no job finished."""
 
     mean: float
     median: float
@@ -30,7 +30,7 @@ class Distribution:
 
     @classmethod
     def of(cls, times_us: Ints) -> Self:
-        """Percentiles are interpolated linearly."""
+        """Percentiles use linear interpolation."""
         if not len(times_us):
             return cls(*[float("nan")] * 5)
         quantiles = np.percentile(times_us, [50, 95, 99, 100])
@@ -39,11 +39,11 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Fairness:
-    """Finish-time fairness rho of experiments (a job alone is one): 1 is fair, more is worse than
-    a share of one's own. `jain`: Jain's index of rho, 1 where all are equal, 1 / n at least.
+    """Finish-time fairness rho of experiments (including single jobs): 1 is fair, larger values are
+    worse than a separate share. `jain`: Jain's index of rho, 1 for equal values, at least 1 / n.
 
-    `within_share`: part of them with a rho of 1 or less. `worst`: the name of the one with the
-    largest; None where nothing finished.
+    `within_share`: fraction of experiments with rho of at most 1. `worst`: the name of the
+    experiment with the largest rho; None if none finished.
     """
 
     mean: float
@@ -70,13 +70,12 @@ class Fairness:
 
 @dataclass(frozen=True)
 class Summary:
-    """`queueing_delay_s`: time without GPUs from submission to completion, as Tiresias counts it.
+    """`queueing_delay_s`: time without GPUs from submission to completion, as in Tiresias.
 
     `delay_causes_s`: its sum over all jobs by cause. `makespan_s`: first submission to last
-    completion. `gpu_utilization`: share of all GPUs that jobs held in that time.
-    `placement_score`: how close together, from 1 down (see there). `events`: what happened to jobs:
-    submissions, starts and resumes, preemptions, migrations, promotions, completions. Times are of
-    the jobs that finished.
+    completion. `gpu_utilization`: share of all GPUs that jobs held in that time. `placement_score`:
+    see `placement_score`, at most 1. `events`: number of job events: submissions, starts and
+    resumes, preemptions, migrations, promotions, completions. Times are of the jobs that finished.
     """
 
     jobs: int
@@ -95,7 +94,7 @@ class Summary:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
-        """Of one run."""
+        """The summary of one run."""
         done = outcome.is_finished
         times = FinishTimes.of_outcome(outcome)
         return cls(
@@ -129,13 +128,13 @@ def delay_causes_s(outcome: Outcome) -> dict[str, float]:
 
 
 def makespan_us(outcome: Outcome) -> int:
-    """First submission to last completion; 0 where nothing finished."""
+    """First submission to last completion; 0 if no job finished."""
     end_us = outcome.columns["end_us"][outcome.is_finished]
     return int(end_us.max() - outcome.workload.submit_us.min()) if len(end_us) else 0
 
 
 def gpu_utilization(outcome: Outcome) -> float:
-    """GPU-time that jobs held over the GPU-time that there was, within the makespan."""
+    """GPU-time that jobs held, relative to the available GPU-time within the makespan."""
     available = makespan_us(outcome) * outcome.cluster.gpu_count
     if not available:
         return 0.0

@@ -1,4 +1,4 @@
-"""What was measured of models on real GPUs: speeds by type, alone, spread and in pairs."""
+"""Measurements of models on real GPUs: speeds by type, alone, spread and in pairs."""
 
 from motet.sim.profiles.measured import MeasuredSpeeds
 from motet.sim.profiles.reading import bundled_profiles, open_profiles

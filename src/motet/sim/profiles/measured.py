@@ -1,4 +1,4 @@
-"""The measurements that hold for the jobs and machines of one simulation."""
+"""The measurements that apply to the jobs and machines of one simulation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from statistics import median
 from typing import Self
 
 from motet.domain.cluster import ClusterSpec
-from motet.sim.profiles.table import ByGpus, ModelName, ProfileTable, nearest
+from motet.sim.profiles.table import ByGpus, ModelName, ProfileTable, nearest_size
 
 DOES_NOT_FIT = 0.01
-"""What is left of two jobs' speed where their pair ran out of memory: a try that is soon undone."""
+"""Relative speed of two packed jobs that ran out of memory; the policy soon separates them."""
 
 
 class MeasuredSpeeds:
-    """Answers None, or full speed, where nothing was measured. A job's model is an index."""
+    """Speeds by model index; None, or full speed, without a measurement."""
 
     def __init__(self, table: ProfileTable, models: Sequence[str], types: Sequence[str]) -> None:
         """`models`: names by index. `types`: of every machine."""
@@ -30,15 +30,15 @@ class MeasuredSpeeds:
 
     @classmethod
     def of(cls, table: ProfileTable, models: Sequence[str], cluster: ClusterSpec) -> Self:
-        """For a simulation's models on its machines."""
+        """The measurements for a simulation's models on its machines."""
         return cls(table, models, [cluster.type_names[kind] for kind in cluster.type.tolist()])
 
     def relative(self, model: int, gpus: int, machines: Iterable[int]) -> float:
-        """Speed on these machines, of which the slowest counts, against the fastest type here."""
+        """Speed on the slowest of these machines, relative to the fastest type of the cluster."""
         return min(self._on_type(model, gpus, kind) for kind in self._kinds(machines))
 
     def spread(self, model: int, gpus: int, machines: Iterable[int]) -> float | None:
-        """How many times as fast a gang is with every GPU on a machine of its own, 0 to 1."""
+        """Relative speed of a gang with every GPU on a separate machine, 0 to 1."""
         key = self._key(model)
         if key is None:
             return None
@@ -46,7 +46,7 @@ class MeasuredSpeeds:
         return _least(found, gpus)
 
     def beside(self, model: int, other: int, gpus: int, machines: Iterable[int]) -> float | None:
-        """What is left of a job's speed beside another on the same GPUs, 0 to 1."""
+        """Relative speed of a job that shares its GPUs with another job, 0 to 1."""
         key, company = self._key(model), self._key(other)
         if key is None or company is None:
             return None
@@ -60,16 +60,16 @@ class MeasuredSpeeds:
         return None if share is None else min(max(share, DOES_NOT_FIT), 1.0)
 
     def gpu_busy(self, model: int, gpus: int) -> float | None:
-        """Share of an iteration in which the GPU works."""
+        """Fraction of an iteration in which the GPU is busy."""
         return self._of_model(self._table.gpu_busy, model, gpus)
 
     def restart_s(self, model: int, gpus: int) -> float | None:
-        """Checkpoint, stop, start and restore."""
+        """Seconds to checkpoint, stop, start and restore."""
         return self._of_model(self._table.restart_s, model, gpus)
 
     def _of_model(self, column: dict[str, dict[int, float]], model: int, gpus: int) -> float | None:
         found = column.get(self._names[model]) if model >= 0 and self._names else None
-        return nearest(found, gpus) if found else None
+        return nearest_size(found, gpus) if found else None
 
     def _key(self, model: int) -> ModelName | None:
         return self._keys[model] if model >= 0 and self._keys else None
@@ -94,11 +94,11 @@ class MeasuredSpeeds:
         sizes = set.intersection(*map(set, columns))
         if not sizes:
             return None
-        speeds = [nearest({size: column[size] for size in sizes}, gpus) for column in columns]
+        speeds = [nearest_size({size: column[size] for size in sizes}, gpus) for column in columns]
         return speeds[self._known.index(kind)] / max(speeds)
 
     def _usual(self, gpus: int, kind: str) -> float:
-        """The median of all models that were measured on all of these types."""
+        """The median over all models that were measured on all of these types."""
         shares = [
             self._share_of_fastest(model, gpus, kind)
             for model in sorted({model for model, _ in self._table.alone})
@@ -108,6 +108,6 @@ class MeasuredSpeeds:
 
 
 def _least(found: Sequence[ByGpus | None], gpus: int) -> float | None:
-    """The least over all types; None unless all were measured."""
-    shares = [nearest(each, gpus) for each in found if each]
+    """The minimum over all types; None unless all were measured."""
+    shares = [nearest_size(each, gpus) for each in found if each]
     return min(shares) if shares and len(shares) == len(found) else None

@@ -1,4 +1,4 @@
-"""Profiles from CSV: what comes with Motet, and `--profiles FILE`.
+"""Profiles from CSV: the bundled ones, and `--profiles FILE`.
 
 A row is one measurement of a model::
 
@@ -7,7 +7,7 @@ A row is one measurement of a model::
     MyNet,V100,1,ResNet-50,3.1,,,,,
     MyNet,,,,,,0.6,25,310,120
 
-Lines that begin with # are passed over, columns may be left out.
+Lines that begin with # are ignored, columns are optional.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_RESTART_S = 1e6
 
 @dataclass(frozen=True)
 class _Row:
-    """`place`: where it stands, for errors."""
+    """`place`: file and line, for error messages."""
 
     place: str
     cells: Mapping[str, str]
@@ -42,7 +42,7 @@ class _Row:
         return self.cells.get(name, "")
 
     def number(self, name: str, most: float = inf, least: float = 0.0) -> float | None:
-        """None where the cell is empty. Raises BadInput."""
+        """None if the cell is empty. Raises BadInput."""
         text = self.text(name)
         if not text:
             return None
@@ -68,12 +68,12 @@ class _Row:
 
 @cache
 def bundled_profiles() -> ProfileTable:
-    """What comes with Motet."""
+    """The profiles that come with Motet."""
     return _read(BUNDLED)
 
 
 def open_profiles(path: Path) -> ProfileTable:
-    """What comes with Motet, but of the models that the file names only what it says.
+    """The bundled profiles; a model in the file replaces all bundled measurements of that model.
 
     Raises BadInput.
     """
@@ -116,7 +116,7 @@ def _rows(path: Path) -> Iterator[_Row]:
 
 
 def _add_speed(row: _Row, table: ProfileTable) -> None:
-    """A row with a type: steps per second there, alone or beside another model."""
+    """Add a row with a type: steps per second, alone or beside another model."""
     for name in MODEL_COLUMNS:
         if row.text(name):
             raise row.wrong(f"{name} is of a model, not of a type; write it in a row without type")
@@ -129,14 +129,14 @@ def _add_speed(row: _Row, table: ProfileTable) -> None:
         _add(row, table.beside.setdefault((*key, other), {}), steps_per_s)
         return
     if not steps_per_s:
-        raise row.wrong("steps_per_s is 0; leave out what was not measured")
+        raise row.wrong("steps_per_s is 0; leave unmeasured values out")
     _add(row, table.alone.setdefault(key, {}), steps_per_s)
     if spread is not None:
         _add(row, table.spread.setdefault(key, {}), min(spread / steps_per_s, 1.0))
 
 
 def _add_model(row: _Row, table: ProfileTable) -> None:
-    """A row without a type: what holds for a model on all of them."""
+    """Add a row without a type: measurements that apply to all types."""
     for name in ("beside", *SPEED_COLUMNS):
         if row.text(name):
             raise row.wrong(f"{name} depends on the type of GPU, and type is empty")
@@ -149,7 +149,7 @@ def _add_model(row: _Row, table: ProfileTable) -> None:
     size_mb, largest_mb = row.number("size_mb"), row.number("largest_mb")
     if size_mb is None and largest_mb is None:
         if gpu_busy is None and restart_s is None:
-            raise row.wrong("nothing is said of the model")
+            raise row.wrong("the row has no value of the model")
         return
     if not size_mb or largest_mb is None or largest_mb > size_mb:
         raise row.wrong("give size_mb above 0, and largest_mb not above it")
@@ -158,5 +158,5 @@ def _add_model(row: _Row, table: ProfileTable) -> None:
 
 def _add(row: _Row, measured: dict[int, float], value: float) -> None:
     if row.gpus in measured:
-        raise row.wrong("this was said in an earlier row already")
+        raise row.wrong("an earlier row has this value already")
     measured[row.gpus] = value

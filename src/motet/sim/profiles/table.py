@@ -1,4 +1,4 @@
-"""Measurements of models, and which of them stand for a model that a trace names."""
+"""Measurements of models, and the selection of a measured model for a name in a trace."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ from typing import NamedTuple, Self, TypeAlias
 from motet.domain.model_profile import ModelProfile, model_key, profile_of
 
 ByGpus: TypeAlias = Mapping[int, float]
-"""Something measured of gangs of some sizes."""
+"""A measured quantity by gang size."""
 
 USUAL_BATCH_SIZE = 64
-"""Taken for a model without one: TensorFlow's benchmarks, which Tiresias trained, start with it."""
+"""Default for models without a batch size: the initial batch size of TensorFlow's benchmarks,
+which Tiresias trained.
+"""
 
 _BATCH_SIZE = re.compile(r"\(batch size (\d+)\)")
 
 
 class ModelName(NamedTuple):
-    """`ResNet-50 (batch size 64)` in parts; `batch_size` 0: it has none."""
+    """`ResNet-50 (batch size 64)` in parts; `batch_size` 0: none given."""
 
     model: str
     batch_size: int
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Whatever the spelling."""
+        """Parses a name, ignoring its spelling."""
         found = _BATCH_SIZE.search(name.lower())
         return cls(model_key(name), int(found[1]) if found else 0)
 
 
-def nearest(measured: ByGpus, gpus: int) -> float:
-    """Of the largest gang that is not larger, or of the smallest one."""
+def nearest_size(measured: ByGpus, gpus: int) -> float:
+    """The value for the largest gang that is not larger, or for the smallest gang."""
     sizes = sorted(measured)
     return measured[sizes[max(bisect_right(sizes, gpus) - 1, 0)]]
 
 
 @dataclass(frozen=True)
 class ProfileTable:
-    """`alone`: steps per second by (model, type). `spread`: how many times as fast a gang is with
-    every GPU on a machine of its own, 0 to 1. `beside`: steps per second by (model, type, other
-    model); 0 where two do not fit. By model whatever its batch size: `gpu_busy`, `restart_s`, and
+    """`alone`: steps per second by (model, type). `spread`: relative speed of a gang with every GPU
+    on a separate machine, 0 to 1. `beside`: steps per second by (model, type, other model); 0 if
+    the pair does not fit. By model regardless of its batch size: `gpu_busy`, `restart_s`, and
     `sizes_mb` (of the model and of its largest tensor). Types are in lower case.
     """
 
@@ -54,7 +56,7 @@ class ProfileTable:
     sizes_mb: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def named(self, name: str) -> ModelName | None:
-        """The measured model that a name stands for: the same one with the nearest batch size."""
+        """The measured model for a name: the same model with the nearest_size batch size."""
         asked = ModelName.of(name)
         batch_size = asked.batch_size or USUAL_BATCH_SIZE
         same = {model for model, _ in self.alone if model.model == asked.model}
@@ -65,7 +67,7 @@ class ProfileTable:
         )
 
     def profile(self, name: str) -> ModelProfile:
-        """Size and skew: as measured here, or else as Tiresias has them."""
+        """Size and skew: as measured here, otherwise as published by Tiresias."""
         known = profile_of(name)
         if model_key(name) not in self.sizes_mb:
             return known
@@ -73,7 +75,7 @@ class ProfileTable:
         return replace(known, name=name, size_mb=size_mb, largest_mb=largest_mb)
 
     def under(self, other: Self) -> Self:
-        """Both; of a model that `other` knows, nothing but what `other` says."""
+        """Both tables; a model in `other` replaces all entries of that model."""
         mine = {each.name: getattr(self, each.name) for each in fields(self)}
         theirs = {each.name: getattr(other, each.name) for each in fields(other)}
         known = set(_models(name for column in theirs.values() for name in column))

@@ -1,4 +1,4 @@
-"""What happens at given times: jobs arrive, users change their minds, machines come and go."""
+"""Timed events: arrivals of jobs, user interventions, machine events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from motet.domain.units import NEVER_US
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
-_ARRIVING = {
+_SOURCE_OF_COLUMN = {
     "queue": "queue",
     "experiment": "experiment",
     "submit_us": "submit_us",
@@ -20,22 +20,25 @@ _ARRIVING = {
     "cpus": "cpus",
     "memory_bytes": "memory_bytes",
 }
-"""Columns of a job that arrives, and what they are called in a workload."""
+"""Columns of an arriving job, and their names in a workload."""
 
 
 class Agenda:
     """Arrivals of a workload, and a timeline of other events.
 
-    `arrived`: how many jobs have. `next_us`: when the next of anything is.
+    `arrived`: number of arrived jobs. `next_us`: time of the next arrival or event.
     """
 
     def __init__(
-        self, workload: Workload, timeline: Sequence[TimedEvent], *, tells_durations: bool
+        self, workload: Workload, timeline: Sequence[TimedEvent], *, with_durations: bool
     ) -> None:
-        """`timeline`: what happens beside what the workload's users do. `tells_durations`: whether
-        jobs arrive with their durations, for an oracle."""
-        self._tells_durations = tells_durations
-        self._arriving = np.stack([getattr(workload, name) for name in _ARRIVING.values()], axis=1)
+        """`timeline`: events beside the interventions of the workload. `with_durations`: whether
+        jobs arrive with their durations, for policies that require them.
+        """
+        self._with_durations = with_durations
+        self._arriving = np.stack(
+            [getattr(workload, name) for name in _SOURCE_OF_COLUMN.values()], axis=1
+        )
         self._submit_us: list[int] = [*workload.submit_us.tolist(), NEVER_US]
         self._duration_us = workload.duration_us.tolist()
         first_us = self._submit_us[0]
@@ -45,21 +48,21 @@ class Agenda:
         self._next = 0
         self.arrived = 0
         self.next_us: int = NEVER_US
-        self._look()
+        self._update_next()
 
     @property
     def job_count(self) -> int:
-        """All jobs."""
+        """The number of jobs."""
         return len(self._duration_us)
 
     @property
     def has_arrivals(self) -> bool:
-        """Whether jobs are still to come."""
+        """Whether further jobs will arrive."""
         return self.arrived < len(self._duration_us)
 
     @property
     def has_timeline(self) -> bool:
-        """Whether anything else is still to come."""
+        """Whether the timeline has further events."""
         return self._next < len(self._timeline)
 
     def arrivals(self, now_us: int) -> range:
@@ -67,32 +70,34 @@ class Agenda:
         first = self.arrived
         while self._submit_us[self.arrived] == now_us:
             self.arrived += 1
-        self._look()
+        if self.arrived > first:
+            self._update_next()
         return range(first, self.arrived)
 
     def submitted(self, number: int) -> dict[str, int]:
-        """Columns of a job that arrives."""
-        columns = dict(zip(_ARRIVING, self._arriving[number].tolist(), strict=True))
-        if self._tells_durations:
+        """Columns of an arriving job."""
+        columns = dict(zip(_SOURCE_OF_COLUMN, self._arriving[number].tolist(), strict=True))
+        if self._with_durations:
             columns["remaining_us"] = self._duration_us[number]
         return columns
 
     def timeline(self, now_us: int) -> Iterator[Event]:
-        """What else happens now."""
-        while self.has_timeline and self._timeline[self._next][0] == now_us:
+        """The other events of this instant."""
+        while self._timeline_us == now_us:
+            event = self._timeline[self._next][1]
             self._next += 1
-            self._look()
-            yield self._timeline[self._next - 1][1]
+            self._update_next()
+            yield event
 
     def capture(self) -> tuple[int, int]:
-        """How many jobs have arrived, and how much else has happened."""
+        """Numbers of arrived jobs and of past events."""
         return self.arrived, self._next
 
     def restore(self, captured: tuple[int, int]) -> None:
-        """So much has happened."""
+        """Continue after these numbers of arrivals and events."""
         self.arrived, self._next = captured
-        self._look()
+        self._update_next()
 
-    def _look(self) -> None:
-        timeline_us = self._timeline[self._next][0] if self.has_timeline else NEVER_US
-        self.next_us = min(self._submit_us[self.arrived], timeline_us)
+    def _update_next(self) -> None:
+        self._timeline_us = self._timeline[self._next][0] if self.has_timeline else NEVER_US
+        self.next_us = min(self._submit_us[self.arrived], self._timeline_us)

@@ -1,4 +1,4 @@
-"""A simulation between two instants."""
+"""The state of a simulation between two instants."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from motet.sim.replay.step_progress import CapturedProgress
 
 @dataclass(frozen=True, eq=False)
 class CapturedSimulation:
-    """`engine`: with the simulator's private columns, `DRIVER_COLUMNS`. `agenda`: how many jobs
-    have arrived, and how many other events have happened. `pace_changes`: how many machines became
-    slow or fast again. `instruments`: the last step that was reported of every elastic job."""
+    """`engine`: including the simulator's private columns, `DRIVER_COLUMNS`. `agenda`: numbers of
+    arrived jobs and of past events. `pace_changes`: number of past changes of machine speeds.
+    `instruments`: the last reported step of every elastic job.
+    """
 
     engine: CapturedEngine
     agenda: tuple[int, int]

@@ -1,19 +1,21 @@
-"""What a driver would measure of jobs and machines, as events."""
+"""Measurements of jobs and machines that a driver would make, as events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
+from numba import njit
 
+from motet.domain.arrays import Ints
 from motet.domain.events import Event, Goal, MachineMeasured, RemainingMeasured
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.measurement import Meter
 
 
 class Instruments:
-    """Reads the jobs that run on after this instant: those that are done report nothing more."""
+    """Measures jobs that continue after this instant; completed jobs report nothing further."""
 
     def __init__(
         self,
@@ -45,31 +47,45 @@ class Instruments:
         return found
 
     def goal(self, job: int) -> Goal | None:
-        """What the user of a job that arrives says of its end; None if it is not measured."""
+        """The end condition that the user of an arriving job specifies; None if it is
+        not measured.
+        """
         return None if self._meter is None else self._meter.goal(job)
 
     def tried(self, job: int) -> list[Event]:
-        """Speeds of a job that arrives."""
+        """Measured speeds of an arriving job."""
         return [] if self._meter is None else self._meter.tried(job)
 
     def capture(self) -> Mapping[int, int]:
-        """What has been reported."""
+        """The measurements reported so far."""
         return {} if self._meter is None else self._meter.capture()
 
     def restore(self, captured: Mapping[int, int]) -> None:
-        """That has been reported."""
+        """Continue after these reports."""
         if self._meter is not None:
             self._meter.restore(captured)
 
     def _remaining(self, now_us: int) -> RemainingMeasured:
-        """What an oracle knows: the time that jobs will still train as they do now."""
+        """Oracle measurement: remaining training time of jobs at their present speeds."""
         table = self._state.table
         jobs = table.jobs
-        left_us = table.column("finish_us") - np.maximum(jobs.ready_us, now_us)
-        left_us = np.where(jobs.held_gpus > 0, left_us, table.column("work_us"))
+        finish_us, work_us = table.column("finish_us"), table.column("work_us")
+        left_us = _left_us(now_us, jobs.held_gpus, jobs.ready_us, finish_us, work_us)
         return RemainingMeasured(jobs.number.copy(), left_us)
 
     def _machines(self, jobs: list[int]) -> list[Event]:
         placements = self._state.placements
         busy = sorted({machine for job in jobs for machine in placements[job].machines})
         return [MachineMeasured(machine, self._paces.times_as_long(machine)) for machine in busy]
+
+
+@njit(cache=True)
+def _left_us(now_us: int, held_gpus: Ints, ready_us: Ints, finish_us: Ints, work_us: Ints) -> Ints:
+    """`(jobs,)`: until the end of jobs that run, from when they are ready; the work of others."""
+    left_us = np.empty_like(work_us)
+    for row in range(len(work_us)):
+        if held_gpus[row] > 0:
+            left_us[row] = finish_us[row] - max(ready_us[row], now_us)
+        else:
+            left_us[row] = work_us[row]
+    return left_us

@@ -1,4 +1,4 @@
-"""Machines that come, drain and leave while a simulation runs: `--machine-events FILE`.
+"""Machines that join, drain and leave during a simulation: `--machine-events FILE`.
 
 A CSV file; machines by their names in the cluster, seconds on the trace's own clock::
 
@@ -7,9 +7,8 @@ A CSV file; machines by their names in the cluster, seconds on the trace's own c
     7200,m3,leaves
     90000,m3,comes
 
-A machine that drains takes no more jobs, and those that run there go on; when it leaves, they lose
-their GPUs and wait again with what they have trained. One whose first event is that it comes is not
-there before.
+A draining machine accepts no new jobs, and its jobs continue; when it leaves, they lose their GPUs
+and wait again with their progress. A machine whose first event is `comes` is absent before that.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class _MachineEvent(NamedTuple):
 
 
 def read_machine_events(path: Path, cluster: ClusterSpec) -> list[TimedEvent]:
-    """In the order of time, then of the file. Raises BadInput, UnknownName."""
+    """Events ordered by time, then by position in the file. Raises BadInput, UnknownName."""
     numbers = {name: number for number, name in enumerate(cluster.names)}
     found = [_machine_event(row, numbers) for row in read_rows(OPTION, path, COLUMNS)]
     found.sort(key=lambda each: each.time_us)
@@ -77,8 +76,7 @@ def _machine_event(row: PlacedRow, numbers: Mapping[str, int]) -> _MachineEvent:
 
 
 def _check_order(found: list[_MachineEvent], cluster: ClusterSpec) -> list[int]:
-    """Machines that are not there at first, ascending. Raises BadInput for an event that cannot
-    follow the one before."""
+    """Initially absent machines, ascending. Raises BadInput for an invalid sequence of events."""
     last: dict[int, _MachineEvent] = {}
     absent: set[int] = set()
     for each in found:

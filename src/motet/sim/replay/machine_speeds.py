@@ -1,4 +1,4 @@
-"""How fast the machines are now, and who feels it when that changes."""
+"""Current speeds of machines, and the jobs that a change affects."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NEVER = PaceChange(NEVER_US, 0, 1.0)
 
 
 class MachinePaces:
-    """Machines in passing from one pace to another. Without changes they are as fast as usual.
+    """Machines with changing speeds; without changes all have normal speed.
 
-    `next_us`: when the next change is due. `passed`: how many have happened. `is_active`: whether
-    there are any.
+    `next_us`: time of the next change. `passed`: number of past changes. `is_active`: whether there
+    are any.
     """
 
     def __init__(self, changes: Iterator[PaceChange] | None = None) -> None:
-        """`changes`: in the order of time."""
+        """`changes`: ordered by time."""
         self._changes = changes or iter(())
         self._coming = next(self._changes, _NEVER)
         self.next_us = self._coming.time_us
@@ -33,7 +33,7 @@ class MachinePaces:
         self._places: dict[int, Placement] = {}
 
     def change(self) -> list[int]:
-        """The next change happens: jobs that hold GPUs on the machine, ascending."""
+        """Apply the next change. Returns the jobs that hold GPUs on the machine, ascending."""
         _, machine, times_as_long = self._coming
         self.passed += 1
         self._slow.pop(machine, None)
@@ -44,16 +44,16 @@ class MachinePaces:
         return sorted(self._jobs_on.get(machine, ()))
 
     def restore(self, passed: int, placements: Mapping[int, Placement]) -> None:
-        """So many changes have happened, and these jobs hold GPUs."""
+        """Apply this number of changes and register these placements."""
         while self.passed < passed:
             self.change()
         for job, place in placements.items():
             self.came(job, place)
 
-    # -- who is where ------------------------------------------------------------------------------
+    # -- placements --------------------------------------------------------------------------------
 
     def came(self, job: int, place: Placement) -> None:
-        """A job holds these GPUs from now on, and no others."""
+        """Register the job's placement, replacing any earlier one."""
         if self.is_active:
             self.left(job)
             self._places[job] = place
@@ -61,23 +61,23 @@ class MachinePaces:
                 self._jobs_on.setdefault(machine, set()).add(job)
 
     def left(self, job: int) -> None:
-        """It holds none any more."""
+        """Remove the job's placement."""
         if job in self._places:
             for machine in self._places.pop(job).machines:
                 self._jobs_on[machine].discard(job)
 
-    # -- how fast it is there ----------------------------------------------------------------------
+    # -- speeds ------------------------------------------------------------------------------------
 
     def touch(self, place: Placement) -> bool:
         """Whether one of these machines is slow."""
         return bool(self._slow) and not self._slow.keys().isdisjoint(place.machines)
 
     def slowest(self, place: Placement) -> float:
-        """How many times as long its slowest machine takes: a gang waits for that."""
+        """Factor of the computing time on the slowest machine, which determines a gang's speed."""
         return max(self._slow.get(machine, 1.0) for machine in place.machines)
 
     def times_as_long(self, machine: int) -> float:
-        """How many times as long as usual computing takes there."""
+        """Factor of the computing time on this machine, relative to normal."""
         return self._slow.get(machine, 1.0)
 
     def steps_per_s(
@@ -88,7 +88,7 @@ class MachinePaces:
         slowdown: Slowdown,
         place: Placement,
     ) -> float:
-        """Of a job with a work model."""
+        """Steps per second of a job with a work model."""
 
         def speed(times_as_long: float) -> float:
             computing = slowdown.computing * times_as_long

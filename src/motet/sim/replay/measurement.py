@@ -1,4 +1,4 @@
-"""What would be measured of simulated jobs: true losses and speeds, as they become known."""
+"""Measurements of simulated jobs: true losses and speeds, as they become observable."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from motet.domain.events import Event, Goal, ProgressMeasured, SpeedMeasured
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.workload.elastic_work import WorkModels
 
 MOST_NEW_POINTS = 64
-"""Of one report; of more steps some are left out."""
+"""Limit per report; further steps are thinned."""
 
 
 class Meter:
-    """Reads elastic jobs."""
+    """Measures elastic jobs."""
 
     def __init__(self, work: WorkModels, progress: StepProgress, paces: MachinePaces) -> None:
         self._work, self._progress, self._paces = work, progress, paces
         self._reported: dict[int, int] = {}
 
     def goal(self, job: int) -> Goal | None:
-        """What its user says of its end; None of a job without a work model."""
+        """The end condition that the job's user specifies; None for a job without a work model."""
         if job not in self._progress:
             return None
         target_loss = float(self._work.target_loss[job])
@@ -33,7 +33,7 @@ class Meter:
         return Goal(None, float(self._work.planned_steps[job]))
 
     def tried(self, job: int) -> list[Event]:
-        """Its speed in a few small configurations, tried before it starts, at no cost.
+        """Speeds of a job in a few configurations, measured before it starts, at no cost.
 
         As Optimus does (section 3.2): with the fewest and the most workers and servers, and
         halfway.
@@ -46,7 +46,7 @@ class Meter:
         ]
 
     def read(self, running: Sequence[int], state: ClusterState) -> list[Event]:
-        """How far these jobs have come."""
+        """Progress and speed measurements of these jobs."""
         found: list[Event] = []
         for number in running:
             if number in self._progress:
@@ -56,11 +56,11 @@ class Meter:
         return found
 
     def capture(self) -> Mapping[int, int]:
-        """The last step that was reported of every job."""
+        """The last reported step of every job."""
         return dict(self._reported)
 
     def restore(self, captured: Mapping[int, int]) -> None:
-        """Report only what comes after these steps."""
+        """Report only steps after these."""
         self._reported = dict(captured)
 
     def _read(self, job: int, now_us: int) -> ProgressMeasured:
@@ -76,13 +76,14 @@ class Meter:
         return ProgressMeasured(job, done, points)
 
     def _read_speed(self, job: int) -> SpeedMeasured:
-        """With the workers and servers that it has; what a slow machine leaves of that is no
-        measurement of them."""
+        """Speed with the current workers and servers; callers skip jobs on slow machines, whose
+        speed is not a property of the configuration.
+        """
         return SpeedMeasured(job, *self._progress.roles(job), self._progress.speed_now(job))
 
 
 def _tried(work: WorkModels, job: int) -> list[tuple[int, int]]:
-    """(workers, servers): corners of what is possible, and its middle."""
+    """(workers, servers): corners of the feasible range, and its middle."""
     least_w, most_w = int(work.min_workers[job]), int(work.max_workers[job])
     least_s, most_s = int(work.min_servers[job]), int(work.max_servers[job])
     middle = (least_w + most_w) // 2, (least_s + most_s) // 2

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: a row per job, and the cluster over time."""
+"""The outcome of a simulation: a row per job, and the cluster over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.wait import Wait
-from motet.engine.state import WAITED_COLUMNS, ClusterState
+from motet.engine.state.cluster_state import WAITED_COLUMNS, ClusterState
 from motet.sim.replay.placements import CapturedHolds, HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps
 from motet.sim.workload.workload import Workload
@@ -29,18 +29,19 @@ _COPIED = {
     "rescales": "rescales",
 }
 _COLUMNS_COPIED = tuple(_COPIED.values())
+_INSTANTS = ("end_us", "cancel_us", "start_us")
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """`columns`: by name, `(jobs,)`, as they were when the job or the simulation ended.
+    """`columns`: by name, `(jobs,)`, as of the end of the job or of the simulation.
 
     `end_us`, `start_us` and `cancel_us` are UNKNOWN for jobs that never finished, started or were
-    cancelled. `waited_us[code]`:
-    time that each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every
-    decision. `holds`: who held which machine's GPUs. `trained`: steps of elastic jobs.
-    `is_suspended`: `(jobs,)`, at the end.
-    `together_gpus`: how many GPUs may share a machine; 0: it did not matter where jobs were.
+    cancelled; counts and durations of jobs that never arrived are 0. `waited_us[code]`: time that
+    each job waited for that reason. `times_us`, `used_gpus`, `waiting_jobs`: after every decision.
+    `holds`: GPUs held by jobs on machines. `trained`: steps of elastic jobs. `is_suspended`:
+    `(jobs,)`, at the end. `together_gpus`: maximum number of GPUs that share a machine; 0:
+    placement did not affect speeds.
     """
 
     workload: Workload
@@ -71,7 +72,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class CapturedRecord:
-    """Of a `Recorder`: columns of jobs, times of waits, rows of decisions, holds."""
+    """State of a `Recorder`: columns of jobs, times of waits, rows of decisions, holds."""
 
     data: Ints
     waited_us: Ints
@@ -85,21 +86,23 @@ class Recorder:
     def __init__(self, workload: Workload, cluster: ClusterSpec, together_gpus: int = 0) -> None:
         self._workload, self._cluster, self._together = workload, cluster, together_gpus
         jobs, names = len(workload), ("end_us", "cancel_us", "promotions", *_COPIED)
-        self._data: Ints = np.full((len(names), jobs), UNKNOWN, dtype=np.int64)
+        self._data: Ints = np.zeros((len(names), jobs), dtype=np.int64)
         self._columns = dict(zip(names, self._data, strict=True))
+        for name in _INSTANTS:
+            self._columns[name][:] = UNKNOWN
         self._copied = self._data[-len(_COPIED) :]
         self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
         self._series: list[tuple[int, int, int]] = []
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
-        """A job is about to leave."""
+        """Record a completion, before the job leaves the state."""
         self._columns["end_us"][number] = state.now_us
         self._copy(number, state)
         self._holds.ended(number, state.now_us)
 
     def cancelled(self, number: int, state: ClusterState) -> None:
-        """The user of a job is about to withdraw it."""
+        """Record a cancellation, before the job leaves the state."""
         self._columns["cancel_us"][number] = state.now_us
         if number in state.suspended:
             self._keep(number, state.suspended[number])
@@ -107,18 +110,18 @@ class Recorder:
             self._copy(number, state)
 
     def stopped(self, number: int, state: ClusterState) -> None:
-        """A job loses its GPUs, not by a decision."""
+        """Record that a job lost its GPUs without a decision."""
         self._holds.ended(number, state.now_us)
 
     def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
-        """A decision holds from now on."""
+        """Record a decision."""
         self._holds.decided(state, actions)
         used = decision.used_gpus
         waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
         self._series.append((state.now_us, used, waiting))
 
     def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
-        """Everything, and what became until now of the jobs that never finished."""
+        """The outcome, with the current columns of jobs that never finished."""
         for number in state.jobs.number.tolist():
             self._copy(number, state)
         for number, row in state.suspended.items():
@@ -142,12 +145,12 @@ class Recorder:
         )
 
     def capture(self) -> CapturedRecord:
-        """All that has been collected."""
+        """The data collected so far."""
         holds = self._holds.capture()
         return CapturedRecord(self._data.copy(), self._waited_us.copy(), (*self._series,), holds)
 
     def restore(self, captured: CapturedRecord) -> None:
-        """That has been collected."""
+        """Continue with these data."""
         self._data[:], self._waited_us[:] = captured.data, captured.waited_us
         self._series = [*captured.series]
         self._holds.restore(captured.holds)
@@ -161,7 +164,7 @@ class Recorder:
         self._columns["promotions"][number] = promotions
 
     def _keep(self, number: int, row: Mapping[str, int]) -> None:
-        """The same of a suspended job."""
+        """As `_copy`, for a suspended job."""
         self._copied[:, number] = [row[name] for name in _COLUMNS_COPIED]
         self._waited_us[:, number] = [row[name] for name in WAITED_COLUMNS]
         self._columns["promotions"][number] = row.get("promotions", 0)

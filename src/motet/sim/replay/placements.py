@@ -1,4 +1,4 @@
-"""Which job held which machine's GPUs, from when to when."""
+"""Intervals in which jobs held GPUs of machines."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 from motet.domain.actions import Action, Preempt
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN, Placement
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 
 _COLUMNS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Holds:
-    """A row per job, machine and time without change; by start, then job, then machine.
+    """A row per job, machine and interval of a constant placement; by start, then job, then
+    machine.
 
     `job`, `machine`: their numbers. `gpus`: on that machine. `partner`: the job that held the same
-    GPUs in that time, or UNKNOWN.
+    GPUs in that interval, or UNKNOWN.
     """
 
     job: Ints
@@ -37,7 +38,7 @@ class Holds:
 
 @dataclass(frozen=True, eq=False)
 class CapturedHolds:
-    """Of a `HoldRecorder`: since when jobs hold what they hold, with whom, and what has ended."""
+    """State of a `HoldRecorder`: start and placement of open holds, partners, and closed rows."""
 
     open: Mapping[int, tuple[int, Placement]]
     partner: Ints
@@ -45,7 +46,7 @@ class CapturedHolds:
 
 
 class HoldRecorder:
-    """Collects `Holds`: 48 bytes for each, and little work beside that of the decision itself."""
+    """Collects `Holds`: 48 bytes per row."""
 
     def __init__(self, jobs: int) -> None:
         self._open: dict[int, tuple[int, Placement]] = {}
@@ -53,16 +54,16 @@ class HoldRecorder:
         self._rows = array("q")
 
     def decided(self, state: ClusterState, actions: Sequence[Action]) -> None:
-        """Jobs have come to GPUs, or left them, or have other company on them."""
+        """Record changed placements and partners."""
         for action in actions:
             self.ended(action.job, state.now_us)
             if not isinstance(action, Preempt):
                 self._open[action.job] = state.now_us, action.placement
         if state.has_shared:
-            self._note_company(state)
+            self._update_partners(state)
 
     def ended(self, number: int, now_us: int) -> None:
-        """A job leaves the GPUs that it held, if any."""
+        """Close the hold of a job, if any."""
         start_us, placement = self._open.pop(number, (now_us, None))
         if placement is None or start_us == now_us:
             return
@@ -71,21 +72,21 @@ class HoldRecorder:
             self._rows.extend((number, machine, count, start_us, now_us, partner))
 
     def capture(self) -> CapturedHolds:
-        """All until now."""
+        """The state so far."""
         return CapturedHolds(dict(self._open), self._partner.copy(), self._rows[:])
 
     def restore(self, captured: CapturedHolds) -> None:
-        """All until then."""
+        """Continue with this state."""
         self._open, self._partner = dict(captured.open), captured.partner.copy()
         self._rows = captured.rows[:]
 
     def holds(self) -> Holds:
-        """All that have ended."""
+        """All closed holds."""
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, _COLUMNS)
         order = np.lexsort((rows[:, 1], rows[:, 0], rows[:, 3]))
         return Holds(*np.ascontiguousarray(rows[order].T))
 
-    def _note_company(self, state: ClusterState) -> None:
+    def _update_partners(self, state: ClusterState) -> None:
         numbers, partner = state.jobs.number, state.jobs.partner
         for row in np.flatnonzero(partner != self._partner[numbers]).tolist():
             number = int(numbers[row])

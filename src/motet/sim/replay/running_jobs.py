@@ -1,4 +1,4 @@
-"""Jobs that hold GPUs: how fast they run where they are, when they end, what their stops cost."""
+"""Jobs that hold GPUs: their speeds, ends, and preemption costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from motet.domain.arrays import Ints
 from motet.domain.events import Event, Resized, SpeedChanged, Started, Stopped
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.estimate.exchange import Gang
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
@@ -20,7 +20,7 @@ from motet.sim.speeds.speed_model import FULL_SPEED, SpeedModel
 
 
 class Pace(NamedTuple):
-    """From when on a job trains how fast: `ready_us`, `rate`, `alone_rate` of its events."""
+    """Training speed of a job: `ready_us`, `rate`, `alone_rate` of its events."""
 
     ready_us: int
     rate: int
@@ -33,15 +33,16 @@ DRIVER_COLUMNS = {
     "company": UNKNOWN,
     "overhead_us": 0,
 }
-"""What the simulator keeps beside every job: when it will be done if nothing changes, the time that
-it still needs alone on its full request while it does not run, the partner to whom its speed is
-adapted, and its time in checkpoints and restores."""
+"""The simulator's private columns: time of completion at the present speed; for a stopped job,
+remaining time alone on its full request; the partner to which its speed is adapted; and its time in
+checkpoints and restores.
+"""
 
 
 class RunningJobs:
-    """Carries out actions, at once, in the simulator's columns; reports what became of them.
+    """Applies actions to the simulator's columns, without delay, and reports the resulting events.
 
-    `has_trained`: whether any job has made progress; who asks for it may take it back.
+    `has_trained`: whether any job has made progress; the caller may reset it.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class RunningJobs:
         self.has_trained = False
 
     def arrived(self, numbers: Iterable[int]) -> None:
-        """Jobs are there and have all of their work before them."""
-        table = self._state.table
+        """Initialise the remaining work of new jobs, those suspended on arrival included."""
+        state = self._state
         for number in numbers:
-            if number in table:
-                table.column("work_us")[table.row_of(number)] = self._duration_us[number]
+            if state.is_active(number):
+                state.updated(number, {"work_us": int(self._duration_us[number])})
 
     def decided(self, changes: Iterable[Action]) -> None:
-        """Jobs that shall stop or move do not train any more, in the order of the decision."""
+        """Stop jobs that the decision preempts or moves, in the order of the decision."""
         for action in changes:
             if not isinstance(action, Start):
                 self._stop(self._state.table.row_of(action.job))
@@ -74,22 +75,22 @@ class RunningJobs:
                 self._moving.add(action.job)
 
     def carry_out(self, actions: Iterable[Action]) -> list[Event]:
-        """Jobs leave slots, and begin to train on others."""
-        return [self._carried_out(action) for action in actions]
+        """Release and occupy slots; occupying jobs start to train."""
+        return [self._apply(action) for action in actions]
 
     def stop(self, number: int) -> None:
-        """A job loses its GPUs now, not by an action."""
+        """Stop a job that loses its GPUs without an action."""
         self._stop(self._state.table.row_of(number))
         self._paces.left(number)
 
     def left(self, number: int) -> None:
-        """A job is done, or withdrawn."""
+        """Remove a completed or withdrawn job."""
         if number in self._progress:
             self._progress.finished(number, self._state.now_us)
         self._paces.left(number)
 
-    def adapt_to_company(self) -> list[Event]:
-        """Jobs whose partner came, left or changed run at another speed from now on."""
+    def adapt_to_partners(self) -> list[Event]:
+        """Change the speed of jobs whose partner changed."""
         table, jobs = self._state.table, self._state.jobs
         changed = (table.column("company") != jobs.partner) & (jobs.held_gpus > 0)
         return [
@@ -98,9 +99,9 @@ class RunningJobs:
         ]
 
     def adapt_to_machines(self, numbers: Iterable[int]) -> list[Event]:
-        """These jobs run at another speed from now on, as a machine of theirs does.
+        """Change the speed of these jobs after a change of a machine's speed.
 
-        Policies do not see that: a job was ready, and started, when it was.
+        Policies do not observe the change: the job's ready and start times stay.
         """
         found: list[Event] = []
         for number in numbers:
@@ -109,7 +110,7 @@ class RunningJobs:
             found.append(SpeedChanged(number, ready_us, *self._change_speed(row)[1:]))
         return found
 
-    def _carried_out(self, action: Action) -> Event:
+    def _apply(self, action: Action) -> Event:
         job = action.job
         if isinstance(action, Preempt):
             self._paces.left(job)
@@ -124,13 +125,13 @@ class RunningJobs:
         return kind(job, *self._begin(row, action.placement, rescales=rescales))
 
     def _rescales(self, action: Start | Migrate) -> bool:
-        """Whether a job goes on with other numbers of workers or servers."""
+        """Whether the action changes the job's numbers of workers or servers."""
         if action.job not in self._progress:
             return False
         return self._progress.roles(action.job) != (action.workers, action.servers)
 
     def _stop(self, row: int) -> None:
-        """Keep what a job has done; a resume that was not finished must be done again."""
+        """Save the progress of a job; an unfinished restore must be repeated."""
         table, now_us = self._state.table, self._state.now_us
         finish = table.column("finish_us")
         if finish[row] == NEVER_US:
@@ -142,7 +143,7 @@ class RunningJobs:
         finish[row] = NEVER_US
 
     def _keep_progress(self, row: int) -> None:
-        """Take what has been done off the work that is left."""
+        """Subtract completed work from the remaining work."""
         table, now_us = self._state.table, self._state.now_us
         trained_us = now_us - int(table.jobs.ready_us[row])
         self.has_trained |= trained_us > 0
@@ -160,22 +161,22 @@ class RunningJobs:
         cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
         cost_us = cost_of(model, gpus) if has_run else 0
         self._state.table.column("overhead_us")[row] += cost_us
-        return self._go_on(row, now_us + cost_us)
+        return self._continue(row, now_us + cost_us)
 
     def _change_speed(self, row: int) -> Pace:
         from_us = max(int(self._state.jobs.ready_us[row]), self._state.now_us)
         self._keep_progress(row)
-        return self._go_on(row, from_us)
+        return self._continue(row, from_us)
 
-    def _go_on(self, row: int, from_us: int) -> Pace:
-        """Run from then on, as fast as the place and the company allow."""
+    def _continue(self, row: int, from_us: int) -> Pace:
+        """Continue at the speed that the placement and the partner permit."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         number = int(jobs.number[row])
         place = self._state.placements[number]
         table.column("company")[row] = partner
         if number in self._progress:
-            return self._go_on_with_steps(row, number, place, from_us)
+            return self._continue_with_steps(row, number, place, from_us)
         speed = self._speeds.speed(model, place)
         if self._paces.touch(place):
             speed = max(round(speed / self._paces.slowest(place)), 1)
@@ -187,8 +188,8 @@ class RunningJobs:
         table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
         return Pace(from_us, speed, alone_rate)
 
-    def _go_on_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
-        """The same for a job with a work model: its own speed function says how fast it is."""
+    def _continue_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
+        """As `_continue` for a job with a work model, by its own speed function."""
         table, jobs = self._state.table, self._state.jobs
         model, partner = int(jobs.model[row]), int(jobs.partner[row])
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])

@@ -1,7 +1,7 @@
 """A workload under a policy in virtual time.
 
-At one instant: completions, then arrivals and what users do, then machines, then one decision.
-Between instants nothing happens, so the clock jumps from one to the next.
+At one instant: completions, then arrivals and interventions, then machine events, then one
+decision. The clock jumps from instant to instant.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US, seconds
-from motet.engine.machine_monitor import MachineMonitor
-from motet.engine.measurements import Measurements
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.ports import Journal
-from motet.engine.state import ClusterState
+from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda
@@ -45,19 +45,21 @@ from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told now and then how many jobs have finished, and how many there are."""
+"""Called occasionally with the number of finished jobs and the number of all jobs."""
 
 DECISIONS_BETWEEN_REPORTS = 1000
 FUTILE_DECISIONS = 100_000
-"""After so many without a job that trained, came or went, none ever will."""
+"""Limit of consecutive decisions without training, arrival or completion of a job."""
+
+_TICK = Tick()
 
 
 class EndlessSimulation(MotetError):
-    """Jobs only take GPUs from each other and never train."""
+    """Jobs repeatedly preempt each other and never train."""
 
 
-def _nobody(finished: int, jobs: int) -> None:
-    """Progress that is not reported."""
+def _ignore_progress(finished: int, jobs: int) -> None:
+    """Progress callback that does nothing."""
 
 
 class Simulation:
@@ -79,9 +81,9 @@ class Simulation:
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
     ) -> None:
-        """`measurements`: with fitters, for a policy that wants estimates. `models`: what it may
-        know of the workload's models. `imbalance`: of the jobs' servers. `paces`: of machines that
-        are slow at times. `timeline`: what happens to machines, in the order of time.
+        """`measurements`: with fitters, for a policy that wants estimates. `models`: model profiles
+        available to the policy. `imbalance`: of the jobs' servers. `paces`: of machines that are
+        slow at times. `timeline`: machine events, ordered by time.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -104,44 +106,45 @@ class Simulation:
         self._instruments = Instruments(
             state, self._paces, meter, has_oracle=oracle, watches_machines=is_watched
         )
-        self._agenda = Agenda(workload, timeline, tells_durations=oracle)
-        self._futile = 0
+        self._agenda = Agenda(workload, timeline, with_durations=oracle)
+        self._finish_us = NEVER_US
+        self._idle_decisions = 0
 
-    def run(self, report: Progress = _nobody, until_us: int = NEVER_US) -> Outcome:
-        """Until no job is left that can ever run, or nothing more happens before a given time.
+    def run(self, report: Progress = _ignore_progress, until_us: int = NEVER_US) -> Outcome:
+        """Run until no job can make progress, or until no event remains before the given time.
 
         Raises EndlessSimulation.
         """
         until_report = DECISIONS_BETWEEN_REPORTS
         while (now_us := self._next_instant_us(until_us)) < until_us:
-            self._live_through(now_us)
-            self._check_that_jobs_train()
+            self._process_instant(now_us)
+            self._check_training()
             until_report -= 1
             if not until_report:
                 report(self._agenda.arrived - len(self._state.table), self._agenda.job_count)
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state, self._progress)
 
-    def _check_that_jobs_train(self) -> None:
-        self._futile = 0 if self._running.has_trained else self._futile + 1
+    def _check_training(self) -> None:
+        self._idle_decisions = 0 if self._running.has_trained else self._idle_decisions + 1
         self._running.has_trained = False
-        if self._futile <= FUTILE_DECISIONS:
+        if self._idle_decisions <= FUTILE_DECISIONS:
             return
         jobs, now_us = self._state.jobs, self._state.now_us
         if ((jobs.held_gpus > 0) & (jobs.ready_us < now_us)).any():
-            self._futile = 0
+            self._idle_decisions = 0
             return
         raise EndlessSimulation(
             f"{FUTILE_DECISIONS:,} decisions, the last {seconds(now_us):g} s after the first "
-            "submission, in which no job trained, came or went: jobs lose their GPUs before they "
-            "are restored; lower preemption_cost, or let the policy preempt less often (a larger "
-            "promote_knob, quantum_s or lease_s)"
+            "submission, without training, arrival or completion of a job: jobs lose their GPUs "
+            "before they are restored; lower preemption_cost, or let the policy preempt less often "
+            "(a larger promote_knob, quantum_s or lease_s)"
         )
 
     # -- from instant to instant -------------------------------------------------------------------
 
     def _next_instant_us(self, until_us: int) -> int:
-        """Machines that become slow, or fast again, before that are dealt with on the way."""
+        """The next instant; applies changes of machine speeds before it."""
         next_us = self._next_event_us()
         while next_us < NEVER_US and self._paces.next_us < min(next_us, until_us):
             self._change_pace()
@@ -149,7 +152,7 @@ class Simulation:
         return next_us
 
     def _change_pace(self) -> None:
-        """Of a machine: jobs on it run at another speed from now on; no reason for a decision."""
+        """Apply a change of a machine's speed to its jobs; it triggers no decision."""
         change_us, jobs = self._paces.next_us, self._paces.change()
         if jobs:
             self._state.advance(change_us)
@@ -159,8 +162,8 @@ class Simulation:
         finish = self._state.table.column("finish_us")
         if not (len(finish) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
-        finish_us = int(finish.min()) if len(finish) else NEVER_US
-        return min(self._agenda.next_us, finish_us, self.engine.recheck_at_us)
+        self._finish_us = int(finish.min()) if len(finish) else NEVER_US
+        return min(self._agenda.next_us, self._finish_us, self.engine.recheck_at_us)
 
     @property
     def _can_resume(self) -> bool:
@@ -168,8 +171,12 @@ class Simulation:
 
     # -- one instant -------------------------------------------------------------------------------
 
-    def _live_through(self, now_us: int) -> None:
-        """All that happens now, then one decision, whose actions take no time."""
+    def _process_instant(self, now_us: int) -> None:
+        """Process all events of an instant, then one decision, whose actions take no time.
+
+        The state advances before the step, as measurements and the records of jobs that leave
+        need the accounts of this instant.
+        """
         self._state.advance(now_us)
         events = self._instruments.read(now_us)
         done, arrived = self._done(now_us), self._agenda.arrivals(now_us)
@@ -180,32 +187,34 @@ class Simulation:
             if self._has_effect(event, done, arrived):
                 events += self._intervention(event)
         if now_us == self.engine.recheck_at_us:
-            events.append(Tick())
+            events.append(_TICK)
         actions = self.engine.step(now_us, events)
         decision, changes = self.engine.decision, self.engine.changes
         self._running.arrived(arrived)
         self._running.decided(changes)
         while actions:
             actions = self.engine.step(now_us, self._running.carry_out(actions))
-        if self._state.has_shared and (changed := self._running.adapt_to_company()):
+        if self._state.has_shared and (changed := self._running.adapt_to_partners()):
             self.engine.step(now_us, changed)
         if decision is not None:
             self._recorder.decided(self._state, decision, changes)
 
     def _done(self, now_us: int) -> list[int]:
+        if self._finish_us != now_us:
+            return []
         table = self._state.table
         done: list[int] = table.jobs.number[table.column("finish_us") == now_us].tolist()
         return sorted(done)
 
     def _completion(self, number: int) -> Event:
-        self._futile = 0
+        self._idle_decisions = 0
         self._running.left(number)
         self._recorder.finished(number, self._state)
         table = self._state.table
         return Finished(number, int(table.column("overhead_us")[table.row_of(number)]))
 
     def _submission(self, number: int) -> list[Event]:
-        self._futile = 0
+        self._idle_decisions = 0
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
         return [
             Submitted(number, columns, self._instruments.goal(number)),
@@ -213,22 +222,23 @@ class Simulation:
         ]
 
     def _has_effect(self, event: Event, done: Container[int], arrived: Container[int]) -> bool:
-        """What users do to jobs that have ended, or to suspended ones, may have none."""
-        table, suspended = self._state.table, self._state.suspended
+        """Whether an intervention applies; on ended or suspended jobs it may have no effect."""
+        state = self._state
         match event:
             case Suspended(job):
-                return (job in table or job in arrived) and job not in done
+                return (job in state.table or job in arrived) and job not in done
             case Resumed(job):
-                return job in suspended
+                return job in state.suspended
             case Cancelled(job):
-                is_active = job in table or job in arrived or job in suspended
-                return is_active and job not in done
+                return (state.is_active(job) or job in arrived) and job not in done
             case _:
                 return True
 
     def _intervention(self, event: Event) -> list[Event]:
-        """Of users or machines; jobs that lose their processes by it stop at once."""
-        self._futile = 0
+        """Apply an intervention or machine event; jobs that lose their processes stop
+        immediately.
+        """
+        self._idle_decisions = 0
         state, stops = self._state, list[int]()
         match event:
             case Cancelled(job) | Suspended(job):
@@ -243,10 +253,10 @@ class Simulation:
             self._running.left(event.job)
         return [event, *map(Stopped, stops)]
 
-    # -- captured and restored ---------------------------------------------------------------------
+    # -- capture and restore -----------------------------------------------------------------------
 
     def capture(self) -> CapturedSimulation:
-        """Everything, between two instants: another simulation can go on from there."""
+        """The complete state between two instants, from which another simulation can continue."""
         return CapturedSimulation(
             self.engine.capture(),
             self._agenda.capture(),
@@ -257,9 +267,9 @@ class Simulation:
         )
 
     def restore(self, captured: CapturedSimulation) -> None:
-        """Go on from what a simulation of the same workload and cluster captured.
+        """Continue from the captured state of a simulation of the same workload and cluster.
 
-        Before the first `run`. The policy may be another; its planner begins anew.
+        Call this before the first `run`. The policy may differ; its planner starts without history.
         """
         self.engine.restore(captured.engine)
         self._agenda.restore(captured.agenda)

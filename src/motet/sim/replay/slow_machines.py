@@ -1,9 +1,8 @@
-"""Machines that are slow for a while: how people describe them, and when it happens.
+"""Machines that are slow for limited times: parser of the setting, and schedule of the changes.
 
-`slow_machines=0.1,3600,4`: every machine is slow a tenth of the time, in spells of an hour in the
-mean, and computing takes four times as long then. When, is drawn: the times until a spell begins
-and until it ends are exponential, so that it can begin and end at any moment. `slow_machines=x.csv`
-lists spells instead::
+`slow_machines=0.1,3600,4`: every machine is slow a tenth of the time, in spells of an hour on
+average, during which computing takes four times as long. The times until a spell begins and ends
+are exponentially distributed. `slow_machines=x.csv` lists spells instead::
 
     machine,start,end,times_as_long
     m3,600,4200,4
@@ -31,14 +30,14 @@ COLUMNS = ("machine", "start", "end", "times_as_long")
 MOST_TIMES_AS_LONG = 100.0
 SHORTEST_SPELL_S, LONGEST_SPELL_S = 1.0, 1e9
 NO_MACHINES = "none"
-_HOW = (
-    "give the part of the time, seconds of a spell in the mean, and how many times as long "
-    "computing takes then, for example 0.1,3600,4; or a .csv file; or none"
+_USAGE = (
+    "give the fraction of time, the mean spell length in seconds, and the factor of the computing "
+    "time, for example 0.1,3600,4; or a .csv file; or none"
 )
 
 
 class PaceChange(NamedTuple):
-    """From then on computing takes so many times as long on this machine as usual."""
+    """From this time on, computing on this machine takes `times_as_long` relative to normal."""
 
     time_us: int
     machine: int
@@ -47,7 +46,7 @@ class PaceChange(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawnSpells:
-    """`part` of the time a machine is slow, for `spell_s` seconds at a time in the mean."""
+    """A machine is slow for `part` of the time, for `spell_s` seconds at a time on average."""
 
     part: float
     spell_s: float
@@ -56,7 +55,7 @@ class DrawnSpells:
 
 @dataclass(frozen=True)
 class ListedSpell:
-    """`place`: where it stands, for errors."""
+    """`place`: file and line, for error messages."""
 
     place: str
     machine: str
@@ -69,7 +68,7 @@ Spells: TypeAlias = DrawnSpells | tuple[ListedSpell, ...]
 
 
 def parse_spells(text: str) -> Spells:
-    """What the setting describes. Raises BadInput."""
+    """The spells that the setting describes. Raises BadInput."""
     if text == NO_MACHINES:
         return ()
     if Path(text).suffix.lower() == ".csv":
@@ -80,10 +79,10 @@ def parse_spells(text: str) -> Spells:
 def pace_changes(
     spells: Spells, cluster: ClusterSpec, from_us: int, seed: int
 ) -> Iterator[PaceChange]:
-    """In the order of time, then machine; without end where they are drawn, from `from_us` on.
+    """Changes ordered by time, then machine; for drawn spells without end, from `from_us` on.
 
-    The same seed draws the same, whatever the jobs do. Raises BadInput for a machine that the
-    cluster does not have, or that is slow twice at once.
+    Equal seeds draw equal changes, regardless of the jobs. Raises BadInput for a machine that the
+    cluster does not have, or overlapping spells of a machine.
     """
     if isinstance(spells, DrawnSpells):
         sequence = np.random.SeedSequence(seed, spawn_key=(1,))  # Placements draw from the root.
@@ -98,10 +97,10 @@ def _drawn(text: str) -> DrawnSpells:
     try:
         part, spell_s, times_as_long = map(float, text.split(","))
     except ValueError:
-        raise BadInput(f"slow_machines={text}: {_HOW}") from None
+        raise BadInput(f"slow_machines={text}: {_USAGE}") from None
     if not 0 < part < 1:
         raise BadInput(
-            f"slow_machines={text}: {part:g} as the part of the time; give above 0 and below 1"
+            f"slow_machines={text}: {part:g} as the fraction of time; give a value between 0 and 1"
         )
     if not SHORTEST_SPELL_S <= spell_s <= LONGEST_SPELL_S:
         raise BadInput(
@@ -153,14 +152,14 @@ def _changes(spells: Sequence[ListedSpell], numbers: Mapping[str, int]) -> list[
         if one.machine == other.machine and other.start_us < one.end_us:
             raise BadInput(
                 f"{other.place}: {one.machine} is slow already until {exact_seconds(one.end_us)} "
-                f"s ({one.place}); let a spell begin when the one before is over"
+                f"s ({one.place}); begin a spell after the end of the previous one"
             )
     changes: list[PaceChange] = []
     for spell in in_order:
         machine = numbers[spell.machine]
         changes.append(PaceChange(spell.start_us, machine, spell.times_as_long))
         changes.append(PaceChange(spell.end_us, machine, 1.0))
-    return sorted(changes, key=lambda change: change[:2])  # Ends stay before the next beginnings.
+    return sorted(changes, key=lambda change: change[:2])  # Ends come first.
 
 
 def _listed(path: Path) -> Iterator[ListedSpell]:

@@ -1,7 +1,7 @@
-"""How far elastic jobs have come, exactly, whatever their speeds were.
+"""Exact progress of elastic jobs at changing speeds.
 
-Steps are counted in units of 2**-96 / 1,000,000 of a step, so that a speed in floating point is a
-whole number of units per microsecond, and no change of speed ever rounds.
+Steps are counted in units of 2**-96 / 1,000,000 of a step, so that every floating-point speed is an
+integer number of units per microsecond, and changes of speed cause no rounding.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _STEP = SECOND_US << _BITS
 
 @dataclass(frozen=True, eq=False)
 class TrainedSteps:
-    """A row per job and time without change of its speed; in between it did not train.
+    """A row per job and interval of constant speed; by end.
 
-    By end. `job`: its number. Steps grow in proportion to time from `first_step` at `start_us` to
-    `last_step` at `end_us`. `workers`, `servers`: that it had.
+    `job`: its number. Steps grow linearly from `first_step` at `start_us` to `last_step` at
+    `end_us`. `workers`, `servers`: in that interval.
     """
 
     job: Ints
@@ -45,7 +45,9 @@ class TrainedSteps:
 
 @dataclass
 class _Run:
-    """`left`: units to the end, when it `begins_us` to train at `pace` units per microsecond."""
+    """`left`: units to the end at `begins_us`, when training starts at `pace` units per
+    microsecond.
+    """
 
     steps: int
     left: int
@@ -61,7 +63,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class CapturedProgress:
-    """Of a `StepProgress`: its jobs, and the columns of what has been trained."""
+    """State of a `StepProgress`: its jobs, and the columns of closed intervals."""
 
     runs: Mapping[int, _Run]
     whole: array[int]
@@ -69,10 +71,10 @@ class CapturedProgress:
 
 
 class StepProgress:
-    """Of the jobs of a workload that have a model; the others it does not know."""
+    """Progress of the jobs of a workload that have a work model; other jobs are not contained."""
 
     def __init__(self, work: WorkModels | None, imbalance: Imbalance = balanced) -> None:
-        """`imbalance`: how many times as long exchanging takes a job with so many servers."""
+        """`imbalance`: factor of the exchange time of a job with a given number of servers."""
         self.work = work
         self._imbalance = imbalance
         self._runs: dict[int, _Run] = {}
@@ -83,7 +85,7 @@ class StepProgress:
         return job in self._runs
 
     def arrived(self, job: int) -> dict[str, int]:
-        """A job is there: what the engine shall know of it; nothing of one without a model."""
+        """Add a job. Returns its columns for the engine; none for a job without a work model."""
         work = self.work
         if work is None or not work.steps[job]:
             return {}
@@ -93,12 +95,12 @@ class StepProgress:
         return {name: int(getattr(work, name)[job]) for name in ROLE_COLUMNS}
 
     def roles(self, job: int) -> tuple[int, int]:
-        """Workers and servers with which it ran last; none before."""
+        """The last workers and servers of the job; 0 before its start."""
         run = self._runs[job]
         return run.workers, run.servers
 
     def mode(self, job: int) -> int:
-        """Its `SpeedMode`."""
+        """The job's `SpeedMode`."""
         assert self.work is not None
         return int(self.work.speeds.mode[job])
 
@@ -111,7 +113,7 @@ class StepProgress:
         communicating: float = 1.0,
         exchanging: float = 1.0,
     ) -> float:
-        """Steps per second, where these parts of a step take so many times as long."""
+        """Steps per second, with these factors on the parts of a step."""
         assert self.work is not None
         mode, parameters = (
             int(self.work.speeds.mode[job]),
@@ -121,14 +123,14 @@ class StepProgress:
         return speed(mode, parameters, workers, servers, computing, communicating, exchanging)
 
     def begin(self, job: int, at_us: int, steps_per_s: float, workers: int, servers: int) -> int:
-        """It trains from then on: when it is done, in microseconds."""
+        """Start training at `at_us`. Returns the time of completion, in microseconds."""
         run = self._runs[job]
         run.workers, run.servers, run.begins_us = workers, servers, at_us
         run.pace = int(ldexp(steps_per_s, _BITS))
         return at_us - (-run.left // run.pace)
 
     def pause(self, job: int, now_us: int) -> int:
-        """It stops, or changes its speed: the time that it would still need on its full request."""
+        """Stop training or end an interval. Returns the remaining time on the full request."""
         run = self._runs[job]
         if now_us > run.begins_us and run.pace:
             self._note(job, run, now_us)
@@ -136,35 +138,35 @@ class StepProgress:
         return time_of_units(run.left, run.full_speed)
 
     def finished(self, job: int, now_us: int) -> None:
-        """It is done."""
+        """Remove a completed job."""
         self.pause(job, now_us)
         del self._runs[job]
 
     def rate(self, job: int, steps_per_s: float) -> int:
-        """A speed against that on its full request, which is 10,000."""
+        """A speed relative to that on the full request, which is 10,000."""
         return max(round(10_000 * steps_per_s / self._runs[job].full_speed), 1)
 
     def steps_done(self, job: int, now_us: int) -> float:
-        """Until now."""
+        """Completed steps until now."""
         run = self._runs[job]
         return (run.steps * _STEP - run.left_at(now_us)) / _STEP
 
     def speed_now(self, job: int) -> float:
-        """Steps per second of a job that runs, machines and company included."""
+        """Steps per second of a running job, including effects of machines and partners."""
         return ldexp(self._runs[job].pace, -_BITS)
 
     def capture(self) -> CapturedProgress:
-        """How far all jobs have come."""
+        """The progress of all jobs."""
         runs = {job: replace(run) for job, run in self._runs.items()}
         return CapturedProgress(runs, self._whole[:], self._steps[:])
 
     def restore(self, captured: CapturedProgress) -> None:
-        """They have come that far."""
+        """Continue with this progress."""
         self._runs = {job: replace(run) for job, run in captured.runs.items()}
         self._whole, self._steps = captured.whole[:], captured.steps[:]
 
     def trained(self) -> TrainedSteps:
-        """All that has ended."""
+        """All closed intervals."""
         whole = np.array(self._whole, dtype=np.int64).reshape(-1, 5)
         steps = np.array(self._steps, dtype=np.float64).reshape(-1, 2)
         return TrainedSteps(*np.ascontiguousarray(whole.T), *np.ascontiguousarray(steps.T))
@@ -176,5 +178,5 @@ class StepProgress:
 
 
 def time_of_units(units: int, steps_per_s: float) -> int:
-    """Microseconds that so many units of steps take, rounded up."""
+    """Microseconds for this number of units of steps, rounded up."""
     return -(-units // int(ldexp(steps_per_s, _BITS)))

@@ -1,1 +1,1 @@
-"""How fast a job is on which GPUs, and how its model is divided among its servers."""
+"""Speeds of jobs on GPUs, and the division of models among parameter servers."""

@@ -1,11 +1,11 @@
-"""How large the tensors of Optimus' nine models are, from their architectures.
+"""Tensor sizes of Optimus' nine models, from their architectures.
 
-Peng et al., EuroSys 2018, table 1, names models, data sets and numbers of parameters; the programs
-are MXNet's examples. In the order in which MXNet numbers them, as its hash depends on that.
+Peng et al., EuroSys 2018, table 1, lists models, data sets and numbers of parameters; the programs
+are MXNet's examples. Tensors have MXNet's order, as its hash depends on that.
 
 From the programs: ResNet-50 (157 tensors), ResNext-110, Inception-BN and KAGGLE (the first
 National Data Science Bowl). From a publication: CNN-rand (Kim, EMNLP 2014, on movie reviews) and
-RNN-LSTM (MXNet's language model on the Penn Treebank: two layers of 200). Our choice, such that
+RNN-LSTM (MXNet's language model on the Penn Treebank: two layers of 200). Assumed, such that
 numbers of parameters are about the paper's: DSSM (widths 300, 300, 128 after Huang et al., CIKM
 2013), Seq2Seq (one layer of 256 each, attention, 10,000 words), DeepSpeech2 (two convolutions, five
 bidirectional layers of 768 gated units).
@@ -22,7 +22,7 @@ Sizes = Iterator[int]
 
 
 def tensor_sizes(model: str) -> tuple[int, ...] | None:
-    """Parameters of each tensor; None: a model that is not known. Its spelling does not matter."""
+    """Parameters of each tensor; None: unknown model. Ignores the spelling of names."""
     return _sizes_of(model_key(model))
 
 
@@ -33,7 +33,7 @@ def _sizes_of(key: str) -> tuple[int, ...] | None:
 
 
 def _resnet_50() -> Sizes:
-    """Bottlenecks with normalisation first (He et al., ECCV 2016), on 1,000 classes."""
+    """Pre-activation bottlenecks (He et al., ECCV 2016), on 1,000 classes."""
     yield from (3, 3, 7 * 7 * 3 * 64, 64, 64)
     inputs = 64
     for units, outputs in ((3, 256), (4, 512), (6, 1024), (3, 2048)):
@@ -49,8 +49,9 @@ def _resnet_50() -> Sizes:
 
 
 def _resnext_110() -> Sizes:
-    """18 units of two convolutions in each of three stages, on CIFAR-10; MXNet's program has groups
-    in bottlenecks only, which come with more layers."""
+    """18 units of two convolutions in each of three stages, on CIFAR-10; MXNet's program uses
+    groups only in bottlenecks, which require more layers.
+    """
     yield from (3, 3, 9 * 3 * 16)
     inputs = 16
     for outputs in (16, 32, 64):
@@ -88,7 +89,7 @@ def _inception_bn() -> Sizes:
 
 
 def _kaggle() -> Sizes:
-    """Seven convolutions on images of 48 x 48 pixels, of which 3 x 3 are left; 121 classes."""
+    """Seven convolutions on images of 48 x 48 pixels, reduced to 3 x 3; 121 classes."""
     channels = 3
     for kernel, outputs in ((5, 32), (5, 64), (3, 64), (3, 64), (3, 128), (3, 256), (3, 256)):
         yield from _dense(kernel * kernel * channels, outputs)
@@ -142,7 +143,7 @@ def _normalised(kernel: int, inputs: int, outputs: int) -> Sizes:
 
 
 def _recurrent(gates: int, inputs: int, width: int) -> Sizes:
-    """Of all gates, from the input and from the state before."""
+    """Weights of all gates, for the input and for the previous state."""
     rows = gates * width
     yield from (rows * inputs, rows, rows * width, rows)
 

@@ -1,18 +1,18 @@
-"""How fast jobs run where they are placed, and what a preemption costs.
+"""Speeds of jobs as a function of their placement, and costs of preemptions.
 
-A gang on several machines takes longer by its model's skew: `motet.estimate.spread` has the formula
+A gang on several machines is slowed by its model's skew: `motet.estimate.spread` has the formula
 and its source, with w of its workers together where w* could be.
 
-Machines of a rack are joined by RDMA, racks by Ethernet (the analysis of Philly's logs, Jeon et
-al., ATC 2019), so a gang that is spread over racks takes longer still, by r of r* workers.
+Machines of a rack are connected by RDMA, racks by Ethernet (the analysis of Philly's logs, Jeon et
+al., ATC 2019), so a gang that is spread over racks is slowed further, by r of r* workers.
 
-Of jobs with parameter servers it is known who exchanges what with whom: `motet.estimate.exchange`
-takes the place of skew.
+For jobs with parameter servers, `motet.estimate.exchange` replaces the skew formula, since the
+traffic between workers and servers is known.
 
-Where the type of the machines and the model are known, measurements take the place of formulas
-(`motet.sim.profiles`): a gang runs at the speed of its slowest machine against the fastest type of
-the cluster, loses by being spread what was lost with every GPU on a machine of its own, in
-proportion to 1 - w / w*, and shares GPUs as the pair did.
+If the types of the machines and the model are known, measurements replace the formulas
+(`motet.sim.profiles`): a gang runs at the speed of its slowest machine relative to the fastest type
+of the cluster, its slowdown by spreading is the measured one with every GPU on a separate machine,
+scaled by 1 - w / w*, and packed jobs run at the measured speeds of the pair.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from motet.domain.arrays import Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import microseconds
-from motet.estimate.exchange import Gang, exchange_factor, shares_of
+from motet.estimate.exchange import Gang, exchange_factor, gang_shares
 from motet.estimate.spread import RACK_SLOWDOWN, by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
 from motet.sim.speeds.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
@@ -46,8 +46,8 @@ class ProfiledSpeeds:
         measured: MeasuredSpeeds | None = None,
         rescale_us: int | None = None,
     ) -> None:
-        """`sizes`, `racks`: GPUs and rack of each machine (None: one rack). `restart_us`: None: as
-        the profiles say. `rescale_us`: None: as long as a restart.
+        """`sizes`, `racks`: GPUs and rack of each machine (None: one rack). `restart_us`: None:
+        from the profiles. `rescale_us`: None: the restart time.
         """
         self._largest = int(sizes.max())
         self._models = models
@@ -74,20 +74,21 @@ class ProfiledSpeeds:
         return max(round(speed), 1)
 
     def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
-        """See SpeedModel. The machines' type makes computing longer, their distance the rest: of
-        jobs with servers who is on which machine, and other racks."""
+        """See SpeedModel. The machines' type scales computing, their distance the rest: for jobs
+        with servers the placement of workers and servers, and rack boundaries.
+        """
         relative = 1.0
         if self._measured.is_mixed:
             relative = self._measured.relative(model, sum(placement.counts), placement.machines)
         if gang.servers:
-            exchanging = exchange_factor(shares_of(placement.counts, gang))
+            exchanging = exchange_factor(gang_shares(placement.counts, gang))
             return Slowdown(1 / relative, 1 + self._rack_slowdown(model, placement), exchanging)
         spread = self._spread_slowdown(model, placement) if len(placement.machines) > 1 else 0.0
         return Slowdown(1 / relative, 1 + spread)
 
     def shared(self, model: int, other: int, placement: Placement) -> float:
-        """See SpeedModel. As the pair was measured; else, two that keep the GPU busy all the time
-        share it, and idle time is filled.
+        """See SpeedModel. The measured speed of the pair; without a measurement, busy times add up
+        and idle time is filled.
         """
         gpus = sum(placement.counts)
         share = self._measured.beside(model, other, gpus, placement.machines)
@@ -110,7 +111,7 @@ class ProfiledSpeeds:
         return self.resume_cost_us(model, gpus)
 
     def _spread_slowdown(self, model: int, placement: Placement) -> float:
-        """By how much a gang on several machines takes longer; 0: not at all."""
+        """Relative increase of the step time of a gang on several machines; 0: none."""
         gpus = sum(placement.counts)
         most_together = min(gpus, self._largest)
         of_skew = by_skew(self._profile(model).skew)
@@ -120,7 +121,7 @@ class ProfiledSpeeds:
         return slowdown + self._rack_slowdown(model, placement)
 
     def _rack_slowdown(self, model: int, placement: Placement) -> float:
-        """What of that is due to several racks."""
+        """The part of that increase due to rack boundaries."""
         if self._racks is None:
             return 0.0
         per_part = RACK_SLOWDOWN + by_skew(self._profile(model).skew)
@@ -129,7 +130,7 @@ class ProfiledSpeeds:
     def _measured_slowdown(
         self, model: int, gpus: int, placement: Placement, most_together: int
     ) -> float | None:
-        """Per 1 - w / w*; None where nothing was measured."""
+        """Per 1 - w / w*; None without a measurement."""
         if not self._measured.is_typed or most_together == 1:
             return None
         spread = self._measured.spread(model, gpus, placement.machines)
@@ -153,4 +154,4 @@ class ProfiledSpeeds:
 
 
 class ProfiledRestarts(MachinesDoNotMatter, ProfiledSpeeds):
-    """Placement does not matter, but a preemption costs what the profiles say."""
+    """Placement does not affect speeds, but preemptions have the costs of the profiles."""

@@ -1,7 +1,7 @@
-"""How much longer jobs exchange their models as one parameter server has more of them than others.
+"""Slowdown of model exchange by unequal loads of parameter servers.
 
-The server that holds most decides. Only of models whose tensors are known (`model_tensors`); those
-of other models, and requests, of which each costs a little by itself, count as balanced.
+The server with the largest load determines the time. Applies to models with known tensors
+(`model_tensors`); other models, and the fixed cost per request, count as balanced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Divide = Callable[[Sequence[int], int], Division]
 DIVISIONS: Mapping[str, Divide | None] = MappingProxyType(
     {"even": None, "mxnet": hashed_blocks, "paa": balanced_blocks}
 )
-"""By the name of the setting; None: every server holds as much as the others."""
+"""Divisions by the value of the setting; None: equal loads."""
 
 
 def division_named(name: str) -> Divide | None:
@@ -31,7 +31,7 @@ def division_named(name: str) -> Divide | None:
 
 
 def imbalance_of(workload: Workload, divide: Divide | None) -> Imbalance:
-    """How many times as long exchanging takes each of its jobs as with equal shares."""
+    """Factor of the exchange time of each job, relative to equal loads."""
     if divide is None:
         return balanced
     names = dict(enumerate(workload.model_names))

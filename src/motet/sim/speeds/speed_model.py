@@ -1,4 +1,4 @@
-"""What a simulation must know of speeds and costs, and the simplest answers."""
+"""The interface of speed and cost models, and its simplest implementations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FULL_SPEED = 10_000
 
 
 class Slowdown(NamedTuple):
-    """How many times as long an elastic job computes and communicates as where it does so best, and
-    exchanges its model with its servers as where they and its workers have machines of their own.
+    """Factors on the parts of an elastic job's step: computing and communicating relative to the
+    best placement, exchanging with servers relative to one machine per worker and server.
     """
 
     computing: float = 1.0
@@ -23,11 +23,11 @@ class Slowdown(NamedTuple):
 
 
 class SpeedModel(Protocol):
-    """How fast a job runs where it is placed, and what it costs to bring it there."""
+    """Speeds of placed jobs, and costs of starting them."""
 
     @property
     def together_gpus(self) -> int:
-        """How many GPUs of a job may share a machine; 0: it does not matter where they are."""
+        """Maximum number of a job's GPUs on one machine; 0: placement does not affect speeds."""
         ...
 
     def speed(self, model: int, placement: Placement) -> int:
@@ -35,24 +35,26 @@ class SpeedModel(Protocol):
         ...
 
     def shared(self, model: int, other: int, placement: Placement) -> float:
-        """What is left of a job's speed beside a job of another model on the same GPUs, 0 to 1."""
+        """Relative speed of a job that shares its GPUs with a job of another model, 0 to 1."""
         ...
 
     def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
-        """The same as `speed` for jobs whose steps are known in parts."""
+        """As `speed`, for jobs with step times in parts."""
         ...
 
     def resume_cost_us(self, model: int, gpus: int) -> int:
-        """Checkpoint and restore of a job that ran before."""
+        """Checkpoint and restore time of a job that ran before."""
         ...
 
     def rescale_cost_us(self, model: int, gpus: int) -> int:
-        """What a job that runs loses when it goes on with other numbers of workers or servers."""
+        """Training time that a running job loses by a change of its numbers of workers
+        or servers.
+        """
         ...
 
 
 class MachinesDoNotMatter:
-    """Full speed wherever a job runs; two that share GPUs have half of them each."""
+    """Full speed on any placement; two jobs that share GPUs run at half speed."""
 
     @property
     def together_gpus(self) -> int:
@@ -77,7 +79,7 @@ class MachinesDoNotMatter:
 
 @dataclass(frozen=True)
 class SameEverywhere(MachinesDoNotMatter):
-    """Placement does not matter; every preemption costs the same, and so does every rescaling.
+    """Full speed on any placement; constant costs of preemption and of rescaling.
 
     `rescaling_us`: None: as a preemption.
     """
@@ -100,6 +102,6 @@ Imbalance: TypeAlias = Callable[[int, int], float]
 
 
 def balanced(job: int, servers: int) -> float:
-    """An `Imbalance`: every server has as much to do as the others."""
+    """An `Imbalance` of equal server loads."""
     del job, servers
     return 1.0

@@ -1,4 +1,4 @@
-"""Job traces of every origin as one `Workload`: recognised, checked, sorted."""
+"""Readers of job traces: recognise, check and sort them into a `Workload`."""
 
 from motet.sim.traces.reading import FORMATS, read_trace
 from motet.sim.traces.trace import Trace

@@ -1,4 +1,4 @@
-"""From a cell's text to an integer, exactly. Parsers raise ValueError saying what is wrong."""
+"""Exact conversion of cells to integers. Parsers raise ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def decimal_number(cell: str) -> Decimal:
 
 
 def rounded_us(time_us: Decimal) -> int:
-    """The nearest whole microsecond, within the limits of what can be simulated."""
+    """The nearest whole microsecond, within the limits of the simulator."""
     if abs(time_us) > _LONGEST_US:
         raise ValueError(f"which is beyond {_YEARS} years")
     return int(time_us.to_integral_value(ROUND_HALF_EVEN))
 
 
 def timestamp_us(cell: str) -> int:
-    """A date and time (ISO 8601, UTC where no zone is given) in microseconds since 1970."""
+    """A date and time (ISO 8601, UTC unless a zone is given) in microseconds since 1970."""
     try:
         moment = datetime.fromisoformat(cell.strip())
     except ValueError:
@@ -84,7 +84,7 @@ def timestamp_us(cell: str) -> int:
 
 
 def since_first(times_us: Sequence[int], unknown: Collection[int]) -> tuple[list[int], int]:
-    """Times from the earliest on, 0 for the rows in `unknown`; and that earliest time."""
+    """Times relative to the earliest, 0 for the rows in `unknown`; and that earliest time."""
     if not unknown:
         first_us = min(times_us, default=0)
         return [time_us - first_us for time_us in times_us], first_us

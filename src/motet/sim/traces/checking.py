@@ -1,4 +1,4 @@
-"""Which rows of a trace cannot be replayed."""
+"""Checks for trace rows that cannot be replayed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from motet.sim.workload.elastic_work import FULL_REQUEST_MUST_FIT
 
 
 def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
-    """Note every row that cannot be; `largest_gang`: the most GPUs that a job can get."""
+    """Add every invalid row to `problems`; `largest_gang`: the most GPUs that a job can get."""
     submit_us, duration_us = np.array(jobs.submit_us), np.array(jobs.duration_us)
     gpus = np.array(jobs.gpus)
     for row in np.flatnonzero(duration_us < 0):
@@ -31,11 +31,11 @@ def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
         message = f"submit time is {seconds(submit_us[row]):g} s, a trace's clock starts at 0"
         problems.add(int(row), NEGATIVE_SUBMIT, message)
     for row in np.flatnonzero(gpus < 1):
-        message = f"the job asks for {gpus[row]} GPUs, it must be at least 1"
+        message = f"the job requests {gpus[row]} GPUs, it must be at least 1"
         problems.add(int(row), NO_GPUS, message)
     if largest_gang is not None:
         for row in np.flatnonzero(gpus > largest_gang):
-            message = f"the job asks for {gpus[row]} GPUs, the cluster has {largest_gang}"
+            message = f"the job requests {gpus[row]} GPUs, the cluster has {largest_gang}"
             if jobs.work is not None and jobs.work.is_modelled[row]:
                 message += f"; {FULL_REQUEST_MUST_FIT}"
             problems.add(int(row), TOO_MANY_GPUS, message)
@@ -65,7 +65,7 @@ def _check_ids(jobs: Jobs, problems: Problems) -> None:
         if not job:
             problems.add(row, NO_ID, "the job has no id")
         elif job in first_line:
-            message = f"job id {job!r} is taken already by line {first_line[job]}"
+            message = f"job id {job!r} is already used in line {first_line[job]}"
             problems.add(row, DUPLICATE_ID, message)
         else:
             first_line[job] = line

@@ -1,7 +1,7 @@
-"""Loss curves that a trace names: those that come with Motet, and files of people's own.
+"""Loss curves that a trace names: bundled curves and user files.
 
-A file is a CSV with a column `loss`, a row per measurement, and, where these are not equally far
-apart, a column `step` or `epoch`; `loss.csv` of `motet train` is one.
+A file is a CSV with a column `loss`, a row per measurement, and, unless these are equidistant, a
+column `step` or `epoch`; `loss.csv` of `motet train` is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.curves import LossCurve, bundled_curve
-from motet.sim.traces.problems import Problems, shown
+from motet.sim.traces.problems import Problems, shown_cell
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table
 
@@ -25,7 +25,7 @@ LARGEST = 1e12
 
 
 class CurveFiles:
-    """Every file is read once, whether it is good or bad. `folder`: paths are relative to it."""
+    """Reads every file once, valid or not. `folder`: base of relative paths."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,14 +44,16 @@ class CurveFiles:
         return found
 
     def hash_with(self, trace_sha256: str) -> str:
-        """Of a trace and the files it names; its own where it names none."""
+        """Combined hash of a trace and the files it names; the trace's own hash without
+        such files.
+        """
         if not self._hashes:
             return trace_sha256
         parts = [trace_sha256, *(self._hashes[name] for name in sorted(self._hashes))]
         return sha256("\n".join(parts).encode()).hexdigest()
 
     def _read(self, name: str) -> LossCurve | str:
-        """What is wrong with it, where something is."""
+        """The curve, or the error message."""
         try:
             source = Source.open((self._folder / name).absolute(), wanted="a CSV of losses")
             self._hashes[name] = source.sha256
@@ -61,7 +63,7 @@ class CurveFiles:
 
 
 def read_curve(source: Source) -> LossCurve:
-    """Named by its path. Raises BadInput for what is no loss curve."""
+    """The curve, named by its path. Raises BadInput for other content."""
     if LOSS not in source.header:
         problem = f"no column 'loss'; the header has {', '.join(source.header)[:200]}"
         raise source.complaint(problem, "call a column loss", 1)
@@ -97,7 +99,7 @@ def _numbers(source: Source, table: Table, name: str) -> NDArray[np.float64]:
         values = np.array([_number(cell) for cell in cells])
     for row in np.flatnonzero(~(np.abs(values) <= LARGEST)).tolist():
         remedy = f"it must be a number within -{LARGEST:g} and {LARGEST:g}"
-        raise source.complaint(f"{name} is {shown(cells[row])}", remedy, table.lines[row])
+        raise source.complaint(f"{name} is {shown_cell(cells[row])}", remedy, table.lines[row])
     return values
 
 

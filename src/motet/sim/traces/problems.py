@@ -1,4 +1,4 @@
-"""What is wrong with the rows of a trace."""
+"""Problems of trace rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
-class Problem:
+class TraceProblem:
     """`reason`: one of the constants above; `message`: with the value and the limit."""
 
     reason: str
@@ -38,7 +38,7 @@ class Problems:
     """Collects problems by row; the first problem of a row counts."""
 
     def __init__(self) -> None:
-        self._of_row: dict[int, Problem] = {}
+        self._of_row: dict[int, TraceProblem] = {}
 
     def __contains__(self, row: int) -> bool:
         return row in self._of_row
@@ -47,21 +47,21 @@ class Problems:
         return len(self._of_row)
 
     def add(self, row: int, reason: str, message: str) -> None:
-        """Note that a row is bad."""
-        self._of_row.setdefault(row, Problem(reason, message))
+        """Add a problem of a row."""
+        self._of_row.setdefault(row, TraceProblem(reason, message))
 
     def renumber(self, kept: Sequence[int]) -> None:
-        """Rows were taken out: the row `kept[n]` is now row n. No bad row may be taken out."""
+        """Renumber rows after removals: the row `kept[n]` is now row n. Bad rows must be kept."""
         self._of_row = {n: self._of_row[row] for n, row in enumerate(kept) if row in self._of_row}
 
     def by_reason(self) -> dict[str, int]:
-        """How many rows are bad for each reason, the commonest first."""
+        """Number of bad rows per reason, the most common first."""
         return dict(Counter(problem.reason for problem in self._of_row.values()).most_common())
 
     def complaint(self, file: str, lines: Sequence[int], *, can_skip: bool = True) -> BadInput:
-        """The error that tells of the first bad row, and where others are.
+        """The error for the first bad row, with a list of the others.
 
-        `can_skip`: whether people may have bad rows left out.
+        `can_skip`: whether an option skips bad rows.
         """
         first, *others = sorted(self._of_row, key=lambda row: lines[row])
         more = f" ({self._listed(others, lines)})" if others else ""
@@ -79,20 +79,20 @@ class Problems:
     def parse(
         self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
     ) -> tuple[list[int], set[int]]:
-        """A column's numbers, and the rows whose cell is none: noted, with 0 in its place.
+        """A column's numbers, and the rows with invalid cells: recorded as problems, with value 0.
 
-        `parse_cell` raises ValueError saying what is wrong with a cell.
+        `parse_cell` raises ValueError with the reason for an invalid cell.
         """
         try:
             return [parse_cell(cell) for cell in cells], set()
         except ValueError:
-            pass  # Rare: now cell by cell.
+            pass  # Rare: parse cell by cell.
         values, bad = [], set()
         for row, cell in enumerate(cells):
             try:
                 values.append(parse_cell(cell))
             except ValueError as error:
-                self.add(row, UNPARSABLE, f"{name} is {shown(cell)}, {error}")
+                self.add(row, UNPARSABLE, f"{name} is {shown_cell(cell)}, {error}")
                 values.append(0)
                 bad.add(row)
         return values, bad
@@ -106,7 +106,7 @@ class Problems:
     def demands(
         self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
     ) -> list[int]:
-        """As `numbers`; of a column that is missing or empty none, of an empty cell 0."""
+        """As `numbers`; empty for a missing or empty column, 0 for an empty cell."""
         if cells is None or _is_all_blank(cells):
             return []
         return self.numbers(name, [cell.strip() or "0" for cell in cells], parse_cell)
@@ -114,7 +114,7 @@ class Problems:
     def times(
         self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
     ) -> list[int]:
-        """As `demands`; of an empty cell NEVER_US."""
+        """As `demands`; NEVER_US for an empty cell."""
         if cells is None or _is_all_blank(cells):
             return []
         return self.numbers(
@@ -126,8 +126,8 @@ def _is_all_blank(cells: Sequence[str]) -> bool:
     return not any(cell and not cell.isspace() for cell in cells)
 
 
-def shown(cell: str) -> str:
-    """A cell in a message: quoted, and cut where it is long."""
+def shown_cell(cell: str) -> str:
+    """A cell in a message: quoted and truncated."""
     if not cell.strip():
         return "empty"
     return repr(cell if len(cell) <= _LONGEST_CELL else f"{cell[:_LONGEST_CELL]}...")

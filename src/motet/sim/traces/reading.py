@@ -50,7 +50,7 @@ def read_trace(
     largest_gang: int | None = None,
     throughputs: str | os.PathLike[str] | None = None,
 ) -> Trace:
-    """Read a trace, gzipped or not; its format is recognised by its content unless it is named.
+    """Read a trace, gzipped or not; detects its format by its content unless `format` is given.
 
     `largest_gang`: jobs with more GPUs are bad rows (the cluster's size). `throughputs`: table of
     isolated speeds, for Gavel traces. Raises BadInput for a file that cannot be read, and for the

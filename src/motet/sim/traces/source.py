@@ -1,16 +1,18 @@
-"""A trace file in memory: its text, decompressed, and where it came from."""
+"""A trace file in memory: its decompressed text and its path."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self, cast
 
+from motet.domain.bounded_reading.decompression import limited
 from motet.domain.errors import BadInput
 
 _HEAD_CHARACTERS = 65_536
@@ -19,7 +21,7 @@ _HEAD_LINES = 50
 
 @dataclass(frozen=True)
 class Source:
-    """`sha256`: of the bytes on disk, still compressed. `throughputs`: speeds for Gavel traces."""
+    """`sha256`: of the compressed bytes on disk. `throughputs`: speeds for Gavel traces."""
 
     path: Path
     sha256: str
@@ -30,9 +32,9 @@ class Source:
     def open(
         cls, path: Path, throughputs: Path | None = None, wanted: str = "a trace with jobs"
     ) -> Self:
-        """Read a file whole. Raises BadInput for one that is missing, damaged, empty or binary.
+        """Read a whole file. Raises BadInput for one that is missing, damaged, empty or binary.
 
-        `wanted`: what to give instead.
+        `wanted`: the expected content, for the error message.
         """
         raw = _read(path)
         try:
@@ -55,7 +57,7 @@ class Source:
 
     @cached_property
     def header(self) -> tuple[str, ...]:
-        """The names in the first line, if the file is a table with commas."""
+        """The names in the first line, if the file is comma-separated."""
         return tuple(cell.strip().strip('"').strip().lower() for cell in self.head[0].split(","))
 
 
@@ -75,7 +77,9 @@ def _decompressed(path: Path, raw: bytes) -> bytes:
     if not raw.startswith(b"\x1f\x8b"):
         return raw
     try:
-        return gzip.decompress(raw)
+        packed = cast(BinaryIO, gzip.GzipFile(fileobj=io.BytesIO(raw)))
+        with limited(packed, path, len(raw)) as stream:
+            return stream.read()
     except (OSError, EOFError, zlib.error) as error:
         reason = f"cannot be decompressed ({error})"
         raise _complaint(path, reason, "the file is damaged: fetch it again") from None

@@ -1,4 +1,4 @@
-"""A trace in figures: how many jobs, how large, how long, how bursty, how much for a cluster."""
+"""Statistics of a trace: numbers, sizes, durations, burstiness, and load on a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUANTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95, "p99": 99}
 
 @dataclass(frozen=True)
 class SizeClass:
-    """Jobs that ask for one number of GPUs."""
+    """Jobs with one GPU count."""
 
     gpus: int
     jobs: int
@@ -29,9 +29,9 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class ClusterLoad:
-    """`load`: GPU time asked for over GPU time there is while jobs arrive; above 1 queues grow.
+    """`load`: requested GPU time over available GPU time during the arrivals; above 1 queues grow.
 
-    None where all jobs arrive at once. `shortest_makespan_s`: if no GPU ever idled.
+    None if all jobs arrive at once. `shortest_makespan_s`: without idle GPUs.
     """
 
     machines: int
@@ -42,7 +42,7 @@ class ClusterLoad:
 
 @dataclass(frozen=True)
 class ElasticJobs:
-    """How many have what."""
+    """Counts of elastic jobs by their properties."""
 
     jobs: int
     with_curve: int
@@ -52,15 +52,15 @@ class ElasticJobs:
 
 @dataclass(frozen=True)
 class Experiments:
-    """How many there are, and of how many jobs."""
+    """Counts of experiments and of their jobs."""
 
     experiments: int
     jobs: int
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Of the jobs that ask for some CPUs or bytes: how many they are, and for how many each."""
+class RequestStatistics:
+    """Statistics of a requested resource over the jobs that request it."""
 
     jobs: int
     min: int
@@ -72,7 +72,7 @@ class Asked:
 class TraceSummary:
     """`interarrival_s["cv"]`: deviation over mean of the gaps; 1 is Poisson, more is bursty.
 
-    `demand_gpus`: GPUs busy if every job started when it was submitted. None: there are none.
+    `demand_gpus`: busy GPUs if every job started at its submission. None: there are none.
     """
 
     jobs: int
@@ -88,16 +88,16 @@ class TraceSummary:
     cluster: ClusterLoad | None
     elastic: ElasticJobs | None
     experiments: Experiments | None
-    cpus: Asked | None
-    memory_bytes: Asked | None
+    cpus: RequestStatistics | None
+    memory_bytes: RequestStatistics | None
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """The fields for JSON."""
         return asdict(self)
 
 
 def summarise(trace: Trace, cluster: tuple[int, int] | None = None) -> TraceSummary:
-    """`cluster`: machines and GPUs in all."""
+    """`cluster`: machines and total GPUs."""
     jobs = trace.workload
     span_us = int(jobs.submit_us[-1] - jobs.submit_us[0])
     gpu_us = float((jobs.gpus.astype(float) * jobs.duration_us).sum())
@@ -116,13 +116,13 @@ def summarise(trace: Trace, cluster: tuple[int, int] | None = None) -> TraceSumm
         cluster=None if cluster is None else _load(cluster, gpu_us, span_us),
         elastic=_elastic(jobs.work),
         experiments=_experiments(jobs),
-        cpus=_asked(jobs.cpus),
-        memory_bytes=_asked(jobs.memory_bytes),
+        cpus=_request_statistics(jobs.cpus),
+        memory_bytes=_request_statistics(jobs.memory_bytes),
     )
 
 
 def demand(jobs: Workload) -> tuple[Ints, Ints]:
-    """GPUs busy from each time on (microseconds), if every job started when it was submitted."""
+    """GPUs busy from each time on (microseconds), if every job started at its submission."""
     times = np.concatenate([jobs.submit_us, jobs.submit_us + jobs.duration_us])
     changes = np.concatenate([jobs.gpus, -jobs.gpus])
     at, which = np.unique(times, return_inverse=True)
@@ -162,11 +162,11 @@ def _experiments(jobs: Workload) -> Experiments | None:
     return Experiments(len(jobs.experiment_names), int((jobs.experiment != UNKNOWN).sum()))
 
 
-def _asked(demands: Ints) -> Asked | None:
+def _request_statistics(demands: Ints) -> RequestStatistics | None:
     some = demands[demands > 0]
     if not len(some):
         return None
-    return Asked(len(some), int(some.min()), float(np.median(some)), int(some.max()))
+    return RequestStatistics(len(some), int(some.min()), float(np.median(some)), int(some.max()))
 
 
 def _distribution(times_us: Ints) -> dict[str, float]:

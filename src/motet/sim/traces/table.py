@@ -17,16 +17,16 @@ Cells = Sequence[str]
 
 @dataclass(frozen=True)
 class Table:
-    """`lines`: where each row begins, from 1. `columns`: by name in lower case, a cell per row."""
+    """`lines`: first line of each row, from 1. `columns`: by name in lower case, a cell per row."""
 
     lines: Sequence[int]
     columns: dict[str, Cells]
 
     @classmethod
     def read(cls, source: Source, needed: Sequence[str], problems: Problems) -> Self:
-        """Read all rows; those with too few or too many cells are noted and stand empty.
+        """Read all rows; rows with too few or too many cells are problems and have empty cells.
 
-        Raises BadInput where a column in `needed` is missing.
+        Raises BadInput if a column in `needed` is missing.
         """
         _check_header(source, needed)
         names = source.header
@@ -46,7 +46,7 @@ class Table:
         return self.columns[name]
 
     def texts(self, **column_of: str) -> dict[str, Cells]:
-        """Columns under our names, stripped; those that the file does not have are left out."""
+        """Columns under new names, stripped; columns that the file lacks are omitted."""
         return {
             name: [cell.strip() for cell in self.columns[column]]
             for name, column in column_of.items()
@@ -55,7 +55,7 @@ class Table:
 
 
 def stripped(cells: Cells) -> list[str]:
-    """Cells without the blanks around them."""
+    """Cells without surrounding blanks."""
     return [cell.strip() for cell in cells]
 
 
@@ -75,7 +75,7 @@ def _check_header(source: Source, needed: Sequence[str]) -> None:
 
 
 def _records(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Every row after the header that is not blank, with the line where it begins."""
+    """Every row after the header that is not blank, with its first line."""
     reader = csv.reader(io.StringIO(source.text, newline=""))
     begins, is_header = 1, True
     while True:

@@ -1,4 +1,4 @@
-"""What readers hand over (`Jobs`), and what a trace is once it is checked and sorted (`Trace`)."""
+"""The output of readers (`Jobs`), and a checked and sorted trace (`Trace`)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MORE_COLUMNS = (
     "start_time",
     "end_time",
 )
-"""Columns of a motet CSV that are kept as text; no policy reads any but `num_cpus`."""
+"""Columns of a motet CSV that are kept as text; policies read only `num_cpus`."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Columns as they stand in a file, a row per job, bad rows included (numbers there: 0).
+    """Columns of a file, a row per job, including bad rows (with numbers 0).
 
     `lines`: the line of each row, from 1. `text`: `user`, `queue`, `experiment`, `model` and
-    `MORE_COLUMNS`, as far as the format knows them. `notices`: what the reader left out or assumed.
-    `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 where it does not
-    matter; none where the format does not know them. `interventions`: of users. `sha256`: of the
-    file with those that it names; None: of the file alone.
+    `MORE_COLUMNS`, if the format has them. `notices`: omissions and assumptions of the reader.
+    `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 for no requirement;
+    empty if the format lacks them. `interventions`: of users. `sha256`: of the file with those that
+    it names; None: of the file alone.
     """
 
     lines: Sequence[int]
@@ -52,12 +52,11 @@ class Jobs:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Jobs ready to replay, and where they come from.
+    """Jobs ready to replay, and their origin.
 
-    `sha256`: of the file's bytes as they lie on disk, and, where it names files with loss curves,
-    of theirs. `notices`: one line each for people.
-    `skipped`: bad rows that were left out, by reason. `more`: `MORE_COLUMNS` that the file has, as
-    text, in the workload's order.
+    `sha256`: of the file's bytes on disk and of the loss curve files that it names. `notices`: one
+    line each for the user. `skipped`: skipped bad rows, by reason. `more`: `MORE_COLUMNS` of the
+    file, as text, in the workload's order.
     """
 
     workload: Workload

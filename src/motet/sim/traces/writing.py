@@ -1,4 +1,4 @@
-"""Traces as motet CSV: what `read_trace` reads back is the same, to the microsecond."""
+"""Writer of motet CSV; `read_trace` restores the same trace, to the microsecond."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BOTH_ENDS = "\r\n"
 
 
 def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = None) -> str:
-    """The text of a motet CSV. `more`: `MORE_COLUMNS` as a `Trace` has them."""
+    """The text of a motet CSV. `more`: `MORE_COLUMNS` of a `Trace`."""
     empty = ("",) * len(workload)
     models = ("", *workload.model_names)
     columns: dict[str, Sequence[object]] = {
@@ -76,24 +76,24 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
 
 
 def _gigabytes(memory_bytes: int) -> str:
-    """Exact: 64, 0.5, 1.000000001."""
+    """Exact decimal text: 64, 0.5, 1.000000001."""
     whole, rest = divmod(memory_bytes, GIGA)
     return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 class _Lines:
-    """Rows that end in a newline alone; cells with either character of a line's end are quoted."""
+    """Rows that end in a newline only; cells with either line-end character are quoted."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def write(self, row: str) -> None:
-        """A row, as the CSV writer gives it."""
+        """Append a row of the CSV writer."""
         self.lines.append(row.removesuffix(_BOTH_ENDS) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, gzipped if its name ends in `.gz`. Raises BadInput."""
+    """Write a file atomically, gzipped if its name ends in `.gz`. Raises BadInput."""
     data = text.encode("utf-8")
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)

@@ -1,1 +1,1 @@
-"""The jobs of a simulation as columns, and what is checked of them."""
+"""The jobs of a simulation as columns, and their checks."""

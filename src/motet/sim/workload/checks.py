@@ -1,4 +1,4 @@
-"""Jobs that cannot be, or that no machines of a cluster can ever hold."""
+"""Checks for invalid jobs and for jobs that exceed a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.units import NEVER_US
-from motet.placement.room import Demand, gpus_of_empty
+from motet.placement.room import ResourceDemand, gpus_of_empty
 from motet.report.rendering.quantities import count_text
 from motet.sim.workload.elastic_work import FULL_REQUEST_MUST_FIT
 from motet.sim.workload.workload import Workload
@@ -16,7 +16,7 @@ GIGA = 10**9
 
 
 def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:
-    """Raises BadInput."""
+    """Raises BadInput for the first invalid job."""
     for job, text in workload.work.complaints() if workload.work else ():
         raise BadInput(f"job {workload.ids[job]}: {text}")
     too_large = workload.gpus > cluster.gpu_count
@@ -32,7 +32,7 @@ def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:
 
 
 def _check_demands(workload: Workload, cluster: ClusterSpec) -> None:
-    """CPUs and memory; most jobs ask for the same as others."""
+    """Check CPUs and memory, once per distinct request."""
     columns = np.column_stack([workload.gpus, workload.cpus, workload.memory_bytes])
     kinds, first = np.unique(columns, axis=0, return_index=True)
     for number, (gpus, cpus, memory_bytes) in sorted(
@@ -41,18 +41,18 @@ def _check_demands(workload: Workload, cluster: ClusterSpec) -> None:
         name = f"job {workload.ids[number]}"
         if min(gpus, cpus, memory_bytes) < 0 or gpus * max(cpus, memory_bytes) >= NEVER_US:
             raise BadInput(
-                f"{name}: {gpus} GPUs, {cpus} CPUs and {memory_bytes} bytes cannot be counted; "
-                "give at least 0, and less"
+                f"{name}: {gpus} GPUs, {cpus} CPUs and {memory_bytes} bytes are out of range; "
+                "give smaller amounts, at least 0"
             )
-        demand = Demand(gpus, cpus, memory_bytes)
+        demand = ResourceDemand(gpus, cpus, memory_bytes)
         if gpus > gpus_of_empty(cluster, demand).sum():
             raise BadInput(
-                f"{name} needs {_needs(cpus, memory_bytes)} on {count_text(gpus, 'GPU')}: the "
-                "machines of the cluster never have as much beside them; give a --cluster with more"
+                f"{name} needs {_needs(cpus, memory_bytes)} on {count_text(gpus, 'GPU')}: no "
+                "machines of the cluster have as much beside them; give a --cluster with more"
             )
 
 
 def _needs(cpus: int, memory_bytes: int) -> str:
-    """Of what it asks for, if that is something."""
+    """The request in words, without zero amounts."""
     parts = [count_text(cpus, "CPU")] if cpus else []
     return " and ".join(parts + ([f"{memory_bytes / GIGA:g} GB"] if memory_bytes else []))

@@ -1,4 +1,4 @@
-"""What elastic jobs have to do: steps, how fast they make them with what, how the loss falls."""
+"""Work models of elastic jobs: steps, speeds by configuration, and loss curves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from motet.sim.curves import LossCurve
 MOST_OF_A_ROLE = 1_000_000
 SLOWEST, FASTEST = 1e-6, 1e9
 MOST_GPU_S = LONGEST_S
-FULL_REQUEST_MUST_FIT = "of an elastic job the full request must fit"
+FULL_REQUEST_MUST_FIT = "the full request of an elastic job must fit"
 ROLE_COLUMNS = (
     "workers",
     "servers",
@@ -39,11 +39,11 @@ ROLE_COLUMNS = (
 class WorkModels:
     """A row per job of a workload, `(jobs,)` columns.
 
-    `planned_steps`: after which it ends, unless its loss comes to `target_loss` (NaN: it has none)
-    before; 0: a rigid job without a model, of which nothing else here counts. `steps`: after which
-    it really ends. `workers`, `servers`: of its full request, within the limits. `worker_gpus`,
-    `server_gpus`: that one of them takes. `speeds`: true steps per second. `curve`: index into
-    `curves`, which last for the planned steps; or UNKNOWN.
+    `planned_steps`: the job ends after these steps, or earlier at `target_loss` (NaN: none); 0: a
+    rigid job without a model, whose other columns are unused. `steps`: the actual number of steps.
+    `workers`, `servers`: of its full request, within the limits. `worker_gpus`, `server_gpus`: GPUs
+    of each. `speeds`: true steps per second. `curve`: index into `curves`, which cover the planned
+    steps; or UNKNOWN.
     """
 
     planned_steps: Ints
@@ -72,10 +72,11 @@ class WorkModels:
         target_loss: Any = np.nan,
         **roles: Any,
     ) -> Self:
-        """From columns; scalars hold for every job. `speed`: `(jobs, 6)`, as `PARAMETERS`.
+        """Work models from columns; scalars apply to every job. `speed`: `(jobs, 6)`, as
+        `PARAMETERS`.
 
-        `curves`: of every job, None for those without.
-        `roles`: of `ROLE_COLUMNS`; without others one to `workers` workers of one GPU, no servers.
+        `curves`: of every job, None for jobs without one. `roles`: of `ROLE_COLUMNS`; by default
+        one to `workers` workers of one GPU, no servers.
         """
         planned = np.atleast_1d(np.asarray(planned_steps, dtype=np.int64))
         size = len(planned)
@@ -106,11 +107,11 @@ class WorkModels:
 
     @property
     def gpus(self) -> Ints:
-        """Of the full request."""
+        """GPUs of the full request."""
         return self.workers * self.worker_gpus + self.servers * self.server_gpus
 
     def duration_us(self) -> Ints:
-        """How long each runs on its full request, alone and consolidated; 0 without a model."""
+        """Run time of each job on its full request, alone and consolidated; 0 without a model."""
         speeds = self.speeds.steps_per_s(self.workers, self.servers)
         durations = [
             time_of(steps, speed) if steps else 0
@@ -126,19 +127,19 @@ class WorkModels:
         return type(self)(curves=self.curves, speeds=self.speeds.take(rows), **columns)
 
     def curve_of(self, job: int) -> LossCurve | None:
-        """How its loss really falls."""
+        """The true loss curve of a job."""
         index = int(self.curve[job])
         return None if index == UNKNOWN else self.curves[index]
 
     def loss(self, job: int, steps: Any) -> Floats:
-        """Of a job after so many steps, `(n,)`; NaN where the job has no curve."""
+        """Losses of a job after these steps, `(n,)`; NaN if the job has no curve."""
         done, curve = np.asarray(steps, dtype=np.float64), self.curve_of(job)
         if curve is None:
             return np.full(done.shape, np.nan)
         return curve.at(done / int(self.planned_steps[job]))
 
     def complaints(self) -> Iterator[tuple[int, str]]:
-        """Jobs that cannot be, and why; the first reason of each."""
+        """Invalid jobs with the first reason for each."""
         for job in np.flatnonzero(self.is_modelled).tolist():
             text = self._wrong_role(job, "worker") or self._wrong_role(job, "server")
             text = text or self._wrong_end(job) or self._wrong_speed(job)
@@ -178,7 +179,7 @@ class WorkModels:
         return None
 
     def _wrong_speed(self, job: int) -> str | None:
-        """Steps take longest with the fewest or the most of each role: their terms are convex."""
+        """Check the corners of the range, where steps are slowest, since all terms are convex."""
         mode, parameters = int(self.speeds.mode[job]), self.speeds.parameters[job]
         if mode == SpeedMode.UNKNOWN:
             return "the job has no speed, it must be sync or async"
@@ -205,7 +206,7 @@ class WorkModels:
 
 
 def _last_steps(planned: Ints, target: Floats, curves: Sequence[LossCurve | None]) -> Ints:
-    """The first step at which the loss is low enough, where a job has a target."""
+    """The actual number of steps: the first step that reaches the target loss, if a job has one."""
     last = planned.copy()
     for job in np.flatnonzero(~np.isnan(target)).tolist():
         curve = curves[job]
@@ -215,7 +216,7 @@ def _last_steps(planned: Ints, target: Floats, curves: Sequence[LossCurve | None
 
 
 def time_of(steps: int, steps_per_s: float) -> int:
-    """Microseconds that so many steps take, rounded up; exact."""
+    """Microseconds for this number of steps, rounded up; exact."""
     return -(-Fraction(steps) * SECOND_US // Fraction(steps_per_s))
 
 

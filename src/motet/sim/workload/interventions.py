@@ -1,4 +1,4 @@
-"""What users do to their jobs after submission: cancel, suspend, resume."""
+"""User interventions in submitted jobs: cancel, suspend, resume."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from motet.domain.events import Cancelled, Event, Resumed, Suspended
 from motet.domain.units import NEVER_US
 
 TimedEvent: TypeAlias = tuple[int, Event]
-"""(microseconds on the trace's clock, what happens)"""
+"""(microseconds on the trace's clock, event)"""
 
 
 @dataclass(frozen=True, eq=False)
 class Interventions:
-    """`(jobs,)` each, on the trace's clock; NEVER_US: it does not happen.
+    """Times of interventions, `(jobs,)` each, on the trace's clock; NEVER_US: none.
 
-    Nothing happens before the submission of the job; it is resumed after it was suspended.
+    No intervention precedes the submission; a resume follows a suspension.
     """
 
     cancel_us: Ints
@@ -31,17 +31,17 @@ class Interventions:
     def of(
         cls, cancel_us: Sequence[int], suspend_us: Sequence[int], resume_us: Sequence[int]
     ) -> Self:
-        """From columns."""
+        """Interventions from columns."""
         columns = (cancel_us, suspend_us, resume_us)
         return cls(*(np.array(column, dtype=np.int64) for column in columns))
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Those of some jobs, in this order."""
+        """The interventions of these jobs, in this order."""
         chosen = np.asarray(rows, dtype=np.int64)
         return type(self)(self.cancel_us[chosen], self.suspend_us[chosen], self.resume_us[chosen])
 
     def timeline(self) -> list[TimedEvent]:
-        """As events, in the order of time, then job."""
+        """The interventions as events, ordered by time, then job."""
         kinds = ((self.suspend_us, Suspended), (self.resume_us, Resumed))
         found: list[tuple[int, int, Event]] = [
             (int(times_us[job]), job, kind(job))

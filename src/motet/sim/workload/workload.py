@@ -1,4 +1,4 @@
-"""Jobs to replay, as columns in the order of their arrival."""
+"""Jobs to replay, as columns in order of arrival."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.interventions import Interventions
 
 _DIGITS = re.compile(r"(\d+)")
-_MOST_DIGITS = 4_000  # Python refuses to read longer numbers.
+_MOST_DIGITS = 4_000  # Python's limit for parsing integers.
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A row per job, by (submit time, id); the row is the job's number.
 
-    `duration_us`: how long it runs on its GPUs, alone and consolidated. `model`: index into
-    `model_names`, or UNKNOWN. `queue`: index into `queue_names`. `user`: "" where unknown. `work`:
-    of elastic jobs (None: there are none); their duration is that on their full request. `cpus`,
-    `memory_bytes`: of the full request, spread over its GPUs; 0: any will do. `experiment`: index
-    into `experiment_names`; UNKNOWN: a job alone.
+    `duration_us`: run time on its GPUs, alone and consolidated. `model`: index into `model_names`,
+    or UNKNOWN. `queue`: index into `queue_names`. `user`: "" if unknown. `work`: of elastic jobs
+    (None: there are none); their duration is that on their full request. `cpus`, `memory_bytes`: of
+    the full request, spread over its GPUs; 0: no requirement. `experiment`: index into
+    `experiment_names`; UNKNOWN: a single job.
     """
 
     ids: tuple[str, ...]
@@ -62,7 +62,7 @@ class Workload:
         experiments: Sequence[str] | None = None,
         interventions: Interventions | None = None,
     ) -> Self:
-        """From columns in any order. Of jobs with a work model duration and GPUs follow from it."""
+        """A workload from columns in any order. Work models determine duration and GPUs."""
         submit = np.asarray(submit_us, dtype=np.int64)
         order = sorted(
             range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row]), ids[row])
@@ -104,7 +104,7 @@ class Workload:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
-    """Orders "job-9" before "job-10"."""
+    """Sort key that puts "job-9" before "job-10"."""
     return tuple(
         (0, int(part)) if part.isdecimal() and len(part) <= _MOST_DIGITS else (1, part)
         for part in _DIGITS.split(text)

@@ -23,8 +23,11 @@ class SocketChannel:
     takes longer than a whole small request, a poll takes half a microsecond.
     """
 
-    def __init__(self, sock: socket.socket, spin_policy: SpinPolicy) -> None:
+    def __init__(
+        self, sock: socket.socket, spin_policy: SpinPolicy, *, is_exposed: bool = False
+    ) -> None:
         sock.settimeout(None)
+        self.is_exposed = is_exposed
         self._sock = sock
         self._spin_policy = spin_policy
         self._poll = select.poll()

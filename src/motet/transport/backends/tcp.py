@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ class TcpConnector:
         """See Connector."""
         sock = socket.create_connection(self._address, timeout_s)
         _configure(sock)
-        return SocketChannel(sock, self._spin_policy)
+        return SocketChannel(sock, self._spin_policy, is_exposed=_leaves_host(sock))
 
 
 class TcpListener(SocketListener):
@@ -57,7 +58,7 @@ class TcpListener(SocketListener):
         if sock is None:
             return None
         _configure(sock)
-        return SocketChannel(sock, SpinPolicy())
+        return SocketChannel(sock, SpinPolicy(), is_exposed=_leaves_host(sock))
 
 
 def _configure(sock: socket.socket) -> None:
@@ -68,3 +69,11 @@ def _configure(sock: socket.socket) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_MS)
+
+
+def _leaves_host(sock: socket.socket) -> bool:
+    """Whether the peer is reached by another address than a loopback one."""
+    host = str(sock.getpeername()[0]).partition("%")[0]
+    address = ipaddress.ip_address(host)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return not (mapped or address).is_loopback

@@ -10,6 +10,7 @@ from motet.domain.errors import AuthenticationFailed
 from motet.transport.authentication import Identity, prove_client
 from motet.transport.channel import ClientChannel, Connector
 from motet.transport.endpoint import Endpoint
+from motet.transport.sealed_channel import SealedChannel
 
 ATTEMPT_TIMEOUT_S = 5.0
 
@@ -24,18 +25,21 @@ class Dialler:
     connectors: Sequence[Connector]
 
     def dial(self, timeout_s: float = ATTEMPT_TIMEOUT_S) -> ClientChannel:
-        """Return an authenticated channel. Raises OSError or AuthenticationFailed."""
+        """Return an authenticated channel, sealed if it leaves the host.
+
+        Raises OSError or AuthenticationFailed.
+        """
         deadline_s = time.monotonic() + timeout_s
         channel = self._connect(timeout_s)
         try:
-            prove_client(channel, self.secret, self.identity, deadline_s)
+            keys = prove_client(channel, self.secret, self.identity, deadline_s)
         except AuthenticationFailed as error:
             channel.close()
             raise AuthenticationFailed(f"{self.endpoint}: {error}") from None
         except BaseException:
             channel.close()
             raise
-        return channel
+        return channel if keys is None else SealedChannel(channel, keys, is_server=False)
 
     def _connect(self, timeout_s: float) -> ClientChannel:
         *preferred, last = self.connectors

@@ -13,6 +13,7 @@ from motet.transport.framing import (
     encode_references,
 )
 from motet.transport.payload_memory import MemoryLender
+from motet.transport.sealed_channel import SealedChannel
 
 
 class RequestStream:
@@ -30,6 +31,16 @@ class RequestStream:
     def is_local(self) -> bool:
         """Whether large payloads are lent instead of sent."""
         return self._lender is not None
+
+    @property
+    def can_ping(self) -> bool:
+        """Whether a gap in what the peer received can be found out."""
+        return isinstance(self.channel, SealedChannel)
+
+    def ping(self) -> None:
+        """Find out whether the last request or its reply was dropped on the way. Raises OSError."""
+        if isinstance(self.channel, SealedChannel):
+            self.channel.ping()
 
     def send(self, operation: int, call: Call) -> None:
         """Send a request; blocks until the channel has taken it. Raises OSError."""

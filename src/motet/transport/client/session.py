@@ -7,6 +7,7 @@ apply a request twice needs sequence numbers.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
@@ -16,6 +17,7 @@ from motet.domain.errors import AuthenticationFailed, ConnectionLost, MotetError
 from motet.transport.channel import DeadlinePassed
 from motet.transport.client.call import Call
 from motet.transport.client.dialler import Dialler
+from motet.transport.client.pinger import Pinger
 from motet.transport.client.request_stream import RequestStream
 from motet.transport.framing import Header
 
@@ -42,7 +44,10 @@ class Session:
         self._closing = threading.Event()
         self._broken_since_s: float | None = None
         self._end: MotetError | None = None
+        self._pinger: Pinger | None = None
         self.stream = self._first_stream()
+        if self.stream.can_ping:
+            self._pinger = Pinger(self.ping)
 
     @property
     def outstanding_count(self) -> int:
@@ -85,6 +90,18 @@ class Session:
             if self.stream is stream and self._end is None:
                 self._reconnect(error, deadline_s)
 
+    def ping(self) -> None:
+        """Find out whether a frame was dropped, if requests are unanswered; reconnect if so."""
+        with self._lock:
+            if not self._outstanding or self._end is not None:
+                return
+            try:
+                self.stream.ping()
+            except OSError as error:
+                self.stream.channel.shutdown()
+                with contextlib.suppress(MotetError):  # The calls raise it.
+                    self._reconnect(error, None)
+
     def close_retired(self) -> None:
         """Close channels that were replaced. Only the reader may call it: it may use them."""
         while self._retired:
@@ -93,6 +110,8 @@ class Session:
     def close(self) -> None:
         """End for good; calls in flight raise ConnectionLost."""
         self._closing.set()
+        if self._pinger is not None:
+            self._pinger.close()
         self.stream.channel.shutdown()
         with self._lock:
             self._finish(self._lost(None))

@@ -18,6 +18,7 @@ from motet.transport.authentication import accept_client, verify_client
 from motet.transport.backends.selection import listeners_at
 from motet.transport.channel import Listener, ServerChannel
 from motet.transport.endpoint import Endpoint
+from motet.transport.sealed_channel import SealedChannel
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.server_connection import Handler, ServerConnection
 
@@ -153,12 +154,13 @@ class Server:
     def _authenticate(self, channel: ServerChannel) -> ServerConnection | None:
         """Return the connection to serve, after the session's previous one has ended."""
         deadline_s = time.monotonic() + HANDSHAKE_TIMEOUT_S
-        identity = verify_client(channel, self._secret, deadline_s)
+        identity, keys = verify_client(channel, self._secret, deadline_s)
         with self._lock:
             previous = self._connections.get(identity.session)
         if previous is not None and not previous.end(HANDSHAKE_TIMEOUT_S):
             return None
-        connection = ServerConnection(channel, identity, self._handler, self._pool)
+        sealed = channel if keys is None else SealedChannel(channel, keys, is_server=True)
+        connection = ServerConnection(sealed, identity, self._handler, self._pool)
         with self._lock:
             if self._closing.is_set():
                 return None

@@ -21,6 +21,7 @@ from motet.transport.framing import (
     decode_references,
 )
 from motet.transport.payload_memory import ReplyTarget
+from motet.transport.sealing import Tampered
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent, Outbox
 from motet.transport.server.request import Request
@@ -60,10 +61,10 @@ class ServerConnection:
         try:
             while True:
                 self._process(self._next_frame())
+        except (ProtocolError, MemoryError, Tampered) as error:
+            _LOG.warning("connection of %s dropped: %s", self.client_id, error)
         except OSError:
             pass
-        except (ProtocolError, MemoryError) as error:
-            _LOG.warning("connection of %s dropped: %s", self.client_id, error)
         finally:
             self.is_closed = True
             self._outbox.close()

@@ -62,7 +62,7 @@ def test_a_setting_becomes_a_value_of_the_annotated_type(setting: str, value: An
         ("topics", "--set 'topics': write NAME=VALUE, for example --set topics=20"),
     ],
 )
-def test_a_wrong_value_says_what_it_must_be(setting: str, message: str) -> None:
+def test_the_error_for_a_wrong_value_names_the_type(setting: str, message: str) -> None:
     with pytest.raises(BadInput) as raised:
         parse_settings([setting], KNOWN, "model")
 

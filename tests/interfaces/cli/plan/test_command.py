@@ -106,7 +106,7 @@ def test_types_of_machines_get_parts_of_their_own(job: Path, tmp_path: Path) -> 
     assert sum(part["workers"] for part in document["types"]) == document["workers"]
 
 
-def test_a_faster_network_is_a_what_if(run: Path) -> None:
+def test_a_faster_network_can_be_planned_for(run: Path) -> None:
     slow, fast = (
         document_of("--profile", run, "--machines", "8", "--bandwidth", mbps)
         for mbps in ("10", "1000")
@@ -120,7 +120,7 @@ def test_both_roles_use_every_machine_twice(job: Path) -> None:
     assert (document["workers"], document["servers"]) == (8, 8)
 
 
-def test_people_read_the_configuration_first_and_see_the_curve(run: Path) -> None:
+def test_the_page_shows_the_configuration_and_the_curve(run: Path) -> None:
     lines = planned("--profile", run).stdout.splitlines()
     assert lines[0].startswith("● 2 workers, 2 servers on 4 machines: 3.0 s per epoch")
     assert any("▲" in line for line in lines)
@@ -167,7 +167,7 @@ def test_a_bad_number_of_machines_is_refused(job: Path, machines: str, said: str
 @pytest.mark.parametrize(
     ("types", "said"),
     [
-        ([], "no mapping"),
+        ([], "not a mapping"),
         ({"types": []}, "0 types; give 1 to 8"),
         ({"types": [{"name": "a"}, {"name": "a"}]}, "two types have the same name"),
         ({"types": [{"name": "a", "cores": 3}]}, "entry 1: unknown field 'cores'"),
@@ -185,13 +185,13 @@ def test_a_bad_file_of_types_is_refused(
         planned("--profile", job, "--machines", write(tmp_path / "types.yaml", types))
 
 
-def test_machines_must_be_known_from_somewhere(job: Path) -> None:
+def test_missing_machines_are_an_error(job: Path) -> None:
     with pytest.raises(BadInput, match="--machines is missing"):
         planned("--profile", job)
 
 
 def test_files_that_do_not_exist_are_not_found(job: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no such file"):
+    with pytest.raises(NotFound, match="no such file"):
         planned("--profile", tmp_path / "nowhere")
     with pytest.raises(NotFound, match=r"types\.yaml: neither a number nor an existing file"):
         planned("--profile", job, "--machines", tmp_path / "types.yaml")

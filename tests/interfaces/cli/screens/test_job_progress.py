@@ -59,7 +59,7 @@ def test_speed_division_and_bytes_come_from_the_reports() -> None:
     assert (progress.instances_per_s, progress.comm_share, progress.bytes_moved) == (500, 0.25, 300)
 
 
-def test_a_recovery_forgets_the_epochs_that_are_trained_again() -> None:
+def test_a_recovery_drops_the_epochs_that_are_trained_again() -> None:
     progress = JobProgress(10, Clock())
     for epoch in range(5):
         progress.epoch_done(report(epoch))

@@ -108,7 +108,7 @@ def test_a_running_job_shows_epoch_loss_speed_division_of_time_and_remaining_tim
     ]
 
 
-def test_a_job_that_starts_or_recovers_says_what_it_is_doing() -> None:
+def test_the_screen_shows_the_stage_of_starting_and_recovering_jobs() -> None:
     starting = drawn(LiveTrain(progress_after(0), "mlr", "blue"), 100)
     recovering = progress_after(5)
     recovering.recovering(Recovery(5, 2, "executor 1 died"))

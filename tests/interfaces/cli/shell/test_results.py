@@ -13,7 +13,7 @@ WORDS = Text("many words " * 50)
 @pytest.mark.parametrize(
     ("columns", "width"), [("60", 60), ("180", 180), (None, PLAIN_WIDTH), ("wide", PLAIN_WIDTH)]
 )
-def test_lines_are_as_long_as_the_environment_says(
+def test_the_line_width_follows_the_environment(
     columns: str | None,
     width: int,
     monkeypatch: pytest.MonkeyPatch,

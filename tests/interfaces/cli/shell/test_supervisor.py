@@ -68,7 +68,7 @@ def test_an_ordinary_end_leaves_nothing_behind_either() -> None:
     assert Path(scratch).parent.parent == Path(tempfile.gettempdir())
 
 
-def test_a_command_that_is_killed_is_a_failure_and_says_so() -> None:
+def test_a_killed_command_is_a_failure_with_a_message() -> None:
     program = PROGRAM.format(busy="os.kill(os.getpid(), signal.SIGKILL)")
     running = MarkedProcess([sys.executable, "-c", program])
 
@@ -91,7 +91,7 @@ def test_when_the_supervisor_is_killed_its_command_dies_too_and_the_next_one_cle
         running.kill_descendants()
 
 
-def test_the_folder_of_a_running_command_is_left_alone() -> None:
+def test_the_folder_of_a_running_command_is_kept() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()
     MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)

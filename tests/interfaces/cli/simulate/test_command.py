@@ -14,8 +14,8 @@ import pytest
 
 from marked_process import motet_process, run_motet
 from motet.domain.errors import BadInput, MotetError, UnknownName
-from motet.interfaces.cli.simulate.run import SimulateFlags, run
-from motet.report.simulation.folder import read_runs
+from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
+from motet.report.simulation.stored_run import read_runs
 from small_traces import QUEUE_OF_THREE, write_trace
 
 CONTRACT_COLUMNS = (
@@ -99,7 +99,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_json_is_one_document_with_a_run_per_policy_and_seed(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(flags(trace, policies="fifo,srtf", seed_text="1", seeds=2, as_json=True))
+    run_simulations(flags(trace, policies="fifo,srtf", seed_text="1", seeds=2, as_json=True))
     runs = json.loads(capsys.readouterr().out)["runs"]
 
     assert [(run["policy"], run["seed"]) for run in runs] == [
@@ -109,11 +109,11 @@ def test_json_is_one_document_with_a_run_per_policy_and_seed(
     assert runs[0]["jct_s"]["median"] == 150
 
 
-def test_a_workload_by_name_is_drawn_anew_for_every_seed(
+def test_a_named_workload_is_drawn_for_every_seed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     drawn = flags(Path("tiresias-480"), cluster="15x4", seeds=2, as_json=True)
-    run(drawn)
+    run_simulations(drawn)
     one, other = json.loads(capsys.readouterr().out)["runs"]
     assert one["jobs"] == other["jobs"] == 480
     assert one["jct_s"]["mean"] != other["jct_s"]["mean"]
@@ -121,25 +121,25 @@ def test_a_workload_by_name_is_drawn_anew_for_every_seed(
     generated = tmp_path / "jobs.csv"
     run_motet("trace", "generate", generated, "--seed", "1")
     assert hashlib.sha256(generated.read_bytes()).hexdigest() == other["trace_sha256"]
-    with pytest.raises(BadInput, match="tiresias-480 is no file"):
-        run(replace(drawn, format_name="swf"))
+    with pytest.raises(BadInput, match="tiresias-480 is not a file"):
+        run_simulations(replace(drawn, format_name="swf"))
 
 
 def test_seeds_that_can_make_no_difference_are_pointed_out(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(flags(trace, seeds=2))
-    assert "all 2 seeds give the same" in capsys.readouterr().err
-    run(flags(trace, seeds=2, settings=("placement=random",)))
-    assert "give the same" not in capsys.readouterr().err
-    run(flags(trace, seeds=2, policies="themis"))
-    assert "give the same" not in capsys.readouterr().err
-    run(flags(trace, seeds=2, policies="themis", settings=("seed=3",)))
-    assert "all 2 seeds give the same" in capsys.readouterr().err
+    run_simulations(flags(trace, seeds=2))
+    assert "all 2 seeds give the same result" in capsys.readouterr().err
+    run_simulations(flags(trace, seeds=2, settings=("placement=random",)))
+    assert "give the same result" not in capsys.readouterr().err
+    run_simulations(flags(trace, seeds=2, policies="themis"))
+    assert "give the same result" not in capsys.readouterr().err
+    run_simulations(flags(trace, seeds=2, policies="themis", settings=("seed=3",)))
+    assert "all 2 seeds give the same result" in capsys.readouterr().err
 
 
 def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:
-    run(flags(trace, out=tmp_path / "out"))
+    run_simulations(flags(trace, out=tmp_path / "out"))
     files = {path.name for path in (tmp_path / "out").iterdir()}
 
     assert files == {*TABLES, *FIGURES, "gantt.png"}
@@ -153,7 +153,7 @@ def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) 
 
 
 def test_placements_and_fairness_are_exact_rows(trace: Path, tmp_path: Path) -> None:
-    run(flags(trace, out=tmp_path / "out"))
+    run_simulations(flags(trace, out=tmp_path / "out"))
 
     assert (tmp_path / "out" / "placements.csv").read_text().splitlines() == [
         "job_id,machine,gpus,start_time,end_time,shared_with",
@@ -167,7 +167,7 @@ def test_placements_and_fairness_are_exact_rows(trace: Path, tmp_path: Path) -> 
 
 
 def test_several_runs_have_a_folder_each(trace: Path, tmp_path: Path) -> None:
-    run(flags(trace, out=tmp_path / "out", policies="fifo,srtf", seed_text="0,7"))
+    run_simulations(flags(trace, out=tmp_path / "out", policies="fifo,srtf", seed_text="0,7"))
     folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
 
     assert folders == {"fifo-seed0", "fifo-seed7", "srtf-seed0", "srtf-seed7"}
@@ -178,7 +178,9 @@ def test_several_runs_have_a_folder_each(trace: Path, tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bytes(trace: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         settings = ("placement=random",)
-        run(flags(trace, out=tmp_path / name, policies="tiresias-las", settings=settings))
+        run_simulations(
+            flags(trace, out=tmp_path / name, policies="tiresias-las", settings=settings)
+        )
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")} for name in "ab"
     )
@@ -186,8 +188,8 @@ def test_the_same_seed_gives_the_same_bytes(trace: Path, tmp_path: Path) -> None
     assert {name for name in first if first[name] != second[name]} == {"summary.json"}  # wall_s
 
 
-def test_the_summary_says_how_to_repeat_the_run(trace: Path, tmp_path: Path) -> None:
-    run(flags(trace, out=tmp_path / "out"))
+def test_the_summary_contains_the_command_of_the_run(trace: Path, tmp_path: Path) -> None:
+    run_simulations(flags(trace, out=tmp_path / "out"))
     setup = json.loads((tmp_path / "out" / "summary.json").read_text())["setup"]
 
     assert (setup["trace"], setup["format"], setup["cluster"]) == (str(trace), "tiresias", "1x2")
@@ -196,13 +198,13 @@ def test_the_summary_says_how_to_repeat_the_run(trace: Path, tmp_path: Path) -> 
     ]
 
 
-def test_results_are_not_overwritten_unless_one_says_so(trace: Path, tmp_path: Path) -> None:
+def test_results_are_not_overwritten_without_the_option(trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run(flags(trace, out=out, policies="fifo,srtf"))
+    run_simulations(flags(trace, out=out, policies="fifo,srtf"))
     (out / "fifo" / "notes.txt").write_text("mine")
     with pytest.raises(BadInput, match=r"results of a simulation already; .* --overwrite"):
-        run(flags(trace, out=out))
-    run(flags(trace, out=out, overwrite=True))
+        run_simulations(flags(trace, out=out))
+    run_simulations(flags(trace, out=out, overwrite=True))
 
     left = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     assert left == {*TABLES, *FIGURES, "gantt.png", "fifo/notes.txt"}
@@ -212,7 +214,7 @@ def test_results_are_not_overwritten_unless_one_says_so(trace: Path, tmp_path: P
 def test_the_trace_survives_a_simulation_into_its_own_folder(trace: Path, overwrite: bool) -> None:
     before = trace.read_bytes()
     with pytest.raises(BadInput, match=r"jobs\.csv is being read and would be lost"):
-        run(flags(trace, out=trace.parent, overwrite=overwrite))
+        run_simulations(flags(trace, out=trace.parent, overwrite=overwrite))
 
     assert trace.read_bytes() == before
 
@@ -228,7 +230,7 @@ def test_a_folder_without_a_name_is_not_the_current_one(trace: Path) -> None:
 def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(flags(trace, policies="srtf,fifo", seeds=3))
+    run_simulations(flags(trace, policies="srtf,fifo", seeds=3))
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.startswith("●")]
 
@@ -253,7 +255,7 @@ def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
         ),
     ],
 )
-def test_a_setting_goes_to_whom_it_names_or_to_all_that_take_it(
+def test_a_setting_applies_to_the_named_policy_or_to_all_that_have_it(
     settings: tuple[str, ...], expected: dict[str, dict[str, str]]
 ) -> None:
     from motet.interfaces.cli.simulate.policy_settings import experiments
@@ -266,7 +268,7 @@ def test_a_setting_goes_to_whom_it_names_or_to_all_that_take_it(
 def test_a_sweep_runs_every_value_of_a_parameter_with_every_seed(
     trace: Path, tmp_path: Path
 ) -> None:
-    run(
+    run_simulations(
         flags(
             trace,
             policies="fifo,tiresias-las",
@@ -292,14 +294,16 @@ def test_a_sweep_runs_every_value_of_a_parameter_with_every_seed(
     assert summary["setup"]["runs"][2]["swept"] == "thresholds"
     assert (tmp_path / "out" / "sweep_thresholds.png").exists()
 
-    run(flags(trace, out=tmp_path / "out", overwrite=True))
+    run_simulations(flags(trace, out=tmp_path / "out", overwrite=True))
     assert not (tmp_path / "out" / "sweep_thresholds.png").exists()
 
 
 def test_the_table_of_a_sweep_has_a_row_per_value(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(flags(trace, policies="fifo,tiresias-las", sweeps=("promote_knob=1:inf",), seeds=2))
+    run_simulations(
+        flags(trace, policies="fifo,tiresias-las", sweeps=("promote_knob=1:inf",), seeds=2)
+    )
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split()[1:3] for line in lines if line.startswith("●")]
 
@@ -308,7 +312,7 @@ def test_the_table_of_a_sweep_has_a_row_per_value(
     assert [row[0] for row in rows[3:]] == ["fifo", "tiresias-las", "tiresias-las"]
 
 
-def test_a_sweep_of_one_policy_leaves_the_others_alone(trace: Path) -> None:
+def test_a_sweep_of_one_policy_does_not_change_the_others(trace: Path) -> None:
     from motet.interfaces.cli.simulate.policy_settings import experiments
 
     found = experiments("fifo,sf", ("placement=count",), [0], ("sf.pack_limit=0.1:0.2",))
@@ -324,7 +328,9 @@ def test_values_that_no_folder_can_be_named_for_get_folders_all_the_same(
     for name in ("a", "b"):
         (tmp_path / name).write_text("30\n60\n")
     sweep = f"history=@{tmp_path}/a:@{tmp_path}/b"
-    run(flags(trace, policies="tiresias-gittins", sweeps=(sweep,), out=tmp_path / "out"))
+    run_simulations(
+        flags(trace, policies="tiresias-gittins", sweeps=(sweep,), out=tmp_path / "out")
+    )
     folders = [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()]
 
     assert len(folders) == 2
@@ -372,23 +378,21 @@ def test_values_that_no_folder_can_be_named_for_get_folders_all_the_same(
     ],
     ids=str,
 )
-def test_what_cannot_be_simulated_is_refused(
-    trace: Path, wrong: dict[str, Any], message: str
-) -> None:
+def test_invalid_input_is_refused(trace: Path, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((BadInput, UnknownName), match=message):
-        run(flags(trace, **wrong))
+        run_simulations(flags(trace, **wrong))
 
 
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
         ("slaq-999", "--trace slaq-999: no such file; did you mean 'slaq-160'"),
-        ("nowhere.csv", "no such file; drawn without one are tiresias-480, slaq-160"),
+        ("nowhere.csv", "no such file; built-in workloads: tiresias-480, slaq-160"),
     ],
 )
 def test_a_trace_that_is_not_there_is_perhaps_a_workload(missing: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        run(flags(Path(missing)))
+        run_simulations(flags(Path(missing)))
 
 
 def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path) -> None:
@@ -420,30 +424,30 @@ def test_runs_that_finished_are_kept_when_a_later_one_fails(trace: Path, tmp_pat
     mine, out = tmp_path / "mine.py", tmp_path / "out"
     mine.write_text(BROKEN_POLICY)
     with pytest.raises(MotetError, match="division by zero"):
-        run(flags(trace, policies=f"fifo,{mine},srtf", out=out))
+        run_simulations(flags(trace, policies=f"fifo,{mine},srtf", out=out))
     assert [stored.document["policy"] for stored in read_runs(out)] == ["fifo"]
 
-    run(flags(trace, policies="srtf,fifo", out=out, overwrite=True))
+    run_simulations(flags(trace, policies="srtf,fifo", out=out, overwrite=True))
     assert [stored.document["policy"] for stored in read_runs(out)] == ["srtf", "fifo"]
 
 
 def test_every_run_that_finishes_is_a_line_where_there_is_no_terminal(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(flags(trace, policies="fifo,srtf", processes=2))
+    run_simulations(flags(trace, policies="fifo,srtf", processes=2))
     lines = capsys.readouterr().err.splitlines()
-    run(flags(trace, policies="fifo,srtf", quiet=True))
+    run_simulations(flags(trace, policies="fifo,srtf", quiet=True))
 
     assert sorted(line.split(" in ")[0] for line in lines) == ["fifo: finished", "srtf: finished"]
     assert capsys.readouterr().err == ""
 
 
-def test_a_policy_that_runs_nobody_leaves_all_jobs_waiting(
+def test_a_policy_that_starts_no_job_leaves_all_jobs_waiting(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "lazy.py"
     mine.write_text(LAZY_POLICY)
-    run(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
+    run_simulations(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
     told = capsys.readouterr()
 
     assert "lazy: 3 of 3 jobs did not finish: the policy gives them no GPUs" in told.err
@@ -482,13 +486,13 @@ def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Pa
     assert [stored.document["policy"] for stored in read_runs(out)] == ["sf"]
 
 
-def test_a_sweep_in_which_nobody_waits_is_drawn(trace: Path, tmp_path: Path) -> None:
+def test_a_sweep_without_waits_is_plotted(trace: Path, tmp_path: Path) -> None:
     idle = {"cluster": "4x2", "policies": "tiresias-las", "sweeps": ("promote_knob=1:2",)}
-    run(flags(trace, **idle, out=tmp_path / "out"))
+    run_simulations(flags(trace, **idle, out=tmp_path / "out"))
     assert (tmp_path / "out" / "sweep_promote_knob.png").stat().st_size > 1000
 
 
-def test_what_a_policy_prints_does_not_disturb_the_document(trace: Path, tmp_path: Path) -> None:
+def test_output_of_a_policy_does_not_reach_the_document(trace: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     talkative = LAZY_POLICY.replace("nothing = np", "print('hello'); nothing = np", 1)
     mine.write_text(f"{talkative}print('loaded')\n")
@@ -507,7 +511,7 @@ def test_types_of_gpus_without_measurements_are_pointed_out(
 ) -> None:
     cluster = tmp_path / "cluster.csv"
     cluster.write_text("count,gpus,type\n1,2,V100\n1,2,V10O\n")
-    run(flags(trace, cluster=str(cluster), settings=()))
+    run_simulations(flags(trace, cluster=str(cluster), settings=()))
     assert "no speeds are known for GPUs of type V10O" in capsys.readouterr().err
-    run(flags(trace, settings=("placement=ilp",)))
+    run_simulations(flags(trace, settings=("placement=ilp",)))
     assert "solves an integer program" in capsys.readouterr().err

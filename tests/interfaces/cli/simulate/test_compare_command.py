@@ -15,12 +15,14 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.cli.simulate.compare_command import compare
+from motet.interfaces.cli.simulate.compare_command import compare_command
+from motet.interfaces.simulation_runs import run_output
 from motet.report.rendering.confidence import confidence_half_width
-from motet.report.simulation.comparison import comparison
-from motet.report.simulation.folder import FinishedRun, SimulationFolder, read_runs
-from motet.report.simulation.seed_groups import Match, contenders
-from small_traces import QUEUE_OF_THREE, elastic_result, finished_run, result_of
+from motet.report.simulation.comparison_tables import comparison_page
+from motet.report.simulation.folder import RunOutput, SimulationFolder
+from motet.report.simulation.seed_groups import PairedGroups, seed_groups
+from motet.report.simulation.stored_run import read_runs
+from small_traces import QUEUE_OF_THREE, elastic_result, result_of
 
 # A trace per seed, as of a workload that every seed draws anew.
 TRACES = (QUEUE_OF_THREE, ((0, 100, 2), (0, 10, 1), (5, 40, 2)), ((0, 50, 1), (1, 300, 2)))
@@ -31,19 +33,19 @@ def store(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
     for policy, seed in product(policies, seeds):
         result = replace(result_of(TRACES[seed], policy=policy), seed=seed)
         own = {"policy": policy, "settings": {}, "seed": seed}
-        runs.append(finished_run(f"{policy}-seed{seed}", result, own))
+        runs.append(run_output(f"{policy}-seed{seed}", result, own))
     return stored(path, runs, gpus=2)
 
 
 def store_elastic(path: Path, *policies: str, seeds: Sequence[int] = (0,)) -> Path:
     runs = [
-        finished_run(f"{policy}-{seed}", elastic_result(policy, seed), {"seed": seed})
+        run_output(f"{policy}-{seed}", elastic_result(policy, seed), {"seed": seed})
         for policy, seed in product(policies, seeds)
     ]
     return stored(path, runs, gpus=4)
 
 
-def stored(path: Path, runs: Sequence[FinishedRun], gpus: int) -> Path:
+def stored(path: Path, runs: Sequence[RunOutput], gpus: int) -> Path:
     """Without figures, which take most of the time."""
     folder = SimulationFolder(path, [run.name for run in runs], overwrite=False)
     for run in runs:
@@ -74,20 +76,24 @@ def tables(page: str) -> list[str]:
 
 
 def compared(*arguments: Path | str) -> Result:
-    return CliRunner().invoke(compare, list(map(str, arguments)), catch_exceptions=False)
+    return CliRunner().invoke(compare_command, list(map(str, arguments)), catch_exceptions=False)
 
 
 def test_ratios_and_winners_are_relative_to_the_first_run(tmp_path: Path) -> None:
     both = store(tmp_path / "both", "fifo", "srtf")
     document = json.loads(compared(both, "--json").stdout)
-    (duel,) = document["winners_and_losers"]
+    (moved,) = document["winners_and_losers"]
 
     # fifo: 100, 150 and 150 s; srtf: 160, 60 and 10 s.
     assert document["runs"][0]["relative_jct"] == {"mean": 1, "median": 1, "p95": 1}
     assert document["runs"][1]["relative_jct"]["mean"] == pytest.approx(230 / 400)
     assert document["runs"][1]["relative_jct"]["median"] == pytest.approx(60 / 150)
-    assert (duel["jobs"], duel["winners"], duel["losers"]) == (3, 2, 1)
-    assert duel["most_lost"] == [
+    assert (moved["jobs"], moved["winners"], moved["losers"]) == (
+        3,
+        2,
+        1,
+    )
+    assert moved["most_lost"] == [
         {"job_id": "j0", "seed": 0, "before_s": 100, "after_s": 160, "ratio": 1.6}
     ]
 
@@ -99,7 +105,7 @@ def test_a_policy_is_compared_with_the_first_run_of_its_own_seed(tmp_path: Path)
     mean_s = {(run["policy"], run["seed"]): run["jct_s"]["mean"] for run in document["runs"]}
     ratios = [mean_s["srtf", seed] / mean_s["fifo", seed] for seed in range(3)]
     first, second = document["policies"]
-    (duel,) = document["winners_and_losers"]
+    (moved,) = document["winners_and_losers"]
 
     assert [run["relative_jct"]["mean"] for run in document["runs"]] == [1, 1, 1, *ratios]
     assert first["relative_jct_half_width"] == {"mean": 0, "median": 0, "p95": 0}
@@ -107,7 +113,7 @@ def test_a_policy_is_compared_with_the_first_run_of_its_own_seed(tmp_path: Path)
     assert second["jct_s"]["mean"] == pytest.approx(np.mean([mean_s["srtf", s] for s in range(3)]))
     assert second["relative_jct"]["mean"] == pytest.approx(np.mean(ratios))
     assert second["relative_jct_half_width"]["mean"] == pytest.approx(confidence_half_width(ratios))
-    assert duel["jobs"] == sum(map(len, TRACES))
+    assert moved["jobs"] == sum(map(len, TRACES))
 
 
 def test_the_table_has_a_row_per_policy_however_many_seeds(tmp_path: Path) -> None:
@@ -130,7 +136,7 @@ def test_seeds_in_folders_of_their_own_belong_together(tmp_path: Path) -> None:
     ]
 
 
-def test_only_seeds_that_both_have_are_paired_and_that_is_said(tmp_path: Path) -> None:
+def test_only_common_seeds_are_paired_with_a_notice(tmp_path: Path) -> None:
     first = store(tmp_path / "first", "fifo", seeds=(0, 1))
     second = store(tmp_path / "second", "srtf", seeds=(1, 2))
     page = compared(first, second).stdout
@@ -143,12 +149,12 @@ def test_numbers_are_never_cut(tmp_path: Path) -> None:
     other = store(tmp_path / ("also_a_long_name" * 6), "fifo", "srtf", seeds=(0, 1, 2))
     assert "…" not in compared(folder, other).stdout
 
-    runs = contenders([(path, run) for path in (folder, other) for run in read_runs(path)])
-    matches = [Match.of(runs[0], run) for run in runs]
-    duels = [match.winners_and_losers() for match in matches[1:]]
+    runs = seed_groups([(path, run) for path in (folder, other) for run in read_runs(path)])
+    groups = [PairedGroups.of(runs[0], run) for run in runs]
+    ratios = [group.job_ratios() for group in groups[1:]]
     for width in (60, 80, 100):
         console = Console(width=width, file=StringIO())
-        console.print(comparison(matches, duels, []))
+        console.print(comparison_page(groups, ratios, []))
         page = console.file.getvalue()
         assert "…" not in page
         assert max(map(len, page.splitlines())) <= width
@@ -162,7 +168,7 @@ def test_folders_are_compared_in_the_order_in_which_they_are_named(tmp_path: Pat
     assert [line.split()[1] for line in lines] == ["srtf", "fifo", "fifo"]
 
 
-def test_runs_of_the_same_policy_are_told_apart_by_their_folder(tmp_path: Path) -> None:
+def test_runs_of_the_same_policy_are_labelled_by_folder(tmp_path: Path) -> None:
     folders = [store(tmp_path / name, "fifo") for name in ("monday", "tuesday")]
     document = json.loads(compared(*folders, "--json").stdout)
 
@@ -187,7 +193,7 @@ def test_a_comparison_is_replaced_on_request_and_nothing_else_ever(tmp_path: Pat
 
     (folder / "jct_cdf.png").touch()
     for more in ((), ("--overwrite",)):
-        with pytest.raises(BadInput, match="no comparison wrote it"):
+        with pytest.raises(BadInput, match="is not of a comparison"):
             compared(folder, "--out", folder, *more)
 
 
@@ -247,7 +253,7 @@ def test_ratios_of_quality_are_of_the_same_seed(tmp_path: Path) -> None:
     assert sum(fair["quality"]["gpu_share_by_loss"].values()) == pytest.approx(1)
 
 
-def test_every_view_that_there_is_has_a_table_unless_some_are_asked_for(tmp_path: Path) -> None:
+def test_every_view_has_a_table_unless_selected(tmp_path: Path) -> None:
     rigid = store(tmp_path / "rigid", "fifo", "srtf")
     elastic = store_elastic(tmp_path / "elastic", "fifo", "fair", seeds=(0, 1))
 
@@ -260,7 +266,7 @@ def test_every_view_that_there_is_has_a_table_unless_some_are_asked_for(tmp_path
     assert nothing.split("\n") == ["", "No quality to compare: no job has a loss curve.", ""]
 
 
-def test_that_the_traces_differ_is_said_before_any_number(tmp_path: Path) -> None:
+def test_different_traces_cause_a_warning_before_the_numbers(tmp_path: Path) -> None:
     one, other = store(tmp_path / "one", "fifo"), store(tmp_path / "other", "srtf")
     for path in other.rglob("summary.json"):
         summary = json.loads(path.read_text())
@@ -272,9 +278,9 @@ def test_that_the_traces_differ_is_said_before_any_number(tmp_path: Path) -> Non
     assert sum("another trace" in line for line in lines) == 1
 
 
-def test_what_to_print_is_said_once(tmp_path: Path) -> None:
+def test_json_and_another_output_exclude_each_other(tmp_path: Path) -> None:
     folder = store(tmp_path / "runs", "fifo")
-    refused = CliRunner().invoke(compare, [str(folder), "--json", "-o", "table"])
+    refused = CliRunner().invoke(compare_command, [str(folder), "--json", "-o", "table"])
 
     assert (refused.exit_code, "--json -o table: give one" in refused.output) == (2, True)
     assert json.loads(compared(folder, "--json", "-o", "json").stdout)["runs"]

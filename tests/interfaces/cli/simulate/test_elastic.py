@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from marked_process import run_motet
-from motet.report.cluster_run.jobs import TRAINING_COLUMNS
+from motet.report.cluster_run.columns import TRAINING_COLUMNS
 from motet.report.cluster_run.quality import QUALITY_COLUMNS
 
 JOBS, CORES = 12, "2x32"
@@ -62,7 +62,7 @@ def test_how_jobs_trained_is_in_a_file(out: Path) -> None:
         assert float(last[job]["last_loss"]) < float(row["first_loss"])
 
 
-def test_losses_over_time_and_whose_gpus_they_were_are_in_a_file(out: Path) -> None:
+def test_losses_and_gpu_shares_over_time_are_in_a_file(out: Path) -> None:
     with (out / "fair" / "quality.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     groups = [name for name in rows[0] if name.endswith("_gpus")]
@@ -74,7 +74,7 @@ def test_losses_over_time_and_whose_gpus_they_were_are_in_a_file(out: Path) -> N
     assert {"average_loss.png", "gpus_by_loss.png"} <= {path.name for path in out.iterdir()}
 
 
-def test_a_job_that_was_resized_says_so(out: Path) -> None:
+def test_explain_shows_resizes(out: Path) -> None:
     ended = run_motet("explain", "--run", out / "fair", "0", "--json")
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
@@ -88,7 +88,7 @@ def test_a_job_that_was_resized_says_so(out: Path) -> None:
     assert first["taken_by"][0]["job"] == "1"
 
 
-def test_another_division_among_servers_is_one_line(trace: Path) -> None:
+def test_an_unknown_division_is_a_one_line_error(trace: Path) -> None:
     ended = run_motet(
         *("simulate", "--trace", trace, "--cluster", CORES, "--policy", "fair"),
         *("--set", "server_balance=mxnett"),

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.simulate.explain_command import complete_jobs, explain
-from motet.interfaces.cli.simulate.run import SimulateFlags, run
+from motet.interfaces.cli.simulate.explain_command import complete_jobs, explain_command
+from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 from small_traces import QUEUE_OF_THREE, write_trace
 
 
@@ -38,7 +38,7 @@ def simulate(folder: Path, policies: str, *, logged: bool = True, **others: Any)
         "quiet": True,
     }
     asked = SimulateFlags(**{**flags, **others})
-    run(asked)
+    run_simulations(asked)
     return asked.out or folder
 
 
@@ -59,7 +59,7 @@ def refused(*arguments: object) -> MotetError:
     return result.exception
 
 
-def test_the_page_tells_waits_runs_and_totals_in_order(fifo: Path) -> None:
+def test_the_page_lists_waits_runs_and_totals_in_order(fifo: Path) -> None:
     heading, facts, _, _, *rows = printed("--run", fifo, "2").splitlines()
     assert heading == "job 2 under fifo: 1 GPU, finished after 2 min 30 s"
     assert facts == "submitted at 10 s, ended at 160 s, queue default"
@@ -112,11 +112,11 @@ def test_the_document_adds_up_to_the_completion_time(fifo: Path) -> None:
     }
 
 
-def test_time_slices_are_folded_unless_all_is_asked_for(tmp_path: Path) -> None:
+def test_time_slices_are_folded_without_all(tmp_path: Path) -> None:
     out = simulate(tmp_path, "gandiva", settings=("quantum_s=1", "packing=false"))
     short, whole = (printed("--run", out, "0", *more) for more in ((), ("--all",)))
-    assert "turns of 1 s on m0, each ended by a preemption" in " ".join(short.split())
-    assert "turns of" not in whole
+    assert "time slices of 1 s on m0, each ended by a preemption" in " ".join(short.split())
+    assert "time slices of" not in whole
     assert len(short.splitlines()) < len(whole.splitlines()) / 2
 
 
@@ -127,7 +127,7 @@ def test_a_folder_of_several_runs_names_them(tmp_path: Path) -> None:
     assert printed("--run", out / "srtf", "0").startswith("job 0 under srtf")
 
 
-def test_a_run_without_a_log_says_how_to_make_one(tmp_path: Path) -> None:
+def test_the_error_for_a_run_without_a_log_has_the_remedy(tmp_path: Path) -> None:
     out = simulate(tmp_path, "fifo", logged=False)
     error = refused("--run", out, "0")
     assert (error.exit_code, "--log-decisions" in str(error)) == (2, True)
@@ -144,9 +144,9 @@ def test_an_unknown_job_is_not_found_and_the_near_ones_are_named(fifo: Path) -> 
 
 
 def test_the_shell_completes_job_ids_of_the_run(fifo: Path) -> None:
-    ctx = explain.make_context("explain", ["--run", str(fifo)], resilient_parsing=True)
-    assert complete_jobs(ctx, explain.params[1], "") == ["0", "1", "2"]
-    assert complete_jobs(ctx, explain.params[1], "2") == ["2"]
+    ctx = explain_command.make_context("explain", ["--run", str(fifo)], resilient_parsing=True)
+    assert complete_jobs(ctx, explain_command.params[1], "") == ["0", "1", "2"]
+    assert complete_jobs(ctx, explain_command.params[1], "2") == ["2"]
 
 
 def test_a_log_needs_a_folder(tmp_path: Path) -> None:

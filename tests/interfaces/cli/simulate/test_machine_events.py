@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_jobs_follow_machines_and_users_and_explain_says_so(folder: Path) -> None:
+def test_explain_shows_machine_events_and_interventions(folder: Path) -> None:
     out = folder / "out"
     ended = run_motet(
         *("simulate", "--trace", folder / "jobs.csv", "--cluster", "2x4", "--policy", "fifo"),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from motet.engine.catalogue import built_in_policies
-from motet.interfaces.cli.simulate.policy_command import policy
-from motet.sim.experiment import COMMON_SETTINGS
+from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.interfaces.cli.simulate.policy_command import policy_group
+from motet.sim.common_settings import COMMON_SETTINGS
 
 
 def output_of(*arguments: str) -> str:
-    result = CliRunner().invoke(policy, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(policy_group, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -40,7 +40,7 @@ def test_every_policy_is_described_with_all_that_set_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", built_in_policies())
-def test_a_description_says_first_what_the_policy_does(name: str) -> None:
+def test_a_description_begins_with_the_summary(name: str) -> None:
     sentence = json.loads(output_of("describe", name, "--json"))["summary"]
     described = " ".join(output_of("describe", name).split())
 
@@ -59,4 +59,4 @@ def test_a_policy_of_ones_own_is_described_from_its_file(tmp_path: Path) -> None
     mine = tmp_path / "mine.py"
     mine.write_text("from motet.policies.fifo import Fifo\nPOLICIES = {'my-fifo': Fifo}\n")
 
-    assert output_of("describe", str(mine)).startswith("my-fifo: Jobs start in the order")
+    assert output_of("describe", str(mine)).startswith("my-fifo: Starts jobs in order")

@@ -27,7 +27,7 @@ def simulated(folder: Path, slow_machines: object, *flags: object, policy: str =
     )
 
 
-def test_a_job_that_left_a_slow_machine_says_so(folder: Path) -> None:
+def test_explain_shows_moves_off_slow_machines(folder: Path) -> None:
     out = folder / "out"
     slow = folder / "slow.csv"
     ended = simulated(folder, slow, "--log-decisions", "--out", out, policy="optimus")
@@ -42,7 +42,7 @@ def test_a_job_that_left_a_slow_machine_says_so(folder: Path) -> None:
     )
 
 
-def test_the_same_seed_gives_the_same_and_another_one_other_spells(folder: Path) -> None:
+def test_spells_depend_only_on_the_seed(folder: Path) -> None:
     tables = []
     for seed in (0, 0, 1):
         out = folder / f"out{len(tables)}"
@@ -55,11 +55,11 @@ def test_the_same_seed_gives_the_same_and_another_one_other_spells(folder: Path)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0.1,3600", "slow_machines=0.1,3600: give the part of the time"),
-        ("2,3600,4", "2 as the part of the time; give above 0 and below 1"),
+        ("0.1,3600", "slow_machines=0.1,3600: give the fraction of time"),
+        ("2,3600,4", "2 as the fraction of time; give a value between 0 and 1"),
     ],
 )
-def test_what_cannot_be_is_one_line(folder: Path, text: str, said: str) -> None:
+def test_invalid_settings_are_one_line_errors(folder: Path, text: str, said: str) -> None:
     ended = simulated(folder, text)
     assert ended.code == 2
     assert said in ended.err
@@ -77,7 +77,7 @@ def test_a_machine_that_is_not_there_is_one_line(folder: Path) -> None:
     ("memory", "policy", "is_told"),
     [("8", "optimus", True), ("", "optimus", False), ("8", "fifo", False)],
 )
-def test_who_leaves_the_choice_of_machines_says_that_it_avoids_none(
+def test_a_notice_states_that_the_planner_avoids_no_slow_machines(
     folder: Path, memory: str, policy: str, is_told: bool
 ) -> None:
     """Where jobs ask for memory and machines count it."""

@@ -24,11 +24,11 @@ def refusal(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["up"], "give --machines N, or --types FILE, and not both"),
+        (["up"], "give either --machines N or --types FILE"),
         (["up", "--machines", "0"], "0 machines: a testbed has 1 to 200"),
-        (["up", "--machines", "2", "--cpus", "lots"], "--cpus: 'lots' is no number of CPUs"),
-        (["up", "--machines", "2", "--bandwidth", "5"], "--bandwidth: '5' is no bandwidth"),
-        (["up", "--machines", "2", "--memory", "5"], "--memory: '5' is no memory limit"),
+        (["up", "--machines", "2", "--cpus", "lots"], "--cpus: 'lots' is not a number of CPUs"),
+        (["up", "--machines", "2", "--bandwidth", "5"], "--bandwidth: '5' is not a bandwidth"),
+        (["up", "--machines", "2", "--memory", "5"], "--memory: '5' is not a memory limit"),
         (["up", "--machines", "2", "--name", "a.b"], "--name a.b: a testbed's name"),
         (["up", "--machines", "2", "--object-store", "1mb"], "--object-store: '1mb' is too small"),
     ],

@@ -81,7 +81,7 @@ d,0,1,30,s2,,,,,,,,
 """
 
 
-def test_describe_tells_of_elastic_jobs_experiments_cpus_and_memory(file_of: FileOf) -> None:
+def test_describe_shows_elastic_jobs_experiments_cpus_and_memory(file_of: FileOf) -> None:
     page, _ = run("describe", file_of(ELASTIC))
     flat = " ".join(page.split())
 
@@ -92,7 +92,7 @@ def test_describe_tells_of_elastic_jobs_experiments_cpus_and_memory(file_of: Fil
     assert "memory 2 jobs ask for 500 MB to 64.0 GB, 32.2 GB in the median" in flat
 
 
-def test_describe_as_json_has_what_elastic_jobs_are(file_of: FileOf) -> None:
+def test_describe_as_json_contains_elastic_jobs(file_of: FileOf) -> None:
     document = json.loads(run("describe", file_of(ELASTIC), "--json")[0])
 
     assert document["elastic"] == {
@@ -106,7 +106,7 @@ def test_describe_as_json_has_what_elastic_jobs_are(file_of: FileOf) -> None:
     assert document["memory_bytes"]["max"] == 64_000_000_000
 
 
-def test_describe_is_silent_on_what_a_trace_does_not_have(file_of: FileOf) -> None:
+def test_describe_omits_missing_properties(file_of: FileOf) -> None:
     document = json.loads(run("describe", file_of(TIRESIAS), "--json")[0])
     page, _ = run("describe", file_of(TIRESIAS))
 
@@ -191,7 +191,7 @@ def test_a_bad_row_ends_the_command_in_one_line(
     assert f"{path}:4: duration is -5 s" in refused(capsys, "describe", path)
     told = refused(capsys, "describe", path, "--cluster", "2x4")
     assert (
-        f"{path}:3: the job asks for 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
+        f"{path}:3: the job requests 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
     )
     assert f"{path}:4: " in refused(capsys, "convert", path, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

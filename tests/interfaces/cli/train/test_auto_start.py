@@ -48,7 +48,7 @@ def test_a_cluster_need_not_have_all_machines_that_may_be_used() -> None:
     assert AutoStart(None, None, None, is_embedded=False).most_machines > 1000
 
 
-def test_here_there_are_as_many_machines_as_are_asked_for() -> None:
+def test_an_embedded_cluster_has_the_requested_machines() -> None:
     assert AutoStart(None, None, None, is_embedded=True).most_machines == LOGICAL_MACHINES
     assert AutoStart(None, 5, 3, is_embedded=True).most_machines == 8
     assert AutoStart(6, None, None, is_embedded=True).most_machines == 6

@@ -45,7 +45,7 @@ def test_a_choice_is_one_of_the_known_words() -> None:
 
 def test_unknown_fields_are_refused() -> None:
     entry(add=1, role="worker").check_keys(("add", "role"))
-    with pytest.raises(BadInput, match="'rol' means nothing here; use add, role"):
+    with pytest.raises(BadInput, match="'rol' is unknown here; use add, role"):
         entry(add=1, rol="worker").check_keys(("add", "role"))
 
 

@@ -81,12 +81,12 @@ def test_counts_for_which_too_few_machines_are_left_are_refused_in_their_moment(
         ("workers: 3", "must be a list of changes, for example"),
         ("", "must be a list of changes"),
         ("- 3", "item 1 is 3; write it as 'name: value' pairs"),
-        ("- {workers: 3}", r"plan.yaml:1: say when, by at_epoch or by at_s"),
-        ("- {at_epoch: 1, at_s: 2, workers: 3}", "say when"),
+        ("- {workers: 3}", r"plan.yaml:1: give the time, at_epoch or at_s"),
+        ("- {at_epoch: 1, at_s: 2, workers: 3}", "give the time"),
         ("- {at_epoch: 1}", "give either workers and servers, or operations"),
         ("- {at_epoch: x, workers: 3}", "at_epoch is 'x'; give a whole number from 0"),
         ("- {at_s: -1, workers: 3}", "at_s is -1; give seconds from 0"),
-        ("- {at_epoch: 1, worker: 3}", "'worker' means nothing here; use at_epoch, at_s, workers"),
+        ("- {at_epoch: 1, worker: 3}", "'worker' is unknown here; use at_epoch, at_s, workers"),
         ("- {at_epoch: 1, workers: 0}", "workers is 0; give a whole number from 1"),
         ("- {at_epoch: 1, workers: 6}", "the job has 5; raise --machines"),
         ("- {at_epoch: 10, workers: 3}", "training ends after 10 epoch.*raise --epochs"),
@@ -104,7 +104,7 @@ def test_counts_for_which_too_few_machines_are_left_are_refused_in_their_moment(
         ("- at_epoch: 1\n  workers: 1\n  workers: 2", "plan.yaml:3: 'workers' is given twice"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_name_their_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         layouts(written(tmp_path, text))
 

@@ -80,7 +80,7 @@ def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: Path) ->
     assert starts_over(folder, resume=True)
 
 
-def test_a_run_with_a_checkpoint_goes_on(finished: Path) -> None:
+def test_a_run_with_a_checkpoint_continues(finished: Path) -> None:
     assert not starts_over(choose_folder(finished, resume=True, overwrite=False), resume=True)
 
 

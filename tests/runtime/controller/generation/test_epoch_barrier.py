@@ -11,6 +11,7 @@ from motet.runtime.controller.generation.epoch_barrier import (
     EpochBarrier,
     Instruction,
 )
+from motet.runtime.core.consistency import Async, Ssp
 from motet.runtime.core.options import StopRule, TrainOptions
 from worker_reports import report
 
@@ -73,7 +74,7 @@ def test_a_report_of_an_epoch_that_has_ended_is_answered_at_once() -> None:
 
 
 def test_under_looser_consistency_workers_go_on_at_once() -> None:
-    ssp = barrier(consistency="ssp", staleness=2, checkpoint_every=3)
+    ssp = barrier(consistency=Ssp(2), checkpoint_every=3)
     assert told(ssp.report(made(0, 0))) == [(0, 0, "continue")]
     assert told(ssp.report(made(0, 1))) == [(0, 1, "continue")]
     (answer, ended) = ssp.report(made(1, 0))
@@ -83,7 +84,7 @@ def test_under_looser_consistency_workers_go_on_at_once() -> None:
 
 
 def test_all_wait_at_an_epoch_with_a_checkpoint_and_at_the_last_one() -> None:
-    loose = barrier(consistency="async", checkpoint_every=3)
+    loose = barrier(consistency=Async(), checkpoint_every=3)
     waiting = [epoch for epoch in range(10) if loose.is_rendezvous(epoch)]
     assert waiting == [2, 5, 8, 9]
     for epoch in waiting:
@@ -91,7 +92,7 @@ def test_all_wait_at_an_epoch_with_a_checkpoint_and_at_the_last_one() -> None:
 
 
 def test_all_wait_at_every_epoch_of_a_job_that_may_stop_early() -> None:
-    loose = barrier(consistency="async", until=StopRule("loss", 1.0))
+    loose = barrier(consistency=Async(), until=StopRule("loss", 1.0))
     assert all(loose.is_rendezvous(epoch) for epoch in range(10))
 
 

@@ -12,18 +12,20 @@ import pytest
 
 from motet.domain.arrays import Array
 from motet.domain.errors import Interrupted, JobFailed
-from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
+from motet.runtime.controller.checkpoints.identity import JobIdentity
 from motet.runtime.controller.event_inbox import (
     BatchProgress,
     CancelRequested,
-    Event,
+    ControllerEvent,
     ExecutorEnded,
     ObserverFailed,
     WorkerReport,
 )
 from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
 from motet.runtime.controller.progress import Progress
-from motet.runtime.core.application import Evaluation
+from motet.runtime.core.application import Evaluation, ModelTable
 from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
@@ -33,6 +35,7 @@ from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 from worker_reports import report
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})
+TWO_INSTANCES = Rows(np.arange(2), {})
 
 
 class FixedValues:
@@ -57,7 +60,8 @@ class FixedValues:
         return np.array([float(epoch_count)])
 
     def read_state(self, epoch_count: int) -> Rows:
-        return Rows(np.arange(epoch_count), {})
+        del epoch_count
+        return TWO_INSTANCES
 
 
 class Memory(TrainObserver):
@@ -77,7 +81,7 @@ class Memory(TrainObserver):
 
 
 def run(
-    events: Sequence[Event],
+    events: Sequence[ControllerEvent],
     progress: Progress | None = None,
     folder: CheckpointFolder | None = None,
     observer: TrainObserver | None = None,
@@ -123,7 +127,10 @@ def test_the_final_state_is_the_model_and_the_state_after_the_last_epoch() -> No
 
 
 def test_a_checkpoint_is_written_before_the_workers_are_answered(tmp_path: Path) -> None:
-    folder = CheckpointFolder(tmp_path, {"instances": 2, "data": "digest"})
+    model = ModelTable(1, (), np.dtype(np.float64))
+    folder = CheckpointFolder(
+        tmp_path, JobIdentity({"instances": 2, "data": "d"}, model, lambda: TWO_INSTANCES)
+    )
     found: list[int | None] = []
 
     class Look:
@@ -183,7 +190,9 @@ def test_the_observer_hears_of_mini_batches_from_the_leading_worker() -> None:
         (ObserverFailed(KeyError("the observer's")), KeyError, "the observer's"),
     ],
 )
-def test_what_ends_a_generation_early(event: Event, error: type[Exception], message: str) -> None:
+def test_what_ends_a_generation_early(
+    event: ControllerEvent, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         run([event])
 
@@ -198,7 +207,7 @@ def test_what_ends_a_generation_early(event: Event, error: type[Exception], mess
     ],
     ids=["dismissed", "finished", "of another generation", "progress of another generation"],
 )
-def test_what_does_not_end_it(event: Event) -> None:
+def test_what_does_not_end_it(event: ControllerEvent) -> None:
     memory = Memory()
     run([event, *epoch(0)], observer=memory, epochs=1)
     assert memory.heard == [("epoch", 0, 11.0)]

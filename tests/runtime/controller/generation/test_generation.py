@@ -14,6 +14,7 @@ from controlled_generation import (
     controlled_generation,
 )
 from motet.domain.errors import Unreachable
+from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 from motet.runtime.wire.control_messages import (
     Dismiss,
@@ -112,7 +113,7 @@ def test_a_newcomer_gets_what_was_announced_while_it_was_being_admitted(
 def test_owners_are_taught_to_all_executors(made: ControlledGeneration) -> None:
     moved = made.layout.model.moved([0], 3)
     made.generation.teach(moved)
-    taught = [plain(LearnOwners(GENERATION, moved))]
+    taught = [plain(LearnOwners(GENERATION, MODEL_TABLE, moved))]
     assert made.asked() == dict.fromkeys(range(4), taught)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from motet.domain.reconfiguration import Add, Move, Plan, Switch
 from motet.runtime.controller.reconfiguration.concurrent_plan import run_plan
-from motet.runtime.elastic.plan_queue import Reconfiguration
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 
 
 def test_independent_operations_run_at_the_same_time() -> None:

@@ -9,6 +9,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.controller.reconfiguration.cost import Cost
 from motet.runtime.controller.reconfiguration.model_moves import ModelMoves, blocks_to_hand_over
 from motet.runtime.controller.reconfiguration.shared_layout import SharedLayout
+from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.wire.control_messages import BlocksMoved, LearnOwners, MoveBlocks, Settle
 from wire_messages import plain
 
@@ -26,12 +27,12 @@ def test_the_source_hands_over_all_learn_and_the_destination_settles() -> None:
         assert model.move([0, 2], source=2, destination=3) == Cost(200, 0.5)
         owners = layout.now.model
         assert {int(owners.owners[block]) for block in (0, 2)} == {3}
-        learn = plain(LearnOwners(GENERATION, owners))
+        learn = plain(LearnOwners(GENERATION, MODEL_TABLE, owners))
         assert made.asked() == {
             0: [learn],
             1: [learn],
-            2: [plain(MoveBlocks(GENERATION, (0, 2), 3, owners)), learn],
-            3: [learn, plain(Settle(GENERATION))],
+            2: [plain(MoveBlocks(GENERATION, MODEL_TABLE, (0, 2), 3, owners)), learn],
+            3: [learn, plain(Settle(GENERATION, MODEL_TABLE))],
         }
 
 
@@ -52,7 +53,9 @@ def test_a_server_that_is_emptied_loses_its_role_and_its_blocks_first() -> None:
         assert layout.now.servers == (3,)
         assert layout.now.model.blocks_of(3) == list(range(len(layout.now.model.owners)))
         first = made.asked()[2][0]
-        assert first == plain(MoveBlocks(GENERATION, tuple(blocks), 3, layout.now.model))
+        assert first == plain(
+            MoveBlocks(GENERATION, MODEL_TABLE, tuple(blocks), 3, layout.now.model)
+        )
 
 
 def test_the_only_server_is_not_emptied() -> None:

@@ -12,10 +12,10 @@ from controlled_generation import ControlledGeneration, controlled_generation
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.controller.reconfiguration.operations import Operations
+from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue, Reconfiguration
 from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
 from motet.runtime.core.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.elastic.plan_queue import PlanQueue, Reconfiguration
 from scripted_executors import ScriptedExecutor
 
 TIMEOUT_S = 30.0

@@ -43,7 +43,7 @@ def test_a_trace_without_steps_has_no_work_models(tmp_path: Path) -> None:
     assert motet_csv(jobs).splitlines()[0] == ",".join(COLUMNS)
 
 
-def test_a_job_with_a_target_ends_where_its_curve_comes_to_it(tmp_path: Path) -> None:
+def test_a_job_with_a_target_ends_where_its_curve_reaches_it(tmp_path: Path) -> None:
     jobs = read_trace(written(tmp_path, GOOD + "0.4")).workload
     assert jobs.work is not None
     last = int(jobs.work.steps[0])
@@ -88,7 +88,7 @@ def test_a_bad_cell_is_one_clear_error(tmp_path: Path, row: str, said: str) -> N
 
 
 def test_an_elastic_job_must_fit_with_its_full_request(tmp_path: Path) -> None:
-    said = "the job asks for 4 GPUs, the cluster has 3; of an elastic job the full request must fit"
+    said = "the job requests 4 GPUs, the cluster has 3; the full request of an elastic job must fit"
     with pytest.raises(BadInput, match=said):
         read_trace(written(tmp_path, GOOD), largest_gang=3)
 

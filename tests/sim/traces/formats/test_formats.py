@@ -215,7 +215,7 @@ def test_a_table_of_speeds_beside_a_gavel_trace_is_found(file_of: FileOf) -> Non
     assert len(read_trace(file_of(GAVEL, "gavel.trace")).workload) == 2
 
 
-def test_a_gavel_trace_without_speeds_says_what_it_needs(file_of: FileOf) -> None:
+def test_a_gavel_trace_without_speeds_names_the_needed_file(file_of: FileOf) -> None:
     with pytest.raises(BadInput, match=r"counts steps, not seconds; .* --throughputs"):
         read_trace(file_of(GAVEL, "gavel.trace"))
 
@@ -234,7 +234,7 @@ def test_a_type_of_job_without_a_speed_is_a_bad_row(file_of: FileOf) -> None:
     [
         (dict(ATTEMPTS[0], end_time="2017-10-07 01:00:00"), "an attempt ends 729 s before"),
         (dict(ATTEMPTS[0], end_time="soon"), "end_time is 'soon', which is not a time"),
-        ("what", "this is no job like"),
+        ("what", "this is not a job like"),
     ],
 )
 def test_a_bad_attempt_of_a_philly_job_is_told_with_its_line(
@@ -252,3 +252,14 @@ def test_a_bad_attempt_of_a_philly_job_is_told_with_its_line(
 def test_json_that_is_cut_short_is_told_with_its_line(file_of: FileOf) -> None:
     with pytest.raises(BadInput, match=r"cluster_job_log:\d+: is not JSON"):
         read_trace(file_of(PHILLY_JSON[:-200], "cluster_job_log"))
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("9" * 5000, "a number is too long"), ("[" * 100_000, "nested too deeply")],
+    ids=["number", "depth"],
+)
+def test_odd_json_is_told_with_its_line(file_of: FileOf, value: str, reason: str) -> None:
+    path = file_of(f'[\n{{"jobid": "a", "attempts": {value}}}]', "log.json")
+    with pytest.raises(BadInput, match=rf"log.json:2: is not JSON \({reason}\)"):
+        read_trace(path)

@@ -1,4 +1,4 @@
-"""`motet app`: what can be trained, and with which parameters."""
+"""`motet app`: lists the applications and their parameters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def complete_app(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 @click.group("app", cls=HelpfulGroup, short_help="List the applications and their parameters.")
-def app() -> None:
-    """What can be trained, and with which parameters."""
+def app_group() -> None:
+    """The applications and their parameters."""
 
 
-@app.command("list", short_help="List the applications.")
+@app_group.command("list", short_help="List the applications.")
 @json_option()
 def list_apps(as_json: bool) -> None:
     """List the applications that 'motet train' can train."""
@@ -41,11 +41,11 @@ def list_apps(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {_summary(app_class)}")
 
 
-@app.command("describe", short_help="Show an application's parameters.")
+@app_group.command("describe", short_help="Show an application's parameters.")
 @click.argument("app", metavar="APP", shell_complete=complete_app)
 @json_option()
 def describe_app(app: str, as_json: bool) -> None:
-    """Show what APP does, what data it reads and what --set can change."""
+    """Show what APP does, what data it reads and its parameters for --set."""
     from motet.apps import load_application
 
     app_class = load_application(app)
@@ -86,7 +86,7 @@ def _entry(app_class: type[Estimator]) -> dict[str, Any]:
 
 
 def _summary(app_class: type[Estimator]) -> str:
-    """The first sentence of its docstring."""
+    """The first sentence of the docstring of the application."""
     first_line = (inspect.getdoc(app_class) or "").partition("\n")[0]
     return first_line.partition(". ")[0].rstrip(".") + "."
 

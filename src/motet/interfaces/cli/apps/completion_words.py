@@ -1,4 +1,4 @@
-"""What the shell can complete on a `motet train` line."""
+"""Completions of the shell for `motet train`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def complete_data(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Names of data sets beside matching files; where no name fits, the shell finds the files."""
+    """Names of data sets and files; if no name matches, the shell completes files itself."""
     from motet.datasets.builtin.catalogue import dataset_names
 
     names = [name for name in dataset_names() if name.startswith(incomplete)]
@@ -29,7 +29,7 @@ def complete_data(
 def complete_setting(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """NAME=DEFAULT of everything that can be set for the application named before."""
+    """NAME=DEFAULT of every parameter of the application on the command line."""
     return [
         CompletionItem(word, help=entry.kind_text)
         for entry in _settable(_app(ctx)).values()
@@ -38,7 +38,7 @@ def complete_setting(
 
 
 def _app(ctx: click.Context) -> str | None:
-    """The word before the options: click leaves it unnamed where an option's value is missing."""
+    """The application. If the value of an option is missing, click has it in the arguments only."""
     return ctx.params.get("app") or next(iter(ctx.args), None)
 
 

@@ -1,4 +1,4 @@
-"""`--set name=value`: an application's hyper-parameters, read from its constructor."""
+"""`--set name=value`: hyper-parameters of an application, taken from its constructor."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Parameter:
 
     @property
     def kind_text(self) -> str:
-        """The type as people write it: `int`, `float or none`, `bsp|ssp|async`."""
+        """The type in words: `a whole number`, `a number or none`, `bsp|ssp|async`."""
         return _kind_text(self.kind)
 
     def parse(self, text: str) -> Any:
-        """The value that `text` stands for. Raises BadInput."""
+        """Parses `text` as a value. Raises BadInput."""
         try:
             return _parse(text.strip(), self.kind)
         except ValueError:
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def default_text(self) -> str:
-        """The default as one would write it behind `--set name=`."""
+        """The default as written after `--set name=`."""
         if isinstance(self.default, bool) or self.default is None:
             return str(self.default).lower()
         return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
@@ -59,7 +59,7 @@ def constructor_parameters(constructor: Callable[..., Any]) -> dict[str, Paramet
 def parse_settings(
     settings: Iterable[str], known: Mapping[str, Parameter], of_what: str
 ) -> dict[str, Any]:
-    """From `name=value` texts to values. Raises BadInput (and lists the known ones)."""
+    """Values of `name=value` texts. Raises BadInput, for an unknown name with the known ones."""
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -92,7 +92,7 @@ def _example(known: Mapping[str, Parameter]) -> str:
 
 
 def _annotations(constructor: Callable[..., Any]) -> dict[str, Any]:
-    """Resolved annotations; empty when they name things imported for type checking only."""
+    """Resolved annotations; empty if they use names that are imported for type checking only."""
     target = constructor.__init__ if inspect.isclass(constructor) else constructor
     try:
         return typing.get_type_hints(target)
@@ -147,7 +147,7 @@ def _parse_int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        number = float(text)  # 1e6 is a whole number, too
+        number = float(text)  # whole numbers such as 1e6
     if not math.isfinite(number) or number != int(number):
         raise ValueError(text)
     return int(number)

@@ -1,1 +1,1 @@
-"""`motet demo`: several real models at once."""
+"""`motet demo`: trains several real models at the same time."""

@@ -1,4 +1,4 @@
-"""`motet demo`: its flags. What it does is in `demo_run`."""
+"""The command `motet demo` and its options."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import click
 from motet.interfaces.cli.shell.option_groups import json_option
 
 
-@click.command(short_help="Train four real models at once and watch them learn.")
+@click.command("demo", short_help="Train four real models at the same time.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("motet-demo"),
     show_default=True,
     metavar="DIR",
-    help="Write the pictures of the loss curves and of the last screen there.",
+    help="Write figures of the loss curves and of the last screen there.",
 )
 @json_option()
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @click.pass_context
-def demo(ctx: click.Context, out: Path, as_json: bool, quiet: bool) -> None:
+def demo_command(ctx: click.Context, out: Path, as_json: bool, quiet: bool) -> None:
     """Train four real models at the same time on a cluster inside this machine.
 
     Softmax regression and matrix factorisation on handwritten digits, sparse regression on a
-    medical study, a topic model on Python's own documentation: data that is already here. Takes
-    about a minute and ends with each result beside that of a single machine.
+    medical study, a topic model on Python's documentation. All data is on this machine already. It
+    takes about a minute and ends with a table of results beside those of a single machine.
     """
     from motet.interfaces.cli.shell.exits import exit_code_of
     from motet.interfaces.cli.shell.supervisor import run_supervised
 
     def run_demo() -> None:
-        from motet.interfaces.cli.demo.run import run
+        from motet.interfaces.cli.demo.run import run_demo
 
-        run(out, as_json, quiet)
+        run_demo(out, as_json, quiet)
 
     ctx.exit(run_supervised(lambda: exit_code_of(run_demo)))

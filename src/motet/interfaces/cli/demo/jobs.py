@@ -1,4 +1,4 @@
-"""The four jobs of `motet demo`, each on real data that is on every machine."""
+"""The four jobs of `motet demo`, each on real data that every installation has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
 from motet.datasets import Dataset, open_dataset
-from motet.interfaces.cli.apps.settings import read_settings
+from motet.interfaces.cli.apps.settings import read_training_settings
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
 
@@ -16,7 +16,7 @@ MACHINES = 4
 
 @dataclass(frozen=True)
 class DemoJob:
-    """What to train and where. `noun`: what an instance is; `test`: held-out data."""
+    """Application, data and roles. `noun`: name of an instance; `test`: held-out data."""
 
     app: str
     data: str
@@ -30,7 +30,7 @@ class DemoJob:
 
     @property
     def options(self) -> TrainOptions:
-        """The job on the demo's cluster."""
+        """The options of the job on the cluster of the demo."""
         return TrainOptions(
             machines=MACHINES, workers=self.workers, servers=self.servers, epochs=self.epochs
         )
@@ -38,7 +38,7 @@ class DemoJob:
 
 @dataclass(frozen=True)
 class PreparedJob:
-    """A job with its data read."""
+    """A job with its data in memory."""
 
     job: DemoJob
     app: Estimator
@@ -92,9 +92,9 @@ DEMO_JOBS = (
 )
 
 
-def prepare(job: DemoJob) -> PreparedJob:
-    """Read a job's data and give it to its application."""
-    settings = read_settings(load_application(job.app), job.settings)
+def prepare_demo_job(job: DemoJob) -> PreparedJob:
+    """Read the data of a job and prepare its application."""
+    settings = read_training_settings(load_application(job.app), job.settings)
     dataset = open_dataset(job.data)
     test = None if job.test is None else open_dataset(job.test)
     rows = settings.app.prepare(dataset, job.options.seed)

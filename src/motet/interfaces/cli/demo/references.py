@@ -1,4 +1,4 @@
-"""What a single machine reaches on the demo's data: the figure beside each job's own."""
+"""References for the demo: the same models trained on a single machine."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Comparison:
         return (self.motet - self.reference) / abs(self.reference)
 
 
-def compare(done: PreparedJob, document: TrainDocument) -> Comparison:
-    """Train the reference in this process, on one thread's worth of data, and compare."""
+def compare_with_reference(done: PreparedJob, document: TrainDocument) -> Comparison:
+    """Train the reference of a job in this process and compare the results."""
     began_s = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -49,7 +49,7 @@ def compare(done: PreparedJob, document: TrainDocument) -> Comparison:
 
 
 Reference = tuple[tuple[str, str], float, str, float | None]
-"""(metric in the job's document, its name for people), reference value, library, its loss."""
+"""(metric in the job's document, its displayed name), reference value, library, its loss."""
 
 
 def _logistic_regression(done: PreparedJob) -> Reference:
@@ -94,7 +94,7 @@ def _lasso(done: PreparedJob) -> Reference:
 
 
 def _lda(done: PreparedJob) -> Reference:
-    """The same sampler in one process, its counts fresh after every few documents."""
+    """The same sampler in one process, with counts updated after every FRESH_DOCUMENTS."""
     app = type(done.app)(**{**done.app.get_params(), "batch_size": FRESH_DOCUMENTS})
     seed = done.job.options.seed
     training = LocalTraining(app, app.prepare(done.dataset, seed), seed)

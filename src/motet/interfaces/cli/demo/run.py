@@ -1,4 +1,4 @@
-"""`motet demo`: four jobs on one embedded cluster, shown while they train, compared when done."""
+"""`motet demo`: trains four jobs on one embedded cluster and compares the results."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import click
 from rich.console import Console, Group
 from rich.text import Text
 
-from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare
-from motet.interfaces.cli.demo.references import compare
+from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare_demo_job
+from motet.interfaces.cli.demo.references import compare_with_reference
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
 from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
-from motet.interfaces.cli.screens.run_log import RunLog, nowhere
+from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LineProgress, live
 from motet.interfaces.cli.shell.called_as import called_as
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
+from motet.interfaces.cli.shell.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import start_cluster
 from motet.interfaces.cli.train.request import more_metrics
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
-from motet.report.training.loss_plot import LossCurve, save_loss_plot
+from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.core.reports import TrainResult
@@ -45,8 +46,8 @@ PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 Finished = tuple[PreparedJob, TrainResult]
 
 
-def run(out: Path, as_json: bool, quiet: bool) -> None:
-    """Train the four jobs, write the pictures, print the results. Raises MotetError."""
+def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
+    """Train the four jobs, write the figures, print the results. Raises MotetError."""
     began_s = time.perf_counter()
     folder = RunFolder(out)
     is_live = is_live_terminal(sys.stderr) and not quiet
@@ -62,11 +63,11 @@ def run(out: Path, as_json: bool, quiet: bool) -> None:
         sys.stdout.write(to_json(document))
     else:
         shown = _last_screen(screen, results) if sys.stdout.isatty() else demo_summary(results)
-        print_result(Group(shown, _last_words(folder)))
+        print_result(Group(shown, _next_steps(folder)))
 
 
 def _views(is_silent: bool) -> list[JobView]:
-    """The jobs as the screen shows them; without a screen they write a few lines each."""
+    """Views of the jobs; with `is_silent` their progress is not echoed as lines."""
     return [
         JobView(
             job=job,
@@ -83,12 +84,12 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
     if not is_live:
         yield
         return
-    with live(screen, Console(stderr=True, highlight=False)):
+    with live(screen, SafeConsole(stderr=True)):
         yield
 
 
 def _train_all(screen: DemoScreen) -> list[Finished]:
-    """All jobs at the same time, each in a thread; they read their data while Ray starts."""
+    """Train all jobs at the same time, each in a thread that reads its data while Ray starts."""
     screen.stage = "starting Ray"
     cluster_ready: Future[ExecutorCluster] = Future()
     pool = ThreadPoolExecutor(len(screen.jobs))
@@ -100,14 +101,14 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
             wait(running, return_when=FIRST_EXCEPTION)
             return [future.result() for future in running if future.done()]
     finally:
-        # After a failure nobody waits for the other jobs: their processes end with this one.
+        # After a failure the other jobs are not awaited: their processes end with this one.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
-    prepared = prepare(view.job)
+    prepared = prepare_demo_job(view.job)
     view.progress.preparing("waiting for the cluster")
     cluster = cluster_ready.result()
     job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
@@ -126,12 +127,14 @@ def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[Demo
             servers=view.job.servers,
             more_metrics=more_metrics(prepared.app, prepared.dataset, prepared.test, result),
         )
-        yield DemoResult(prepared, document, compare(prepared, document), view.colour)
+        yield DemoResult(
+            prepared, document, compare_with_reference(prepared, document), view.colour
+        )
 
 
 def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult]) -> None:
     curves = [
-        LossCurve(
+        PlottedLoss(
             title=f"{result.document.app}: {result.prepared.job.title}",
             subtitle=result.prepared.dataset.describe(),
             losses=result.document.loss,
@@ -155,8 +158,8 @@ def _last_screen(screen: DemoScreen, results: Sequence[DemoResult]) -> Group:
     return Group(screen, demo_summary(results))
 
 
-def _last_words(folder: RunFolder) -> Group:
-    """Where the picture is, and what to try next."""
+def _next_steps(folder: RunFolder) -> Group:
+    """The path of the figure, and commands to try next."""
     lines = [Text.assemble((" picture  ", QUIET_STYLE), str(folder.path / PICTURE))]
     program = called_as(sys.argv[0], shutil.which("motet"))
     for label, arguments in zip((" next     ", " " * 10), NEXT_ARGUMENTS, strict=True):
@@ -177,5 +180,5 @@ def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]
 
 def _echo(app: str, is_silent: bool) -> Callable[[str], None]:
     if is_silent:
-        return nowhere
-    return lambda text: click.echo(f"{app:<6}{text}", err=True)
+        return no_echo
+    return lambda text: echo_note(f"{app:<6}{text}")

@@ -1,4 +1,4 @@
-"""What the demo's models have learned, so that people can see it."""
+"""Samples of the trained models of the demo."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FEATURE_NAMES = {
 
 
 def sample_panel(done: PreparedJob, colour: str) -> Panel:
-    """A panel with a few things that the job's model can tell."""
+    """A panel with samples of the model of a job."""
     title, content = _SAMPLES[done.job.app](done, colour)
     heading = Text.assemble((f" {done.job.app} ", f"bold {colour}"), (f"{title} ", "default"))
     return Panel(content, title=heading, title_align="left", border_style=colour, padding=(0, 1))
@@ -48,7 +48,7 @@ Sample = tuple[str, RenderableType]
 
 
 def _digits_read(done: PreparedJob, colour: str) -> Sample:
-    """The first held-out images of different digits, with what the classifier reads in them."""
+    """The first held-out images of different digits, with the predictions of the classifier."""
     test: Any = done.test
     app: Any = done.app
     chosen = np.sort(np.unique(test.target, return_index=True)[1])[:SHOWN_DIGITS]
@@ -62,7 +62,7 @@ def _digits_read(done: PreparedJob, colour: str) -> Sample:
 
 
 def _digit_rebuilt(done: PreparedJob, colour: str) -> Sample:
-    """An image, and the same from the few numbers that the factorisation keeps of it."""
+    """An image, and its reconstruction from the factors."""
     app: Any = done.app
     dataset: Any = done.dataset
     position = DIGIT_SIDE
@@ -90,7 +90,7 @@ def _strongest_features(done: PreparedJob, colour: str) -> Sample:
 
 
 def _topics(done: PreparedJob, colour: str) -> Sample:
-    """The words of the topics that are most of their own."""
+    """The most specific words of the largest topics."""
     app: Any = done.app
     corpus: Any = done.dataset
     counts = np.asarray(app.components_, dtype=np.float64)
@@ -107,7 +107,7 @@ def _topics(done: PreparedJob, colour: str) -> Sample:
 
 
 def _unlike(words: list[str]) -> list[str]:
-    """Each word unless one before it begins alike ("encoding", "encoded")."""
+    """Words without those that begin like an earlier one ("encoding", "encoded")."""
     return [
         word
         for position, word in enumerate(words)

@@ -1,4 +1,4 @@
-"""The live screen of `motet demo`: a panel per job, and who runs on which machine."""
+"""The live screen of `motet demo`: a panel per job, and the roles on every machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPLIT_WIDTH = 10
 
 @dataclass(frozen=True)
 class JobView:
-    """One job as the screen shows it."""
+    """A job with its colour, progress and roles."""
 
     job: DemoJob
     colour: str
@@ -36,7 +36,7 @@ class JobView:
 
 
 class DemoScreen:
-    """Draws all jobs whenever rich asks for it."""
+    """A rich renderable of all jobs."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class DemoScreen:
         self.stage = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Heading, panels two by two, machines."""
+        """Heading, panels in two columns, machines."""
         width = min(options.max_width, MAX_WIDTH)
         yield self._heading(width)
         yield self._panels(width)
@@ -87,7 +87,7 @@ class DemoScreen:
 
 
 def job_panel(view: JobView, width: int) -> Panel:
-    """A job's loss curve, epochs, speed and division of time, `width` characters inside."""
+    """Loss curve, epochs, speed and division of time of a job; `width`: of the inside."""
     title = Text.assemble(
         (f" {view.job.app} ", f"bold {view.colour}"), (f"{view.job.title} ", "default")
     )
@@ -101,7 +101,7 @@ def job_panel(view: JobView, width: int) -> Panel:
 
 
 def _curve(view: JobView, width: int) -> Text:
-    """The curve, with the newest loss beside its end."""
+    """The curve with the last loss at its right."""
     progress = view.progress
     curve = drawing.loss_curve(progress, width - LOSS_WIDTH - 1, CURVE_LINES, view.colour)
     loss = number_text(progress.losses[-1]) if progress.losses else ""
@@ -143,7 +143,7 @@ def _speed(view: JobView, width: int) -> Text:
 
 
 def _chip(view: JobView, machine: int) -> Text:
-    """What a job has on a machine: a worker, a server, both or nothing."""
+    """The roles of a job on a machine: worker, server, both or none."""
     roles = [("W", view.roles.workers), ("S", view.roles.servers)]
     held = "+".join(letter for letter, machines in roles if machine in machines)
     if not held:
@@ -152,7 +152,7 @@ def _chip(view: JobView, machine: int) -> Text:
 
 
 class _Width:
-    """A renderable held to a width."""
+    """A renderable with a fixed width."""
 
     def __init__(self, inner: RenderableType, width: int) -> None:
         self._inner, self._width = inner, width

@@ -1,4 +1,4 @@
-"""The last screen of `motet demo`: results beside a single machine's, and what was learned."""
+"""The last screen of `motet demo`: results beside the references, and samples of the models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 
 @dataclass(frozen=True)
 class DemoResult:
-    """A finished job with its comparison."""
+    """A finished job with its document and its comparison."""
 
     prepared: PreparedJob
     document: TrainDocument
@@ -41,7 +41,7 @@ class DemoResult:
 
 
 def demo_summary(results: Sequence[DemoResult]) -> RenderableType:
-    """The table, then the samples two by two."""
+    """The table, then the samples in two columns."""
     return Group(Padding(results_table(results), (1, 0, 0, 1)), _samples(results))
 
 
@@ -58,7 +58,7 @@ def results_table(results: Sequence[DemoResult]) -> Table:
 
 
 def _references(results: Sequence[DemoResult]) -> str:
-    """Who made the figures in the column `alone`, each named once."""
+    """The sources of the column `alone`, each with its applications."""
     apps: dict[str, list[str]] = {}
     for result in results:
         apps.setdefault(result.comparison.reference_name, []).append(result.document.app)

@@ -1,1 +1,1 @@
-"""`motet plan`: what Cruise would choose for a described job."""
+"""`motet plan`: the configuration that Cruise would choose for a described job."""

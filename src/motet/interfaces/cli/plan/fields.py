@@ -19,14 +19,14 @@ class Fields:
 
     @classmethod
     def of(cls, place: str, value: object) -> Fields:
-        """Raises BadInput if it is no mapping."""
+        """Raises BadInput if it is not a mapping."""
         if not isinstance(value, dict):
-            what = "nothing is there" if value is None else f"{value!r} is no mapping"
+            what = "nothing is there" if value is None else f"{value!r} is not a mapping"
             raise BadInput(f"{place}: {what}; write 'name: value' lines")
         return cls(place, {str(key): entry for key, entry in value.items()})
 
     def only(self, *names: str) -> Fields:
-        """Itself. Raises BadInput if it has other names."""
+        """These fields. Raises BadInput if there are other names."""
         for name in self.values:
             if name not in names:
                 raise BadInput(f"{self.place}: {UnknownName('field', name, names)}")
@@ -81,14 +81,14 @@ class Fields:
 
 def read_fields(path: Path) -> Fields:
     """A YAML or JSON file. Raises NotFound, BadInput."""
-    from motet.domain.yaml_text import read_yaml
+    from motet.domain.bounded_reading.yaml_text import read_yaml
 
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise NotFound(f"{path}: there is no such file") from error
+        raise NotFound(f"{path}: no such file") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: no text; give YAML or JSON") from error
+        raise BadInput(f"{path}: not text; give YAML or JSON") from error
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
     return Fields.of(str(path), read_yaml(text, str(path), name="YAML or JSON"))

@@ -62,7 +62,7 @@ class JobProfile:
 
 
 def read_profile(path: Path) -> JobProfile:
-    """From the folder of a run, its `run.json`, or a profile in YAML or JSON.
+    """A profile from the folder of a run, its `run.json`, or a YAML or JSON file.
 
     Raises NotFound, BadInput.
     """

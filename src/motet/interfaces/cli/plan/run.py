@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan.fleet import read_fleet
 from motet.interfaces.cli.plan.profile import JobProfile, read_profile
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.report.rendering.folder import Folder
 from motet.report.rendering.json_text import to_json
@@ -60,7 +59,7 @@ def _busy() -> AbstractContextManager[object]:
     """A status line on a terminal: the first search compiles the solver, which takes a while."""
     if not is_live_terminal(sys.stderr):
         return nullcontext()
-    console = Console(stderr=True, highlight=False)
+    console = SafeConsole(stderr=True)
     return console.status("searching (the first time, the solver is compiled)")
 
 

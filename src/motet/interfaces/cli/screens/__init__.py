@@ -1,1 +1,1 @@
-"""What is drawn on the terminal while jobs train: progress, losses, logs."""
+"""Progress of training jobs on the terminal: bars, loss curves, log lines."""

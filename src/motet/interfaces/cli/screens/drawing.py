@@ -1,4 +1,4 @@
-"""Small pieces of text that screens are made of: bars, sparklines, chips."""
+"""Parts of screens: bars, sparklines, loss curves, labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def epoch_bar(share: float, width: int, colour: str) -> Text:
 
 
 def comp_comm(comm_share: float, width: int, colour: str) -> Text:
-    """Workers' time as a bar: computing (solid, at least a bit) and communicating (dashed)."""
+    """The workers' time as a bar: COMP solid (at least one cell), COMM dashed."""
     comm = min(round(comm_share * width), width - 1)
     bar = Text.assemble(
         ("comp ", QUIET_STYLE), ("━" * (width - comm), colour), ("╌" * comm, QUIET_STYLE)
@@ -27,16 +27,16 @@ def comp_comm(comm_share: float, width: int, colour: str) -> Text:
 
 
 def loss_spark(progress: JobProgress, width: int, colour: str) -> Text:
-    """The loss so far in one line."""
+    """The loss of all epochs so far in one line."""
     return Text(sparkline(progress.losses, width).ljust(width), style=colour)
 
 
 def loss_curve(progress: JobProgress, width: int, height: int, colour: str) -> Text:
-    """The loss so far as a braille curve that grows to the right."""
+    """The loss so far as a braille curve; the full width is that of all epochs."""
     span = len(progress.losses) if progress.is_done else progress.epochs
     return Text("\n".join(braille_curve(progress.losses, width, height, span)), style=colour)
 
 
 def labelled(label: str, value: str) -> Text:
-    """A quiet label and its value."""
+    """A grey label and its value."""
     return Text.assemble((f"{label} ", QUIET_STYLE), value)

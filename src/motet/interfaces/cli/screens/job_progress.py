@@ -1,4 +1,4 @@
-"""How far a training run is: the runtime's reports, kept for a screen that draws them any time."""
+"""Progress of a training run: collects the reports of the runtime for a screen."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ RECENT_EPOCHS = 5
 
 
 class JobProgress(TrainObserver):
-    """One job's progress. Written by the job's thread, read by the screen's."""
+    """Progress of one job. Written by the thread of the job, read by that of the screen."""
 
     def __init__(self, epochs: int = 1, now_s: Callable[[], float] = time.perf_counter) -> None:
-        """`epochs`: how many will be trained at most; may be set later, before training."""
+        """`epochs`: maximum number of epochs; may be set later, before training starts."""
         self.epochs = epochs
         self.stage = "waiting"
         self.reports: list[EpochReport] = []
@@ -30,34 +30,34 @@ class JobProgress(TrainObserver):
         self._position = 0.0
 
     def preparing(self, what: str) -> None:
-        """A start-up step."""
+        """A start-up step begins."""
         self.stage = what
 
     def started(self, instance_count: int, model_bytes: int) -> None:
-        """Training begins, or goes on after a recovery."""
+        """Training begins, or continues after a recovery."""
         self.stage = "training"
         self.instance_count, self.model_bytes = instance_count, model_bytes
         if self._started_s is None:
             self._started_s = self._now_s()
 
     def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
-        """Advance inside an epoch."""
+        """A mini-batch is done."""
         self._position = epoch + (batch + 1) / batch_count
 
     def epoch_done(self, report: EpochReport) -> None:
-        """Keep the report."""
+        """Store the report of an epoch."""
         self.reports.append(report)
         self._position = report.epoch + 1.0
 
     def recovering(self, recovery: Recovery) -> None:
-        """Forget what is trained again."""
+        """Drop the reports of epochs that are trained again."""
         self.recoveries.append(recovery)
         self.stage = f"recovering: {recovery.cause}"
         self.reports = [r for r in self.reports if r.epoch < recovery.resumed_from_epoch]
         self._position = float(recovery.resumed_from_epoch)
 
     def finished(self) -> None:
-        """Training is over; the clock stops."""
+        """Training has ended; `elapsed_s` stays constant from now on."""
         self.stage = "done"
         self._ended_s = self._now_s()
 
@@ -68,7 +68,7 @@ class JobProgress(TrainObserver):
 
     @property
     def is_training(self) -> bool:
-        """Whether there is progress to draw rather than a start-up step."""
+        """Whether training has started."""
         return self._started_s is not None
 
     @property
@@ -78,12 +78,12 @@ class JobProgress(TrainObserver):
 
     @property
     def epoch(self) -> int:
-        """Epochs that are complete."""
+        """Number of complete epochs."""
         return self.reports[-1].epoch + 1 if self.reports else int(self._position)
 
     @property
     def share(self) -> float:
-        """0..1 of the epochs at most."""
+        """Share of the maximum number of epochs, 0 to 1."""
         return 1.0 if self.is_done else min(self._position / self.epochs, 1.0)
 
     @property
@@ -95,12 +95,12 @@ class JobProgress(TrainObserver):
         return end_s - self._started_s
 
     def startup_s(self, began_s: float) -> float:
-        """Seconds from `began_s` (by the same clock) until training began; NaN: it never did."""
+        """Seconds from `began_s` (by the same clock) to the start of training; NaN without one."""
         return math.nan if self._started_s is None else self._started_s - began_s
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the last epoch ends at the mean speed so far; NaN when unknown."""
+        """Seconds to the end of the last epoch at the mean speed so far; NaN if unknown."""
         done = self._position - (self.reports[0].epoch if self.reports else 0)
         return self.elapsed_s * (self.epochs - self._position) / done if done > 0 else math.nan
 
@@ -113,7 +113,7 @@ class JobProgress(TrainObserver):
 
     @property
     def comm_share(self) -> float:
-        """0..1: communication's part of the workers' busy time over the last few epochs."""
+        """Share of COMM in the workers' COMP and COMM time over the last few epochs, 0 to 1."""
         recent = self.reports[-RECENT_EPOCHS:]
         comm_s = sum(report.comm_s for report in recent)
         busy_s = comm_s + sum(report.comp_s for report in recent)

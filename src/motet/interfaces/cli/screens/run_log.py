@@ -1,4 +1,4 @@
-"""The lines of a run: into its log file with the time of day, and to whoever else listens."""
+"""The log of a run: lines with the time of day in its log file, and echoed elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Self, TextIO
 Echo = Callable[[str], None]
 
 
-def nowhere(text: str) -> None:
-    """An echo that nobody hears."""
+def no_echo(text: str) -> None:
+    """An echo that drops the line."""
 
 
 class RunLog:
-    """`line`: progress, which a live screen shows in its own way; `remark`: for people to read.
+    """`line` logs progress, which a live screen shows itself; `remark` logs notes for the user.
 
-    The file is touched by `begin` only, so that a command which is refused leaves no trace in the
-    log of an earlier run. Lines that come before are kept until then.
+    Only `begin` opens the file, so that a refused command does not change the log of an earlier
+    run. Earlier lines are kept until then.
     """
 
     def __init__(
-        self, path: Path | None, echo: Echo = nowhere, echo_remark: Echo = nowhere
+        self, path: Path | None, echo: Echo = no_echo, echo_remark: Echo = no_echo
     ) -> None:
         self._path = path
         self._file: TextIO | None = None
@@ -30,7 +30,7 @@ class RunLog:
         self._echo, self._echo_remark = echo, echo_remark
 
     def begin(self) -> None:
-        """The run starts: append everything from here on, and what was said so far."""
+        """Open the file and append the lines so far; later lines are appended at once."""
         if self._path is not None:
             self._file = self._path.open("a", encoding="utf-8", buffering=1)
             self._file.writelines(self._early)
@@ -50,7 +50,7 @@ class RunLog:
         self._echo(text)
 
     def remark(self, text: str) -> None:
-        """Something the user should know."""
+        """A note for the user."""
         self._keep(text)
         self._echo_remark(text)
 

@@ -1,4 +1,4 @@
-"""What `motet train` shows while it works: live on a terminal, a few plain lines elsewhere."""
+"""Progress of `motet train`: live on a terminal, a few plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 40, 16, 10
 
 
 class LineProgress(JobProgress):
-    """Logs each start-up step and about `lines` of the epochs."""
+    """Logs each start-up step and about `lines` epochs."""
 
     def __init__(
         self,
@@ -47,28 +47,28 @@ class LineProgress(JobProgress):
         self._lines = lines
 
     def remark(self, text: str) -> None:
-        """Tell the user something about the data or the run."""
+        """Log a note about the data or the run."""
         self._log.remark(text)
 
     def preparing(self, what: str) -> None:
-        """One line."""
+        """Log the step."""
         super().preparing(what)
         self._log.line(what)
 
     def started(self, instance_count: int, model_bytes: int) -> None:
-        """One line."""
+        """Log the size of the job."""
         super().started(instance_count, model_bytes)
         self._log.line(f"training: {instance_count:,} instances, model {bytes_text(model_bytes)}")
 
     def epoch_done(self, report: EpochReport) -> None:
-        """At even distances, and the last one."""
+        """Log the epochs at even distances, and the last one."""
         super().epoch_done(report)
         every = max(1, self.epochs // self._lines)
         if (report.epoch + 1) % every == 0 or report.epoch + 1 == self.epochs:
             self._log.line(epoch_line(self, report))
 
     def recovering(self, recovery: Recovery) -> None:
-        """One line."""
+        """Log the cause and the checkpoint."""
         super().recovering(recovery)
         self._log.line(
             f"recovering at epoch {recovery.at_epoch + 1} from the checkpoint after epoch "
@@ -76,24 +76,24 @@ class LineProgress(JobProgress):
         )
 
     def machine_changed(self, machine: Machine) -> None:
-        """One line."""
+        """Log the change."""
         self._log.line(machine_line(machine))
 
     def decided(self, record: TuningRecord) -> None:
-        """One line: the job configures itself."""
+        """Log a decision of the autotuner."""
         self.decisions.append(decision_line(record))
         self._log.line(self.decisions[-1])
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
-        """One line; a remark when it failed."""
+        """Log the reconfiguration; a remark if it failed."""
         if report.error:
-            self._log.remark(f"a reconfiguration failed: {report.error}; training goes on")
+            self._log.remark(f"a reconfiguration failed: {report.error}; training continues")
         else:
             self._log.line(reconfiguration_line(report))
 
 
 def machine_line(machine: Machine) -> str:
-    """`machine m3 will be taken away in 30 s`, or what else has become of it."""
+    """`machine m3 will be taken away in 30 s`, `... has appeared` or `... is gone`."""
     if machine.condition == "up":
         return f"machine {machine.name} has appeared"
     if machine.condition == "gone":
@@ -125,13 +125,13 @@ def epoch_line(progress: JobProgress, report: EpochReport) -> str:
 
 
 class LiveTrain:
-    """Draws a job's progress whenever rich asks for it."""
+    """A rich renderable of the progress of a job."""
 
     def __init__(self, progress: JobProgress, title: str, colour: str) -> None:
         self._progress, self._title, self._colour = progress, title, colour
 
     def __rich__(self) -> RenderableType:
-        """A heading, how far, how fast."""
+        """Heading, epochs, loss and speed, last decisions."""
         job = self._progress
         if not job.is_training or job.stage.startswith("recovering"):
             return Group(self._heading(), Spinner("dots", Text(job.stage), style=self._colour))
@@ -173,5 +173,5 @@ class LiveTrain:
 
 
 def live(renderable: RenderableType, console: Console) -> AbstractContextManager[object]:
-    """Redraw `renderable` until the context ends, then remove it."""
+    """Redraws `renderable` until the context ends, then removes it."""
     return Live(renderable, console=console, refresh_per_second=REFRESH_PER_S, transient=True)

@@ -1,1 +1,1 @@
-"""What every command shares: exit codes, output folders, signals, option groups."""
+"""Common parts of all commands: exit codes, output folders, signals, option groups."""

@@ -1,4 +1,4 @@
-"""`motet completion`: the script that lets a shell complete motet's commands and flags."""
+"""`motet completion`: prints the script with which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from click.shell_completion import get_completion_class
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(short_help="Print a shell's completion script.")
+@click.command("completion", short_help="Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
+def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the completion script of SHELL.
 
     \b

@@ -1,4 +1,4 @@
-"""From what happened to an exit code and one line on stderr.
+"""Maps the outcome of a command to an exit code and, for errors, one line on stderr.
 
 0 ok, 1 the job failed, 2 usage or bad input, 3 not found, 4 authentication failed,
 5 server unreachable, 130 interrupted.
@@ -19,13 +19,15 @@ from typing import TextIO
 import click
 
 from motet.domain.errors import MotetError
+from motet.interfaces.cli.shell.standard_streams import FULL, is_stdout_closed
+from motet.interfaces.cli.shell.visible import echo_note, visible_text
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LONGEST_MESSAGE, _OMITTED = 499, " ... "
 
 
 def exit_code_of(command: Callable[[], object]) -> int:
-    """Run `command`; whatever it raises becomes a line on stderr and an exit code."""
+    """Run `command`; an exception becomes a line on stderr and an exit code."""
     try:
         outcome = command()
         sys.stdout.flush()
@@ -38,7 +40,7 @@ def exit_code_of(command: Callable[[], object]) -> int:
     except MemoryError as error:
         return _report(_memory_message(error), USAGE)
     except BrokenPipeError:
-        return _reader_is_gone()
+        return _leave_closed_pipe()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:
@@ -48,8 +50,16 @@ def exit_code_of(command: Callable[[], object]) -> int:
 
 def _report(message: str, code: int) -> int:
     line = " ".join(message.split())
-    click.echo(f"motet: error: {line}", err=True)
+    echo_note(_shortened(f"motet: error: {visible_text(line)}"))
     return code
+
+
+def _shortened(message: str) -> str:
+    """The message without its middle if it is long."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    kept = (LONGEST_MESSAGE - len(_OMITTED)) // 2
+    return f"{message[:kept]}{_OMITTED}{message[-kept:]}"
 
 
 def _usage_message(error: click.ClickException) -> str:
@@ -60,7 +70,7 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _without_ending(error: click.ClickException) -> str:
-    """The message as a clause: near names after a semicolon instead of in brackets."""
+    """The message as a clause, with similar names after a semicolon instead of in brackets."""
     if isinstance(error, click.NoSuchOption):
         near = _near_option(error.option_name, error.possibilities or ())
         return f"no such option {error.option_name}" + (f"; did you mean {near}?" if near else "")
@@ -69,7 +79,7 @@ def _without_ending(error: click.ClickException) -> str:
 
 
 def _near_option(name: str, known: Sequence[str]) -> str | None:
-    """The nearest by its letters: the dashes that all have in common make nothing similar."""
+    """The most similar option. Leading dashes, which all options share, are not compared."""
     letters = {option.lstrip("-"): option for option in known}
     near = get_close_matches(name.lstrip("-"), letters, n=1)
     return letters[near[0]] if near else None
@@ -81,13 +91,17 @@ def _memory_message(error: MemoryError) -> str:
 
 
 def _failure_message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in FULL:
+    if isinstance(error, OSError) and (error.errno in FULL or _is_of_closed_stdout(error)):
         return _full_message(error)
     return _unexpected_message(error)
 
 
+def _is_of_closed_stdout(error: OSError) -> bool:
+    return error.errno == errno.EBADF and not error.filename and is_stdout_closed()
+
+
 def _full_message(error: OSError) -> str:
-    """Whoever writes files names them in the error; what remains is standard output."""
+    """Errors without a file name come from standard output."""
     if error.filename:
         return f"{error.filename}: cannot be written ({error.strerror}); free some space"
     _silence(sys.stdout)
@@ -100,7 +114,7 @@ def _unexpected_message(error: Exception) -> str:
 
 
 def _save_traceback(error: Exception) -> Path:
-    """A new file in the user's log folder, or in the temporary one if that cannot be written."""
+    """Write a file into the user's log folder, or into /var/tmp if that is not writable."""
     text = "".join(traceback.format_exception(error))
     for folder in (_log_folder, _temporary_folder):
         try:
@@ -120,12 +134,12 @@ def _log_folder() -> Path:
 
 
 def _temporary_folder() -> Path:
-    """Not the scratch folder of the run, which is removed at its end."""
+    """Not TMPDIR: the scratch folder of a command is removed at its end."""
     return Path("/var/tmp")
 
 
-def _reader_is_gone() -> int:
-    """`motet ... | head`: end quietly, also when the interpreter flushes at its end."""
+def _leave_closed_pipe() -> int:
+    """`motet ... | head`: exit without a message, also when the interpreter flushes at exit."""
     _silence(sys.stdout)
     _silence(sys.stderr)
     return FAILED

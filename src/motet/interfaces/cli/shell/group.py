@@ -1,4 +1,4 @@
-"""A group of commands that answers a call without arguments with its help."""
+"""A group of commands that prints its help when called without arguments."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import click
 
 
 class HelpfulGroup(click.Group):
-    """Whoever names no command wants to know which there are: that is no error."""
+    """A click group for which a missing command is not an error."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click's; without arguments the help goes to stdout."""
+        """Parse as click does; without arguments print the help on stdout."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()

@@ -1,4 +1,4 @@
-"""Options under headings, so that a long `--help` reads like a page and not like a list."""
+"""Options under headings in `--help`, and the option `--json`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHER = "Help"
 
 
 class DescribedArgument(click.Argument):
-    """A positional argument that the help explains."""
+    """A positional argument with a description in the help."""
 
     def __init__(self, *args: Any, describe: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -20,12 +20,12 @@ class DescribedArgument(click.Argument):
         self._describe = describe
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """Its name and what it means."""
+        """Name and description."""
         return self.make_metavar(ctx), self._describe
 
 
 class SectionOption(click.Option):
-    """An option that is listed under the heading `section`."""
+    """An option listed under the heading `section`."""
 
     def __init__(self, *args: Any, section: str = OTHER, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -33,10 +33,10 @@ class SectionOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists its options section by section."""
+    """A command whose help lists options by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click's, once per section, in the order in which sections first occur."""
+        """List the options of each section, in order of first occurrence."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -49,7 +49,7 @@ class SectionedCommand(click.Command):
 
 
 def json_option(section: str = OTHER) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--json`, or `-o json`: the command's parameter `as_json`. Refuses what contradicts it."""
+    """Adds `--json` and `-o json`, the parameter `as_json`; `--json -o table` is an error."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)

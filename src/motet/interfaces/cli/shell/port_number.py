@@ -10,14 +10,14 @@ LAST = 65535
 
 
 class PortNumber(click.IntRange):
-    """0 (any free one) to 65535."""
+    """0 (any free port) to 65535."""
 
     def __init__(self) -> None:
         super().__init__(0, LAST)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As click's, but the complaint says what a port is."""
+        """Convert as click does, with a message about port numbers."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"{value!r} is no port number; give one from 0 to {LAST}", param, ctx)
+            self.fail(f"{value!r} is not a port number; give one from 0 to {LAST}", param, ctx)

@@ -1,4 +1,4 @@
-"""Results for people on stdout: coloured on a terminal, plain lines in a file or pipe."""
+"""Prints results on stdout: coloured on a terminal, plain lines in a file or pipe."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ import sys
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 
+from motet.interfaces.cli.shell.safe_console import SafeConsole
+
 PLAIN_WIDTH = 100
 
 
 def print_result(result: RenderableType) -> None:
-    """Print; where stdout is no terminal, without colours and without spaces at the lines' ends.
+    """Print a result. Without a terminal: no colours and no spaces at the ends of lines.
 
-    A pipe has no width: lines are as long as `COLUMNS` says, or else as the result needs.
+    The width is then that of `COLUMNS`, or else as large as the result needs.
     """
-    console = Console(highlight=False)
+    console = SafeConsole()
     if console.is_terminal:
         console.print(result)
         return
-    console = Console(highlight=False, width=_asked_width() or _needed_width(console, result))
+    console = SafeConsole(width=_requested_width() or _needed_width(console, result))
     with console.capture() as captured:
         console.print(result)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def _asked_width() -> int:
-    """0 where nothing is asked for."""
+def _requested_width() -> int:
+    """The width in `COLUMNS`; 0 if it is not set."""
     asked = os.environ.get("COLUMNS", "")
     return int(asked) if asked.isdecimal() else 0
 

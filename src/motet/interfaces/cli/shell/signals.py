@@ -1,4 +1,4 @@
-"""Ctrl-C while a testbed is built: an exception, so that what was begun is removed."""
+"""Signals as exceptions: an interrupted `motet testbed up` removes what it created."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from motet.interfaces.cli.shell.supervisor import SIGNALS
 
 @contextmanager
 def raise_on_signals() -> Iterator[None]:
-    """The first signal raises Interrupted here; further ones do not disturb the removal."""
+    """The first signal raises Interrupted; further signals are ignored during the removal."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def interrupt(number: int, frame: object) -> None:
@@ -22,7 +22,7 @@ def raise_on_signals() -> Iterator[None]:
         raise Interrupted(f"stopped by {signal.Signals(number).name}")
 
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # `nohup` wants a closed terminal to be ignored
+        if handler is not signal.SIG_IGN:  # ignored before, as `nohup` does for SIGHUP
             signal.signal(number, interrupt)
     try:
         yield

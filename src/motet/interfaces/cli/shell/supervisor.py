@@ -1,9 +1,8 @@
-"""Ctrl-C at any moment: exit code 130, no traceback, nothing left running, no file left in /tmp.
+"""Ctrl-C at any time: exit code 130, no traceback, no process and no file in /tmp left.
 
-A KeyboardInterrupt would arrive wherever Python happens to be (inside an import, Ray's start-up, a
-compiled kernel that runs for a minute), and each of these spoils it in its own way. So a command
-that starts processes runs in a child of this process, which itself does nothing but wait: it can
-always answer a signal, by killing the child and then all that the child has started.
+A KeyboardInterrupt is unreliable inside an import, the start of Ray or a compiled kernel. So a
+command that starts processes runs in a child process, and this process only waits: it can handle a
+signal at any time, by killing the child and all descendants of the child.
 """
 
 from __future__ import annotations
@@ -28,52 +27,52 @@ KILL_ROUND_S = 0.1
 
 
 def leave_on_signals() -> None:
-    """Until a command starts: a signal ends this process, which has nothing to clean up."""
-    for number in _heeded():
+    """Exit on a signal until a command starts: there is nothing to clean up yet."""
+    for number in _handled_signals():
         signal.signal(number, lambda *_: os._exit(INTERRUPTED))
 
 
 def run_supervised(command: Callable[[], int]) -> int:
     """Run `command` in a child process, with a scratch folder as TMPDIR; returns its exit code.
 
-    Afterwards, and when a signal comes, no descendant is left and the scratch folder is gone.
+    Afterwards, and after a signal, all descendants have ended and the scratch folder is removed.
     """
-    # A signal that comes between here and the handlers waits until both sides are ready.
+    # Signals are blocked until both processes have installed their handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     scratch = make_scratch()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     parent, child = os.getpid(), os.fork()
     if child == 0:
-        _be_the_child(command, scratch, parent)
+        _run_as_child(command, scratch, parent)
     supervisor = _Supervisor(child, scratch)
     _handle_signals(supervisor.interrupt)
     return supervisor.wait()
 
 
 class _Supervisor:
-    """The waiting parent."""
+    """The parent process, which waits for the child."""
 
     def __init__(self, child: int, scratch: Path) -> None:
         self._child, self._scratch = child, scratch
 
     def wait(self) -> int:
-        """The child's exit code, once nothing of it is left."""
+        """Wait for the child and remove its descendants; returns its exit code."""
         _, status = os.waitpid(self._child, 0)
         _handle_signals(signal.SIG_IGN)
         self._clean_up()
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
-            _say(f"motet: error: stopped by {signal.Signals(-code).name}")
+            _write_stderr(f"motet: error: stopped by {signal.Signals(-code).name}")
             return 1
         return code
 
     def interrupt(self, number: int, frame: object) -> NoReturn:
-        """Kill everything and leave."""
+        """Signal handler: kill all descendants and exit."""
         _handle_signals(signal.SIG_IGN)
-        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+        with contextlib.suppress(ProcessLookupError):  # the child has just ended
             os.kill(self._child, signal.SIGKILL)
         self._clean_up()
-        _say(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\nmotet: interrupted")
+        _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\nmotet: interrupted")
         os._exit(INTERRUPTED)
 
     def _clean_up(self) -> None:
@@ -81,8 +80,8 @@ class _Supervisor:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-def _be_the_child(command: Callable[[], int], scratch: Path, parent: int) -> NoReturn:
-    """Signals are the parent's business; if it is killed, this process dies with it."""
+def _run_as_child(command: Callable[[], int], scratch: Path, parent: int) -> NoReturn:
+    """Ignore signals, which the parent handles; the kernel kills this process with the parent."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(INTERRUPTED)
@@ -96,19 +95,19 @@ def _be_the_child(command: Callable[[], int], scratch: Path, parent: int) -> NoR
 
 
 def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
-    for number in _heeded():
+    for number in _handled_signals():
         signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def _heeded() -> list[signal.Signals]:
-    """The signals that whoever started this process did not have ignored (`nohup` does)."""
+def _handled_signals() -> list[signal.Signals]:
+    """Signals that were not ignored when this process started (`nohup` ignores SIGHUP)."""
     ignored = {n for n in SIGNALS if signal.getsignal(n) is signal.SIG_IGN}
     return [n for n in SIGNALS if n not in ignored or n == signal.SIGINT]
 
 
 def _kill_descendants() -> None:
-    """Kill every process that descends from this one, and wait until none is left."""
+    """Kill all descendants of this process and wait for their ends."""
     import psutil
 
     while descendants := psutil.Process().children(recursive=True):
@@ -121,12 +120,13 @@ def _kill_descendants() -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Linux only: adopt orphaned descendants, or die with the parent; elsewhere nothing."""
+    """Call prctl on Linux: adopt orphaned descendants, or end with the parent."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _say(text: str) -> None:
-    os.write(2, f"{text}\n".encode())
+def _write_stderr(text: str) -> None:
+    with contextlib.suppress(OSError):  # stderr is closed or full
+        os.write(2, f"{text}\n".encode())

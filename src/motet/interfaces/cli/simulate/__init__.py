@@ -1,1 +1,1 @@
-"""`motet simulate`, `compare`, `explain` and `policy`."""
+"""The commands `motet simulate`, `compare`, `explain` and `policy`."""

@@ -1,4 +1,4 @@
-"""`motet simulate`: its flags. What it does is in `simulate_run`."""
+"""The command `motet simulate` and its options."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 
 
 def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Policy names for the shell, also behind a comma."""
-    from motet.engine.catalogue import built_in_policies
+    """Policy names for the shell, also after a comma."""
+    from motet.engine.policy_loading.catalogue import built_in_policies
 
     before, comma, part = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in built_in_policies() if name.startswith(part)]
 
 
-@click.command(cls=SectionedCommand, short_help="Replay a log of jobs under scheduling policies.")
+@click.command(
+    "simulate", cls=SectionedCommand, short_help="Replay a log of jobs under scheduling policies."
+)
 @input_option(
     "--trace",
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Log of jobs; or a workload that every seed draws anew: "
+    help="Log of jobs; or a workload that is drawn for every seed: "
     f"{', '.join(WORKLOAD_NAMES[:-1])} or {WORKLOAD_NAMES[-1]}.",
 )
 @input_option(
@@ -46,7 +48,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "--throughputs",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Gavel traces: the table of speeds that they were made with.",
+    help="Gavel traces: the table of speeds that they were generated with.",
 )
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(
@@ -65,7 +67,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "--profiles",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Speeds and sizes of your models (CSV), beside those that come with Motet.",
+    help="Speeds and sizes of your models (CSV), in addition to the built-in ones.",
 )
 @policy_option(
     "--policy",
@@ -80,8 +82,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "settings",
     multiple=True,
     metavar="[P.]K=V",
-    help="A parameter ('motet policy describe P' lists them), of policy P or of all that have it; "
-    "repeatable.",
+    help="Set a parameter ('motet policy describe P' lists them) of policy P, or of all policies "
+    "that have it; repeatable.",
 )
 @policy_option(
     "--sweep",
@@ -96,16 +98,18 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     default="0",
     show_default=True,
     metavar="K[,K...]",
-    help="For workloads, placements, slow machines and policies that draw lots; several seeds give "
-    "confidence intervals.",
+    help="Seed of drawn workloads, random placements, slow machines and policies with a random "
+    "order; several seeds give confidence intervals.",
 )
-@policy_option("--seeds", type=click.IntRange(1), metavar="N", help="N seeds, from --seed on.")
+@policy_option(
+    "--seeds", type=click.IntRange(1), metavar="N", help="N seeds, beginning with --seed."
+)
 @policy_option(
     "--jobs",
     "processes",
     type=click.IntRange(1),
     metavar="N",
-    help="Runs at once, each in a process.  [default: as many as there are CPUs]",
+    help="Number of parallel runs, each in a process.  [default: number of CPUs]",
 )
 @output_option(
     "--out",
@@ -116,14 +120,14 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
 @output_option(
     "--log-decisions",
     is_flag=True,
-    help="Write decisions.jsonl of every run, too, for 'motet explain'.",
+    help="Also write decisions.jsonl of every run, for 'motet explain'.",
 )
 @output_option("--overwrite", is_flag=True, help="Replace the simulation that is in --out.")
 @json_option("Output")
 @output_option("-q", "--quiet", is_flag=True, help="No progress and no notices on stderr.")
 @click.pass_context
-def simulate(ctx: click.Context, /, **flags: Any) -> None:
-    """Replay a log of jobs on a simulated cluster, once for every policy, value and seed.
+def simulate_command(ctx: click.Context, /, **flags: Any) -> None:
+    """Replay a log of jobs on a simulated cluster, for every policy, swept value and seed.
 
     The same trace, cluster, settings and seed give the same result to the byte.
 
@@ -144,9 +148,9 @@ def simulate(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _simulate(flags: Mapping[str, Any]) -> None:
-    from motet.interfaces.cli.simulate.run import SimulateFlags, run
+    from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 
     profiles = flags["profiles"]
     own = () if profiles is None else (f"profiles={profiles}",)
     others = {name: value for name, value in flags.items() if name != "profiles"}
-    run(SimulateFlags(**others | {"settings": (*flags["settings"], *own)}))
+    run_simulations(SimulateFlags(**others | {"settings": (*flags["settings"], *own)}))

@@ -1,4 +1,4 @@
-"""`motet explain`: what became of one job of a simulation, and why."""
+"""`motet explain`: explains the waits and runs of one job of a simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_COMPLETIONS = 100
 
 
 def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Job ids of the run named before, for the shell."""
+    """Job ids of the run in `--run`, for the shell."""
     from motet.report.simulation.job_story import job_ids
 
     run = ctx.params.get("run")
@@ -21,7 +21,7 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     return list(islice((job for job in known if job.startswith(incomplete)), MOST_COMPLETIONS))
 
 
-@click.command(short_help="Tell the story of one job of a simulation.")
+@click.command("explain", short_help="Explain the waits and runs of one job of a simulation.")
 @click.option(
     "--run",
     required=True,
@@ -34,11 +34,11 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     "--all", "is_whole", is_flag=True, help="Show all rows of a long story, and every time slice."
 )
 @json_option()
-def explain(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
-    """Tell the story of JOB: when and where it ran, why it waited and for whom, who took its GPUs.
+def explain_command(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
+    """Explain JOB: when and where it ran, why and for which jobs it waited, which took its GPUs.
 
-    What is said of a wait, place in line and blockers, is how it was when that line begins. A new
-    line begins when the reason changes, or the line before the job has become much shorter.
+    Place in line and blockers of a wait are those at the beginning of its row. A new row begins
+    when the reason changes, or when far fewer jobs are before it in line.
 
     \b
     Examples:
@@ -52,10 +52,11 @@ def explain(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
     from motet.interfaces.cli.shell.results import print_result
     from motet.interfaces.cli.simulate.explain_screen import story_page
     from motet.report.rendering.json_text import to_json
-    from motet.report.simulation.job_story import told_story
+    from motet.report.simulation.job_story import read_job_story
+    from motet.report.simulation.story_document import story_document
 
-    told = told_story(run, job)
+    explained = read_job_story(run, job)
     if as_json:
-        sys.stdout.write(to_json(told.document()))
+        sys.stdout.write(to_json(story_document(explained)))
         return
-    print_result(story_page(told, is_whole=is_whole))
+    print_result(story_page(explained, is_whole=is_whole))

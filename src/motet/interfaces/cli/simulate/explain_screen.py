@@ -1,4 +1,4 @@
-"""The story of a job as a page for people."""
+"""The page that `motet explain` prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from motet.insight.story import Chapter, Kind, Story
 from motet.insight.wording import duration_words, job_name
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text
-from motet.report.simulation.job_story import ToldStory
+from motet.report.simulation.job_story import JobStory
 
 Entry: TypeAlias = Chapter | Slices
 STRIP_WIDTH = 72
@@ -28,25 +28,25 @@ _MARKS: dict[Kind, str] = {"run": "━", "wait": "╌", "moment": " "}
 _WORDS: dict[Kind, str] = {"run": "ran", "wait": "waited", "moment": ""}
 
 
-def story_page(told: ToldStory, *, is_whole: bool) -> RenderableType:
-    """`is_whole`: all rows, however many."""
-    story = told.story
-    parts: list[RenderableType] = [_heading(told), _facts(story)]
+def story_page(explained: JobStory, *, is_whole: bool) -> RenderableType:
+    """Heading, facts, time line, chapters and totals. `is_whole`: show all rows."""
+    story = explained.story
+    parts: list[RenderableType] = [_heading(explained), _facts(story)]
     if story.jct_us:
         parts += [Padding(_strip(story), (1, 0, 0, 0))]
-    parts += [Padding(_chapters(told, is_whole=is_whole), (1, 0)), _totals(told)]
+    parts += [Padding(_chapters(explained, is_whole=is_whole), (1, 0)), _totals(explained)]
     return Group(*parts)
 
 
-def _heading(told: ToldStory) -> Text:
-    record, jct_us = told.story.record, told.story.jct_us
+def _heading(explained: JobStory) -> Text:
+    record, jct_us = explained.story.record, explained.story.jct_us
     ended = "did not finish" if jct_us is None else f"finished after {duration_words(jct_us)}"
-    heading = Text(f"{job_name(record.job)} under {told.policy}", style="bold")
+    heading = Text(f"{job_name(record.job)} under {explained.policy}", style="bold")
     return heading.append(f": {count_text(record.gpus, 'GPU')}, {ended}", style="not bold")
 
 
 def _facts(story: Story) -> Text:
-    """On the trace's own clock."""
+    """Submission, end, user and queue; times on the trace's own clock."""
     record = story.record
     parts = [f"submitted at {exact_seconds(record.submit_us)} s"]
     if record.end_us is not None:
@@ -57,7 +57,7 @@ def _facts(story: Story) -> Text:
 
 
 def _strip(story: Story) -> Text:
-    """All its time in one line; each cell shows what went on in its middle."""
+    """The whole time of the job in one line; a cell shows the chapter at its middle."""
     record, jct_us = story.record, story.jct_us or 1
     intervals = [chapter for chapter in story.chapters if chapter.kind != "moment"]
     strip, place = Text(), 0
@@ -70,44 +70,44 @@ def _strip(story: Story) -> Text:
     return strip
 
 
-def _chapters(told: ToldStory, *, is_whole: bool) -> Table:
+def _chapters(explained: JobStory, *, is_whole: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style=QUIET_STYLE, padding=(0, 2, 0, 0))
     table.add_column("after", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("for", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
-    entries = list(told.story.chapters) if is_whole else folded(told.story.chapters)
+    entries = list(explained.story.chapters) if is_whole else folded(explained.story.chapters)
     for entry in _shown(entries, is_whole=is_whole):
         if entry is None:
             left_out = len(entries) - MOST_ROWS
             table.add_row("...", "", "", f"{left_out:,} more rows, see --all or --json")
         elif isinstance(entry, Slices):
-            table.add_row(*_slices_row(told, entry))
+            table.add_row(*_slices_row(explained, entry))
         else:
-            table.add_row(*_row(told, entry))
+            table.add_row(*_row(explained, entry))
     return table
 
 
 def _shown(entries: Sequence[Entry], *, is_whole: bool) -> list[Entry | None]:
-    """Begin and end of a long story, with None between them."""
+    """The entries; of a long story the first and last ones, with None between them."""
     if is_whole or len(entries) <= MOST_ROWS:
         return list(entries)
     half = MOST_ROWS // 2
     return [*entries[:half], None, *entries[-half:]]
 
 
-def _slices_row(told: ToldStory, slices: Slices) -> tuple[str, Text, str, Text]:
-    since_us = slices.from_us - told.story.record.submit_us
+def _slices_row(explained: JobStory, slices: Slices) -> tuple[str, Text, str, Text]:
+    since_us = slices.from_us - explained.story.record.submit_us
     lasted = duration_words(slices.duration_us)
-    return duration_words(since_us), Text("turns", _STYLES["run"]), lasted, Text(slices.sentence())
+    return duration_words(since_us), Text("slices", _STYLES["run"]), lasted, Text(slices.sentence())
 
 
-def _row(told: ToldStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
-    since_us = chapter.from_us - told.story.record.submit_us
+def _row(explained: JobStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
+    since_us = chapter.from_us - explained.story.record.submit_us
     duration_us = chapter.duration_us
     lasted = "?" if duration_us is None else duration_words(duration_us)
     style = _STYLES[chapter.kind]
-    text = account(chapter.because, told.rules)
+    text = account(chapter.because, explained.rules)
     is_moment = chapter.kind == "moment"
     return (
         duration_words(since_us),
@@ -117,8 +117,8 @@ def _row(told: ToldStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
     )
 
 
-def _totals(told: ToldStory) -> Table:
-    story = told.story
+def _totals(explained: JobStory) -> Table:
+    story = explained.story
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style=QUIET_STYLE)
     table.add_column(overflow="fold")
@@ -129,15 +129,15 @@ def _totals(told: ToldStory) -> Table:
     table.add_row("waited", _sum(sum(waits.values()), causes))
     overhead = f"{duration_words(story.overhead_us)} of it checkpoints and restores"
     table.add_row("ran", _sum(story.running_us, [overhead] if story.overhead_us else []))
-    if told.meanwhile.jobs:
-        table.add_row("meanwhile", _meanwhile(told.meanwhile))
+    if explained.meanwhile.jobs:
+        table.add_row("meanwhile", _meanwhile(explained.meanwhile))
     if counts := _counts(story):
         table.add_row("was", counts)
     return table
 
 
 def _meanwhile(meanwhile: Meanwhile) -> str:
-    """Who had the GPUs while it waited."""
+    """The jobs that held the GPUs while the job waited."""
     named = [f"{job_name(job)} ({gpu_us / HOUR_US:,.3g})" for job, gpu_us in meanwhile.most]
     more = meanwhile.jobs - len(named)
     rest = f" and {more:,} more" if more else ""

@@ -1,4 +1,4 @@
-"""What `motet simulate --trace` names: a log of jobs, or a workload that every seed draws anew."""
+"""The input of `motet simulate`: a log of jobs, or a workload drawn for every seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from motet.sim.traces import Trace, read_trace
 
 @dataclass(frozen=True)
 class TraceFlags:
-    """The options that say what is replayed."""
+    """The options of the trace."""
 
     trace: Path
     format_name: str | None
@@ -25,15 +25,17 @@ class TraceFlags:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it is a name instead of a file."""
+        """Whether --trace names a drawn workload instead of a file."""
         return is_drawn(str(self.trace))
 
 
 def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Mapping[int, Trace]:
-    """The trace of each seed. Raises BadInput."""
+    """The trace for each seed; the same one for all seeds if it is a file. Raises BadInput."""
     if flags.is_drawn:
         if flags.format_name or flags.throughputs:
-            raise BadInput(f"--trace {flags.trace} is no file; --format, --throughputs are for one")
+            raise BadInput(
+                f"--trace {flags.trace} is not a file; --format and --throughputs need a file"
+            )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
         raise _missing(flags.trace)
@@ -44,9 +46,9 @@ def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Map
 
 
 def _missing(trace: Path) -> BadInput:
-    """It may be a workload, mistyped."""
+    """The error for a missing file, with the most similar name of a workload."""
     near = get_close_matches(str(trace).lower(), WORKLOAD_NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return BadInput(
-        f"--trace {trace}: no such file; {hint}drawn without one are {', '.join(WORKLOAD_NAMES)}"
+        f"--trace {trace}: no such file; {hint}built-in workloads: {', '.join(WORKLOAD_NAMES)}"
     )

@@ -1,4 +1,4 @@
-"""`motet policy`: what can decide, and with which parameters."""
+"""`motet policy`: lists the scheduling policies and their parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Policy names for the shell."""
-    from motet.engine.catalogue import built_in_policies
+    from motet.engine.policy_loading.catalogue import built_in_policies
 
     return [name for name in built_in_policies() if name.startswith(incomplete)]
 
@@ -24,15 +24,15 @@ def complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str)
 @click.group(
     "policy", cls=HelpfulGroup, short_help="List the scheduling policies and their parameters."
 )
-def policy() -> None:
-    """What decides which job gets which GPUs, and with which parameters."""
+def policy_group() -> None:
+    """The scheduling policies and their parameters."""
 
 
-@policy.command("list", short_help="List the policies.")
+@policy_group.command("list", short_help="List the policies.")
 @json_option()
 def list_policies(as_json: bool) -> None:
-    """List the policies that 'motet simulate' knows."""
-    from motet.engine.catalogue import built_in_policies
+    """List the policies of 'motet simulate'."""
+    from motet.engine.policy_loading.catalogue import built_in_policies
 
     found = built_in_policies()
     if as_json:
@@ -43,12 +43,12 @@ def list_policies(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {_summary(policy_class)}")
 
 
-@policy.command("describe", short_help="Show a policy's parameters.")
+@policy_group.command("describe", short_help="Show a policy's parameters.")
 @click.argument("policy", metavar="P", shell_complete=complete_policy)
 @json_option()
 def describe_policy(policy: str, as_json: bool) -> None:
-    """Show what policy P (a name, or ./mine.py) does and what --set can change."""
-    from motet.engine.catalogue import find_policies
+    """Show what policy P (a name, or ./mine.py) does, and its parameters for --set."""
+    from motet.engine.policy_loading.catalogue import find_policies
 
     found = find_policies(policy)
     if as_json:
@@ -83,11 +83,11 @@ def _entry(name: str, policy_class: type[Policy]) -> dict[str, Any]:
 
 
 def _own_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
-    """From the fields of the dataclass."""
+    """The fields of the dataclass."""
     from dataclasses import MISSING
     from typing import get_type_hints
 
-    from motet.engine.catalogue import parameters_of
+    from motet.engine.policy_loading.catalogue import parameters_of
 
     kinds = get_type_hints(policy_class)
     return [
@@ -101,8 +101,8 @@ def _own_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
 
 
 def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
-    """With the placement that the policy prefers."""
-    from motet.sim.experiment import COMMON_SETTINGS, PLACEMENTS
+    """The parameters of every policy; the default of `placement` is the policy's own."""
+    from motet.sim.common_settings import COMMON_SETTINGS, PLACEMENTS
     from motet.sim.speeds.server_balance import DIVISIONS
 
     kinds = {
@@ -110,9 +110,9 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "preemption_cost": "seconds, or profile",
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
-        "rescale_cost": "seconds, profile, or preemption: as much",
+        "rescale_cost": "seconds, profile, or preemption (the preemption cost)",
         "server_balance": "|".join(DIVISIONS),
-        "slow_machines": "part of the time,mean seconds,times as long, or a CSV file",
+        "slow_machines": "fraction of time,mean seconds,factor, or a CSV file",
     }
     preferred = {"placement": policy_class.placement}
     return [
@@ -134,7 +134,7 @@ def _kind_text(kind: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no infinity."""
+    """Infinity as text: JSON has none."""
     return str(value) if value in (float("inf"), float("-inf")) else value
 
 
@@ -147,19 +147,23 @@ def _default_text(value: Any) -> str:
 
 
 def _account(policy_class: type[Policy]) -> str:
-    """Its docstring, after a sentence of what it does where that only explains parameters."""
+    """The docstring; a summary comes first if the docstring only explains parameters."""
     text = inspect.getdoc(policy_class) or ""
-    return "\n\n".join(filter(None, [_summary(policy_class), text])) if _says_little(text) else text
+    return (
+        "\n\n".join(filter(None, [_summary(policy_class), text]))
+        if _explains_parameters_only(text)
+        else text
+    )
 
 
-def _says_little(text: str) -> bool:
+def _explains_parameters_only(text: str) -> bool:
     return not text or text.startswith("`")
 
 
 def _summary(policy_class: type[Policy]) -> str:
-    """The first sentence of its docstring, or of its file's if it only explains parameters."""
+    """The first sentence of the docstring, or of the file's if it only explains parameters."""
     text = inspect.getdoc(policy_class) or ""
-    if _says_little(text):
+    if _explains_parameters_only(text):
         text = inspect.getdoc(inspect.getmodule(policy_class)) or ""
     first_sentence = text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0]
     return first_sentence.rstrip(".") + "."

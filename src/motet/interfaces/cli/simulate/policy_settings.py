@@ -1,4 +1,4 @@
-"""`--policy P[,P...]`, `--set [P.]name=value`, `--sweep`: which policy gets which parameters."""
+"""Policies and their parameters from `--policy`, `--set [P.]name=value` and `--sweep`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput, UnknownName
-from motet.engine.catalogue import find_policies, parameters_of
-from motet.sim.experiment import COMMON_SETTINGS, Experiment
+from motet.engine.policy_loading.catalogue import find_policies, parameters_of
+from motet.sim.common_settings import COMMON_SETTINGS
+from motet.sim.experiment import Experiment
 
 
 @dataclass(frozen=True)
-class AskedPolicy:
-    """`asked`: a name or `./file.py`; `name`: what it is called; `parameters`: what it takes."""
+class RequestedPolicy:
+    """`asked`: a name or `./file.py`; `name`: of the policy; `parameters`: names it accepts."""
 
     asked: str
     name: str
     parameters: frozenset[str]
 
     @classmethod
-    def of(cls, asked: str) -> AskedPolicy:
-        """Raises UnknownName, or BadInput for a file without exactly one policy."""
+    def of(cls, asked: str) -> RequestedPolicy:
+        """Look the policy up. Raises UnknownName, or BadInput for a file with several policies."""
         found = find_policies(asked)
         if len(found) != 1:
             raise BadInput(
@@ -32,8 +33,8 @@ class AskedPolicy:
 
 
 @dataclass(frozen=True)
-class AskedSweep:
-    """`--sweep [P.]NAME=V1:V2`; `policy`: the only one that is swept, None for all that can be."""
+class RequestedSweep:
+    """`--sweep [P.]NAME=V1:V2`. `policy`: the swept policy; None: all with the parameter."""
 
     text: str
     policy: str | None
@@ -41,8 +42,10 @@ class AskedSweep:
     values: tuple[str, ...]
 
     @classmethod
-    def of(cls, sweeps: Sequence[str], policies: Sequence[AskedPolicy]) -> AskedSweep | None:
-        """Raises BadInput, UnknownName."""
+    def of(
+        cls, sweeps: Sequence[str], policies: Sequence[RequestedPolicy]
+    ) -> RequestedSweep | None:
+        """Parse `--sweep`; None without one. Raises BadInput, UnknownName."""
         if not sweeps:
             return None
         if len(sweeps) > 1:
@@ -60,11 +63,11 @@ class AskedSweep:
         if len(set(values)) < len(values):
             raise BadInput(f"--sweep {sweeps[0]}: a value is given twice; give each once")
         swept = [policy for policy in policies if target in (None, policy.name)]
-        _check_somebody_takes([name], swept)
+        _require_known([name], swept)
         return cls(sweeps[0], target, name, values)
 
     def variants(self, usual: Experiment) -> list[Experiment]:
-        """An experiment with every value. Raises BadInput, UnknownName."""
+        """One experiment per value. Raises BadInput, UnknownName."""
         if self.name in usual.settings:
             raise BadInput(f"--sweep {self.text}: {self.name} is set as well; leave one of the two")
         found = [
@@ -76,29 +79,29 @@ class AskedSweep:
         return found
 
     def _check(self, variant: Experiment, usual: Experiment) -> None:
-        """Says that it is the sweep's fault, unless the error is there without it, too."""
+        """Check a variant; errors name the sweep, unless they also occur without it."""
         try:
             variant.check()
         except BadInput as error:
-            if _complaint(usual) == str(error):
+            if _error_of(usual) == str(error):
                 raise
             raise BadInput(f"--sweep {self.text}: {error}") from error
 
-    def concerns(self, policy: AskedPolicy) -> bool:
-        """Whether this policy is swept."""
+    def concerns(self, policy: RequestedPolicy) -> bool:
+        """Whether the policy is swept."""
         return self.policy in (None, policy.name) and self.name in policy.parameters
 
 
 def experiments(
     policies: str, settings: Sequence[str], seeds: Sequence[int], sweeps: Sequence[str] = ()
 ) -> list[Experiment]:
-    """Every policy with every value of the sweep and every seed, policies first.
+    """Experiments for all policies, values of the sweep and seeds; seeds vary fastest.
 
     Raises BadInput, UnknownName.
     """
-    asked = _asked_policies(policies)
+    asked = _requested_policies(policies)
     chosen = _settings_by_policy(asked, settings)
-    sweep = AskedSweep.of(sweeps, asked)
+    sweep = RequestedSweep.of(sweeps, asked)
     found: list[Experiment] = []
     for policy in asked:
         usual = Experiment(policy.asked, chosen[policy.name])
@@ -111,7 +114,7 @@ def experiments(
     return found
 
 
-def _complaint(experiment: Experiment) -> str | None:
+def _error_of(experiment: Experiment) -> str | None:
     try:
         experiment.check()
     except BadInput as error:
@@ -119,8 +122,8 @@ def _complaint(experiment: Experiment) -> str | None:
     return None
 
 
-def _asked_policies(text: str) -> list[AskedPolicy]:
-    asked = [AskedPolicy.of(part.strip()) for part in text.split(",") if part.strip()]
+def _requested_policies(text: str) -> list[RequestedPolicy]:
+    asked = [RequestedPolicy.of(part.strip()) for part in text.split(",") if part.strip()]
     names = [policy.name for policy in asked]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -131,9 +134,9 @@ def _asked_policies(text: str) -> list[AskedPolicy]:
 
 
 def _settings_by_policy(
-    policies: Sequence[AskedPolicy], settings: Sequence[str]
+    policies: Sequence[RequestedPolicy], settings: Sequence[str]
 ) -> Mapping[str, dict[str, str]]:
-    """A setting for one policy wins over the same one for all."""
+    """Settings of each policy; one with a policy's name overrides the same one without."""
     for_all: dict[str, str] = {}
     for_one: dict[str, dict[str, str]] = {policy.name: {} for policy in policies}
     for setting in settings:
@@ -142,7 +145,7 @@ def _settings_by_policy(
         if name in chosen:
             raise BadInput(f"--set {setting}: {name} is given twice; give it once")
         chosen[name] = value
-    _check_somebody_takes(for_all, policies)
+    _require_known(for_all, policies)
     return {
         policy.name: {k: v for k, v in for_all.items() if k in policy.parameters}
         | for_one[policy.name]
@@ -150,8 +153,10 @@ def _settings_by_policy(
     }
 
 
-def _split(flag: str, setting: str, policies: Sequence[AskedPolicy]) -> tuple[str | None, str, str]:
-    """`fifo.placement=count` -> ("fifo", "placement", "count"); the first is None for all."""
+def _split(
+    flag: str, setting: str, policies: Sequence[RequestedPolicy]
+) -> tuple[str | None, str, str]:
+    """`fifo.placement=count` -> ("fifo", "placement", "count"); the first is None without one."""
     key, equals, value = setting.partition("=")
     target, _, name = key.strip().rpartition(".")
     if not equals or not name:
@@ -166,7 +171,8 @@ def _split(flag: str, setting: str, policies: Sequence[AskedPolicy]) -> tuple[st
     return names[target], name, value
 
 
-def _check_somebody_takes(settings: Iterable[str], policies: Sequence[AskedPolicy]) -> None:
+def _require_known(settings: Iterable[str], policies: Sequence[RequestedPolicy]) -> None:
+    """Raises UnknownName for a parameter that none of the policies accepts."""
     known = set[str]().union(*(policy.parameters for policy in policies))
     unknown = next((name for name in settings if name not in known), None)
     if unknown is not None:

@@ -1,1 +1,1 @@
-"""`motet testbed`: many machines on this one."""
+"""`motet testbed`: many logical machines on this one."""

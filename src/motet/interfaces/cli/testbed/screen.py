@@ -1,14 +1,14 @@
-"""A testbed on the terminal."""
+"""The status of a testbed on the terminal."""
 
 from __future__ import annotations
 
 import sys
 
-import click
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.visible import echo_note
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.quantities import bytes_text
 from motet.testbed.hosts import Blueprint
@@ -18,14 +18,14 @@ from motet.testbed.testbed import Testbed
 
 UNLIMITED = "-"
 HINTS = {
-    "incomplete": "'motet testbed up' was cut off; "
+    "incomplete": "'motet testbed up' did not finish; "
     "remove it with 'motet testbed down --name {name}'",
-    "changing": "another command is changing it right now",
+    "changing": "another command is changing it",
 }
 
 
 def show_status(testbed: Testbed, *, as_json: bool) -> None:
-    """Print how the testbed is now."""
+    """Print the present status of the testbed."""
     status = status_of(testbed)
     if as_json:
         sys.stdout.write(to_json(status.as_dict()))
@@ -34,7 +34,7 @@ def show_status(testbed: Testbed, *, as_json: bool) -> None:
 
 
 def status_page(status: Status) -> RenderableType:
-    """The testbed's line, and a row per host."""
+    """A line for the testbed and a row per host."""
     where = f", Ray at {status.head_address}" if status.head_address else ", without Ray"
     lines = [f"testbed {status.name}: {status.condition}{where}"]
     if status.condition in HINTS:
@@ -50,13 +50,12 @@ def status_page(status: Status) -> RenderableType:
 
 
 def warn_of_scarce_cpus(blueprint: Blueprint, cpus: int) -> None:
-    """Say so when the hosts together may use more CPUs than there are."""
+    """Print a warning if the quotas of the hosts exceed the CPUs of this machine."""
     asked = sum(host.limits.cpus or 0.0 for host in blueprint.machines)
     if asked > cpus:
-        click.echo(
+        echo_note(
             f"motet: warning: the hosts may use {asked:g} CPUs together, this machine has {cpus}: "
-            "busy hosts will slow each other down; lower --cpus",
-            err=True,
+            "busy hosts will slow each other down; lower --cpus"
         )
 
 

@@ -1,4 +1,4 @@
-"""What `motet trace describe` says of a trace: as a page for people, as a JSON document."""
+"""The description of a trace: as a page and as a JSON document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from motet.interfaces.cli.screens.drawing import epoch_bar
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text
 from motet.sim.traces import FORMATS, Trace
-from motet.sim.traces.summary import Asked, ClusterLoad, ElasticJobs, TraceSummary
+from motet.sim.traces.summary import ClusterLoad, ElasticJobs, RequestStatistics, TraceSummary
 
 BAR_WIDTH = 16
 MOST_SIZES = 20
@@ -35,7 +35,7 @@ def trace_document(file: Path, trace: Trace, summary: TraceSummary) -> dict[str,
 
 
 def trace_table(file: Path, trace: Trace, summary: TraceSummary) -> RenderableType:
-    """The page."""
+    """The page that `motet trace describe` prints."""
     heading = Text(f"{file.name}: {count_text(summary.jobs, 'job')}", style="bold")
     heading.append(f"   {FORMATS[trace.format].described}", style=QUIET_STYLE)
     return Group(heading, Text(), _sizes(summary), Text(), _facts(summary))
@@ -86,9 +86,9 @@ def _facts(summary: TraceSummary) -> Table:
         of_jobs = count_text(summary.experiments.jobs, "job")
         table.add_row("experiments", f"{summary.experiments.experiments:,}, of {of_jobs}")
     if summary.cpus is not None:
-        table.add_row("CPUs", _asked(summary.cpus, lambda cpus: f"{cpus:,g}"))
+        table.add_row("CPUs", _request_text(summary.cpus, lambda cpus: f"{cpus:,g}"))
     if summary.memory_bytes is not None:
-        table.add_row("memory", _asked(summary.memory_bytes, bytes_text))
+        table.add_row("memory", _request_text(summary.memory_bytes, bytes_text))
     return table
 
 
@@ -103,12 +103,12 @@ def _elastic(elastic: ElasticJobs, jobs: int) -> str:
     return f"{', '.join(parts)}; their durations are those on the full request"
 
 
-def _asked(asked: Asked, text: Callable[[float], str]) -> str:
-    verb = "asks" if asked.jobs == 1 else "ask"
-    span = text(asked.max)
-    if asked.min < asked.max:
-        span = f"{text(asked.min)} to {span}, {text(asked.median)} in the median"
-    return f"{count_text(asked.jobs, 'job')} {verb} for {span}"
+def _request_text(requested: RequestStatistics, text: Callable[[float], str]) -> str:
+    verb = "asks" if requested.jobs == 1 else "ask"
+    span = text(requested.max)
+    if requested.min < requested.max:
+        span = f"{text(requested.min)} to {span}, {text(requested.median)} in the median"
+    return f"{count_text(requested.jobs, 'job')} {verb} for {span}"
 
 
 def _durations(summary: TraceSummary) -> str:
@@ -141,5 +141,5 @@ def _load(cluster: ClusterLoad) -> str:
 
 
 def long_text(time_s: float) -> str:
-    """As `duration_text`, in days where there are several."""
+    """As `duration_text`; in days from two days on."""
     return f"{time_s / _DAY_S:,.1f} d" if time_s >= 2 * _DAY_S else duration_text(time_s)

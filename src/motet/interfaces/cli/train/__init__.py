@@ -1,1 +1,1 @@
-"""`motet train`: from flags to a job on a cluster."""
+"""`motet train`: from the options to a job on a cluster."""

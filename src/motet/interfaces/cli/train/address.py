@@ -1,4 +1,4 @@
-"""`--address`: asked for before Ray is, which would try for many minutes."""
+"""`--address`: checked before Ray connects, which retries for minutes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOCAL = "auto"
 
 
 def require_listener(address: str) -> None:
-    """Raise BadInput when this is no HOST:PORT, Unreachable when nobody listens there."""
+    """Raises BadInput if the address is not HOST:PORT, Unreachable if no process listens there."""
     if address == LOCAL:
         return
     host, port = _host_and_port(address)
@@ -20,7 +20,7 @@ def require_listener(address: str) -> None:
         socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
     except OSError as error:
         raise Unreachable(
-            f"--address {address}: nobody answers there ({error.strerror or error}); start a Ray "
+            f"--address {address}: connection failed ({error.strerror or error}); start a Ray "
             "cluster with 'ray start --head', or leave --address out for one on this machine"
         ) from None
 

@@ -11,10 +11,11 @@ from motet.interfaces.cli.train.cluster_shape import ClusterShape
 
 if TYPE_CHECKING:
     from motet.runtime.controller.ports import ExecutorCluster
+    from motet.runtime.core.consistency import Consistency
     from motet.runtime.core.options import TrainOptions
 
 LOGICAL_MACHINES = 4
-"""With Ray started here and without --machines."""
+"""Machines of a Ray cluster that is started here, without --machines."""
 _MOST_MACHINES = 10_000
 
 
@@ -29,7 +30,7 @@ class AutoStart:
 
     @property
     def least_machines(self) -> int:
-        """The job does not begin with fewer."""
+        """The smallest number of machines for a start."""
         if self.workers is None and self.servers is None:
             return 1
         workers, servers = max(self.workers or 1, 1), max(self.servers or 1, 1)
@@ -39,7 +40,7 @@ class AutoStart:
 
     @property
     def most_machines(self) -> int:
-        """The number of machines that it may use at a time."""
+        """The largest number of machines at a time."""
         if self.machines is None:
             return self.shape.machines if self.is_embedded else _MOST_MACHINES
         return self.machines
@@ -64,15 +65,15 @@ class AutoStart:
         return ClusterShape.to_begin_with(present, self.workers, self.servers)
 
 
-def require_drivable(reconfigure: Path | None, consistency: str) -> None:
-    """Raises BadInput for what --auto cannot be combined with."""
+def require_drivable(reconfigure: Path | None, consistency: Consistency) -> None:
+    """Raises BadInput for options that --auto cannot be combined with."""
     if reconfigure is not None:
         raise BadInput(
-            f"--auto and --reconfigure {reconfigure}: only one can say what changes; "
+            f"--auto and --reconfigure {reconfigure}: both change the configuration; "
             "leave one of them out"
         )
-    if consistency != "bsp":
+    if not consistency.is_lockstep:
         raise BadInput(
-            f"--auto with consistency={consistency}: works under bsp only, whose mini-batches its "
-            "cost model describes; leave consistency or --auto out"
+            f"--auto with consistency={consistency.name}: works under bsp only, whose mini-batches "
+            "its cost model describes; leave consistency or --auto out"
         )

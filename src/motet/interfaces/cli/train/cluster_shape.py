@@ -1,4 +1,4 @@
-"""How many machines, workers and servers, from the counts that were given."""
+"""Numbers of machines, workers and servers from the options that were given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from motet.domain.errors import BadInput
 
 @dataclass(frozen=True)
 class ClusterShape:
-    """Counts of machines, and of machines in each role."""
+    """Numbers of machines, workers and servers."""
 
     machines: int
     workers: int
@@ -17,11 +17,11 @@ class ClusterShape:
 
     @classmethod
     def of(cls, machines: int | None, workers: int | None, servers: int | None) -> ClusterShape:
-        """Fill in what is not given.
+        """Defaults for the options that are not given. Raises BadInput.
 
-        Nothing given: 2 machines, each with both roles. Only machines: both roles on all. Machines
-        and one role: the other role gets the machines that are left, at least one. Roles without
-        machines: each on machines of its own; a role not given is 1. Raises BadInput.
+        Nothing given: 2 machines, each with both roles. Only machines: both roles on all of them.
+        Machines and one role: the other role gets the remaining machines, at least one. Roles
+        without machines: separate machines for both; a role that is not given has 1.
         """
         _require_positive(machines=machines, workers=workers, servers=servers)
         if machines is None:
@@ -35,9 +35,9 @@ class ClusterShape:
 
     @classmethod
     def to_begin_with(cls, present: int, workers: int | None, servers: int | None) -> ClusterShape:
-        """Of a job that configures itself, on the machines that are there.
+        """The first configuration of a job with `--auto` on `present` machines. Raises BadInput.
 
-        Nothing given: one serves, the others work. Raises BadInput.
+        Nothing given: one server; workers on the other machines.
         """
         _require_positive(workers=workers, servers=servers)
         if servers is None:

@@ -1,4 +1,4 @@
-"""The Ray cluster of a command. Ray is imported here, after everything else has been checked."""
+"""Starts or joins the Ray cluster of a command. Ray is imported here, after all checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def start_cluster(
 ) -> RayCluster:
     """A context manager: an embedded cluster, or the one at `address`. Raises MotetError.
 
-    `at_least`: machines that must be there now (None: all).
+    `at_least`: number of machines that must be available now (None: all).
     """
     try:
         from motet.runtime.ray_backend.cluster import RayCluster

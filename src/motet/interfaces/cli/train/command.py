@@ -1,4 +1,4 @@
-"""`motet train`: its flags. What it does is in `train_run`."""
+"""The command `motet train` and its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ training_option = partial(click.option, cls=SectionOption, section="Training")
 output_option = partial(click.option, cls=SectionOption, section="Output")
 
 
-@click.command(cls=SectionedCommand, short_help="Train one model on a parameter server.")
+@click.command("train", cls=SectionedCommand, short_help="Train one model on a parameter server.")
 @click.argument(
     "app",
     cls=DescribedArgument,
@@ -38,7 +38,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     required=True,
     metavar="PATH|NAME",
     shell_complete=complete_data,
-    help="File to train on, or the name of data that is on every machine (digits, pydoc, ...).",
+    help="File to train on, or the name of a built-in data set (digits, pydoc, ...).",
 )
 @data_option(
     "--format",
@@ -46,8 +46,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="F",
     help="Format of the files; recognised from their content if not given.",
 )
-@data_option("--test", metavar="FILE", help="Held-out data: its metrics start with test_.")
-@data_option("--exclude", metavar="FILE", help="Ratings in this file are left out of training.")
+@data_option("--test", metavar="FILE", help="Held-out data; names of its metrics start with test_.")
+@data_option("--exclude", metavar="FILE", help="File with ratings that are left out of training.")
 @data_option("--target", metavar="NAME|INDEX", help="CSV: the column to predict (-1: the last).")
 @data_option(
     "--drop", multiple=True, metavar="NAME|INDEX", help="CSV: a column to leave out; repeatable."
@@ -91,8 +91,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @training_option(
     "--until",
     metavar="RULE",
-    help="Stop early: loss=X (it is at most X) or improvement=Y (an epoch changes it by less "
-    "than this share).",
+    help="Stop early: loss=X (the loss is at most X) or improvement=Y (an epoch changes the loss "
+    "by less than this share).",
 )
 @training_option(
     "--set",
@@ -118,20 +118,20 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--reconfigure",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Change workers, servers and their shares while training, as this YAML file says.",
+    help="YAML file with changes of workers, servers and their shares during training.",
 )
 @training_option(
     "--auto",
     is_flag=True,
-    help="Find the best numbers of workers and servers while training, from any start.",
+    help="Find the best numbers of workers and servers during training, from any start.",
 )
 @training_option(
     "--stragglers",
     type=click.Choice(["ignore", "help"]),
     default="ignore",
     show_default=True,
-    help="help: idle workers compute for late ones, and who stays slow gets less data. The model "
-    "is then the same up to rounding (LDA: exactly), not to the bit.",
+    help="help: idle workers compute for late ones, and workers that stay slow get less data. The "
+    "model is then equal up to rounding (LDA: exactly) instead of bit by bit.",
 )
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
@@ -148,7 +148,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @output_option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @output_option("-v", "--verbose", is_flag=True, help="A progress line for every epoch.")
 @click.pass_context
-def train(ctx: click.Context, /, **flags: Any) -> None:
+def train_command(ctx: click.Context, /, **flags: Any) -> None:
     """Train APP on a parameter server: workers compute updates, servers hold the model.
 
     Everything runs on this machine unless --address names a Ray cluster. Under BSP (the
@@ -172,6 +172,6 @@ def train(ctx: click.Context, /, **flags: Any) -> None:
 def _train(flags: Mapping[str, Any]) -> None:
     began_s = time.perf_counter()
     from motet.interfaces.cli.train.request import TrainFlags
-    from motet.interfaces.cli.train.run import run
+    from motet.interfaces.cli.train.run import run_training
 
-    run(TrainFlags(**flags), began_s)
+    run_training(TrainFlags(**flags), began_s)

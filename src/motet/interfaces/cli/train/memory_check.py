@@ -1,4 +1,4 @@
-"""Whether a model can fit, asked before any process is started."""
+"""Checks that a model fits into memory, before any process is started."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from motet.domain.errors import BadInput
 from motet.report.rendering.quantities import bytes_text
 from motet.runtime.core.application import ModelTable
 
-# Servers hold the values, the summed deltas of a mini-batch, and blocks on their way in or out.
+# Servers hold the values, the summed updates of a mini-batch, and blocks that are being moved.
 COPIES_PER_SERVER = 3
 
 
-def require_memory(table: ModelTable, workers: int, is_one_host: bool, servers: int) -> None:
-    """Raise BadInput when the model cannot fit into the memory that is free on this machine.
+def require_model_memory(table: ModelTable, workers: int, is_one_host: bool, servers: int) -> None:
+    """Raises BadInput if the model does not fit into the free memory of this machine.
 
-    On one host all servers' shares and every worker's pulled copy lie in the same memory. Machines
-    of a joined cluster are taken to be like this one: a server's share and the driver's copy fit.
+    On one host the shares of all servers and the pulled copies of all workers are in the same
+    memory. Machines of a joined cluster are assumed to have as much memory as this one, which must
+    hold the share of a server, or the copy of the driver.
     """
     if is_one_host:
         needed = (COPIES_PER_SERVER + workers) * table.nbytes

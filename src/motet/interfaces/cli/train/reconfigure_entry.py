@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 
 import yaml
 
+from motet.domain.bounded_reading.yaml_text import StrictLoader, read_yaml
 from motet.domain.errors import BadInput
-from motet.domain.yaml_text import StrictLoader, read_yaml
 
 _LINE = "__line__"
 
@@ -27,7 +27,7 @@ class ReconfigureEntry:
         """Raises BadInput for any other field."""
         for key in self.fields:
             if key not in known:
-                raise BadInput(f"{self.place}: {key!r} means nothing here; use {', '.join(known)}")
+                raise BadInput(f"{self.place}: {key!r} is unknown here; use {', '.join(known)}")
 
     def has(self, name: str) -> bool:
         """Whether the field is given."""

@@ -11,10 +11,10 @@ from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
 from motet.interfaces.cli.train.reconfigure_entry import ReconfigureEntry, read_entries
 from motet.interfaces.cli.train.reconfigure_operations import Planner, planner_of_operations
+from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.elastic.even_plans import plan_for_counts
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.plan_effects import layout_after_plan
-from motet.runtime.elastic.plan_queue import TimedPlan
 
 _TIMES = ("at_epoch", "at_s")
 
@@ -69,7 +69,7 @@ def check_changes(
 def _change(entry: ReconfigureEntry, machine_count: int) -> PlannedChange:
     entry.check_keys((*_TIMES, "workers", "servers", "operations", "predicted_gain"))
     if sum(entry.has(name) for name in _TIMES) != 1:
-        raise BadInput(f"{entry.place}: say when, by at_epoch or by at_s")
+        raise BadInput(f"{entry.place}: give the time, at_epoch or at_s")
     gain = entry.optional_number("predicted_gain", example="0.2")
     return PlannedChange(
         entry.place,

@@ -24,7 +24,7 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 _TABLES: tuple[TableName, ...] = get_args(TableName)
 
 Planner: TypeAlias = Callable[[JobLayout, Collection[int]], Plan]
-"""From a layout and the machines that may be given a role; raises BadInput."""
+"""Makes a change from a layout and the machines that may get a role; raises BadInput."""
 _OperationMaker: TypeAlias = Callable[[JobLayout], Operation]
 
 

@@ -1,13 +1,12 @@
-"""From flags to a job that can start: everything that can be wrong with the input is found here."""
+"""Checks the options of `motet train` and reads the data, before a cluster is started."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
@@ -15,16 +14,17 @@ from motet.datasets import Corpus, Dataset, open_dataset
 from motet.datasets.builtin.catalogue import is_known
 from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.settings import Settings, read_settings
+from motet.interfaces.cli.apps.settings import Settings, read_training_settings
 from motet.interfaces.cli.screens.train import LineProgress
 from motet.interfaces.cli.train.address import require_listener
 from motet.interfaces.cli.train.auto import AutoStart, require_drivable
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
-from motet.interfaces.cli.train.memory_check import require_memory
+from motet.interfaces.cli.train.memory_check import require_model_memory
 from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_changes, read_plan_file
 from motet.report.training.folder import RunFolder
-from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
-from motet.runtime.controller.fingerprint import fingerprint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
+from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
 from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
 from motet.runtime.core.reports import TrainResult
@@ -33,7 +33,7 @@ from motet.runtime.core.rows import Rows
 
 @dataclass(frozen=True)
 class TrainFlags:
-    """The flags of `motet train`, as click read them."""
+    """The options of `motet train` as parsed by click."""
 
     app: str
     data: str
@@ -67,21 +67,21 @@ class TrainFlags:
 
     @property
     def balances(self) -> bool:
-        """Whether nobody else says who computes what."""
+        """Whether data moves away from slow workers; not if a plan or the autotuner moves it."""
         return self.stragglers == "help" and not self.auto and self.reconfigure is None
 
     @property
     def auto_start(self) -> AutoStart:
-        """What a job begins with that configures itself."""
+        """The first configuration of a job with `--auto`."""
         return AutoStart(self.machines, self.workers, self.servers, self.address is None)
 
 
 @dataclass(frozen=True)
-class Training:
-    """A checked request: the application with its parameters, its options, its data.
+class TrainRequest:
+    """A checked request: application with parameters, options, data.
 
-    `resumed`: the checkpoint that training goes on from; `changes`: what is reconfigured when;
-    `most_workers`: more would have nothing to do.
+    `resumed`: checkpoint from which training continues. `changes`: planned reconfigurations.
+    `most_workers`: number of data blocks; further workers would have no data.
     """
 
     app: Estimator
@@ -94,9 +94,11 @@ class Training:
     most_workers: int = 1
 
 
-def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -> Training:
-    """Read and check everything; cheap checks come before the data is read. Raises BadInput."""
-    settings = read_settings(load_application(flags.app), flags.settings)
+def check_request(
+    flags: TrainFlags, folder: RunFolder | None, progress: LineProgress
+) -> TrainRequest:
+    """Check the options, then read and check the data. Raises BadInput."""
+    settings = read_training_settings(load_application(flags.app), flags.settings)
     if flags.auto:
         require_drivable(flags.reconfigure, settings.consistency)
     options = _options(flags, settings, folder)
@@ -117,21 +119,22 @@ def check(flags: TrainFlags, folder: RunFolder | None, progress: LineProgress) -
     layouts = check_changes(changes, plan.first_layout, options.machines)
     workers = max(len(layout.workers) for layout in layouts)
     servers = min(len(layout.servers) for layout in layouts)
-    require_memory(app.model_table(), workers, flags.address is None, servers)
-    resumed = _resumed(fingerprint(plan, rows, options.seed), options) if flags.resume else None
+    require_model_memory(app.model_table(), workers, flags.address is None, servers)
+    job = identity_of(plan, rows, options.seed)
+    resumed = _resumed(job, options, progress) if flags.resume else None
     if resumed is not None and resumed.epoch_count == options.epochs:
         progress.remark(
             f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
             "raise --epochs to train on"
         )
     most_workers = plan.schedule.block_count
-    return Training(app, options, dataset, test, rows, resumed, changes, most_workers)
+    return TrainRequest(app, options, dataset, test, rows, resumed, changes, most_workers)
 
 
 def more_metrics(
     app: Estimator, dataset: Dataset, test: Dataset | None, result: TrainResult
 ) -> dict[str, float]:
-    """What the application's evaluation does not say: tokens per second, held-out metrics."""
+    """Metrics beside those of the application: held-out metrics, tokens per second."""
     metrics = {} if test is None else app.test_metrics(test)
     if isinstance(dataset, Corpus):
         seconds = sum(report.wall_s for report in result.epochs)
@@ -152,7 +155,6 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         epochs=settings.app.default_epochs if flags.epochs is None else flags.epochs,
         seed=_seed(flags.seed),
         consistency=settings.consistency,
-        staleness=settings.staleness,
         worker_batch_size=settings.worker_batch_size,
         until=None if flags.until is None else StopRule.parse(flags.until),
         checkpoint_every=(
@@ -165,10 +167,13 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
     )
 
 
-def _resumed(wanted: Mapping[str, Any], options: TrainOptions) -> Checkpoint | None:
-    """Raises BadInput when the checkpoint is of another job, damaged or further than asked for."""
+def _resumed(job: JobIdentity, options: TrainOptions, progress: LineProgress) -> Checkpoint | None:
+    """The newest whole checkpoint; a remark about every damaged one that is passed over.
+
+    Raises BadInput if it is of another job or has too many epochs, or if none is whole.
+    """
     assert options.checkpoint_dir is not None
-    return CheckpointFolder(options.checkpoint_dir, wanted).to_resume(options.epochs)
+    return CheckpointFolder(options.checkpoint_dir, job).to_resume(options.epochs, progress.remark)
 
 
 def _planned_changes(flags: TrainFlags, options: TrainOptions) -> tuple[PlannedChange, ...]:
@@ -184,7 +189,7 @@ def _seed(seed: int) -> int:
 
 
 def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
-    """Training and held-out data, the latter numbered like the former."""
+    """Training data, and held-out data with the same numbering."""
     read = partial(
         open_dataset,
         kind=kind,
@@ -201,14 +206,14 @@ def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
 
 
 def _require_meaningful_format(flags: TrainFlags) -> None:
-    """Bundled data have no format: one that would be ignored is a mistake of the user's."""
+    """Raises BadInput for a format of built-in data, which would be ignored."""
     if flags.format_name is None:
         return
     format_called(flags.format_name)
     sources = [source for source in (flags.data, flags.test, flags.exclude) if source is not None]
     if all(map(is_known, sources)):
         raise BadInput(
-            f"{flags.data}: --format means nothing for {flags.data.partition(':')[0]} data; "
+            f"{flags.data}: --format does not apply to {flags.data.partition(':')[0]} data; "
             "leave it out"
         )
 

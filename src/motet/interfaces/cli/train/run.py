@@ -10,15 +10,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import click
 from rich.console import Console
 
-from motet.interfaces.cli.screens.run_log import RunLog, nowhere
+from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import PLAIN_LINES, LineProgress, LiveTrain, live
 from motet.interfaces.cli.shell.results import print_result
+from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
+from motet.interfaces.cli.shell.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import start_cluster
-from motet.interfaces.cli.train.request import TrainFlags, Training, check, more_metrics
+from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request, more_metrics
 from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
@@ -26,7 +27,7 @@ from motet.report.rendering.quantities import count_text
 from motet.report.training.auto_summary import configurations_table
 from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
-from motet.report.training.loss_plot import LossCurve
+from motet.report.training.loss_plot import PlottedLoss
 from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
@@ -38,16 +39,16 @@ from motet.runtime.elastic.replacement import usable_machines
 COLOUR = job_colour(0)
 
 
-def run(flags: TrainFlags, began_s: float) -> None:
+def run_training(flags: TrainFlags, began_s: float) -> None:
     """Train as the flags say and print the result. Raises MotetError.
 
-    `began_s`: when the command began, by `time.perf_counter`.
+    `began_s`: start of the command, by `time.perf_counter`.
     """
     started_at = datetime.now(UTC)
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
-    console = Console(stderr=True, highlight=False)
+    console = SafeConsole(stderr=True)
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
-        training = check(flags, folder, progress)
+        training = check_request(flags, folder, progress)
         _begin(flags, folder, log)
         training, result, history = _train(flags, training, progress, began_s)
         progress.preparing("evaluating")
@@ -66,7 +67,7 @@ def run(flags: TrainFlags, began_s: float) -> None:
 
 
 def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
-    """From here on the folder is this run's."""
+    """Clear the folder if it is to be overwritten, and open the log."""
     if folder is not None and flags.overwrite:
         folder.clear()
     log.begin()
@@ -75,11 +76,11 @@ def _begin(flags: TrainFlags, folder: RunFolder | None, log: RunLog) -> None:
 
 
 def _log(flags: TrainFlags, folder: RunFolder | None, console: Console) -> RunLog:
-    """Lines on stderr where no live screen shows progress, remarks in any case; nothing with -q."""
+    """The log. It echoes lines unless a live screen shows them, and remarks; nothing with -q."""
     return RunLog(
         None if folder is None else folder.log_file,
-        echo=nowhere if flags.quiet or _is_live(flags) else _to_stderr,
-        echo_remark=nowhere if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
+        echo=no_echo if flags.quiet or _is_live(flags) else _to_stderr,
+        echo_remark=no_echo if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
     )
 
 
@@ -100,13 +101,13 @@ def _progress(flags: TrainFlags, log: RunLog, console: Console) -> Iterator[Line
 
 
 def _to_stderr(text: str) -> None:
-    click.echo(text, err=True)
+    echo_note(text)
 
 
 def _train(
-    flags: TrainFlags, training: Training, progress: LineProgress, began_s: float
-) -> tuple[Training, TrainResult, TuningHistory | None]:
-    """The training as it began on the cluster, and what became of it."""
+    flags: TrainFlags, training: TrainRequest, progress: LineProgress, began_s: float
+) -> tuple[TrainRequest, TrainResult, TuningHistory | None]:
+    """Train on a cluster; the request with the options of the start, result, tuning history."""
     progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
     options = training.options
@@ -127,24 +128,24 @@ def _train(
     if job.missed_plans:
         progress.remark(
             f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
-            f"{flags.reconfigure} came about"
+            f"{flags.reconfigure} began"
         )
     return replace(training, options=options), result, history
 
 
 def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:
-    """Let the job configure itself."""
+    """Run the job with the autotuner."""
     from motet.runtime.autotune.autotuner import Autotuner
 
     with Autotuner(job, progress.decided) as autotuner:
         result = job.run()
     if autotuner.failure:
-        progress.remark(f"the configuration was not changed any more: {autotuner.failure}")
+        progress.remark(f"the autotuner stopped: {autotuner.failure}")
     return result, autotuner.history
 
 
 def _document(
-    flags: TrainFlags, training: Training, result: TrainResult, history: TuningHistory | None
+    flags: TrainFlags, training: TrainRequest, result: TrainResult, history: TuningHistory | None
 ) -> TrainDocument:
     return TrainDocument.of(
         result,
@@ -158,7 +159,7 @@ def _document(
 
 def _write(
     folder: RunFolder,
-    training: Training,
+    training: TrainRequest,
     result: TrainResult,
     document: TrainDocument,
     started_at: datetime,
@@ -172,14 +173,14 @@ def _write(
     folder.write_model(training.app)
     folder.write_json("run.json", record.joined_to(document))
     marks = [_mark(report) for report in result.reconfigurations if not report.error]
-    folder.write_plot([LossCurve(title, subtitle, document.loss, COLOUR, marks=marks)])
+    folder.write_plot([PlottedLoss(title, subtitle, document.loss, COLOUR, marks=marks)])
 
 
 def _title(document: TrainDocument) -> str:
     return f"{document.app} on {Path(document.data).name}"
 
 
-def _subtitle(training: Training) -> str:
+def _subtitle(training: TrainRequest) -> str:
     return training.dataset.describe()
 
 

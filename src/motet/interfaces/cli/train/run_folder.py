@@ -1,4 +1,4 @@
-"""`--out`, `--resume`, `--overwrite`: no run is lost, and none is begun again, by mistake."""
+"""`--out`, `--resume` and `--overwrite`: prevents the accidental loss or repetition of a run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from motet.report.training.folder import RunFolder, has_begun, kept_checkpoints,
 
 
 def choose_folder(out: Path | None, resume: bool, overwrite: bool) -> RunFolder | None:
-    """The folder to write to, made if it is missing. Raises BadInput; then nothing was touched."""
+    """The folder to write to, created if missing. Raises BadInput before anything is changed."""
     if out is None:
         _refuse_without_folder(resume, overwrite)
         return None
     if resume and overwrite:
-        raise BadInput("--resume goes on with a run and --overwrite removes it; give one of them")
+        raise BadInput("--resume continues a run and --overwrite removes it; give one of them")
     if resume:
         _require_begun(out)
     elif not overwrite:
@@ -23,7 +23,7 @@ def choose_folder(out: Path | None, resume: bool, overwrite: bool) -> RunFolder 
 
 
 def starts_over(folder: RunFolder | None, resume: bool) -> bool:
-    """Whether a resumed run ended before its first checkpoint."""
+    """Whether a resumed run has no checkpoint and starts from the beginning."""
     return resume and folder is not None and not kept_checkpoints(folder.path)
 
 
@@ -38,13 +38,13 @@ def _require_no_run(out: Path) -> None:
     kept = [*kept_results(out), *kept_checkpoints(out)[-1:]]
     if kept:
         raise BadInput(
-            f"--out {out}: holds a run already ({', '.join(kept)}); give --resume to go on with "
+            f"--out {out}: holds a run already ({', '.join(kept)}); give --resume to continue "
             "it, another --out, or --overwrite to replace it"
         )
 
 
 def _require_begun(out: Path) -> None:
-    """A run that was killed before its first checkpoint has at least its log."""
+    """Raises BadInput unless the folder has a checkpoint, or the log of a run without results."""
     if kept_checkpoints(out):
         return
     if kept_results(out):

@@ -74,7 +74,7 @@ class EpochBarrier:
         """Whether workers wait for the evaluation of this epoch."""
         options = self._options
         return (
-            options.consistency == "bsp"
+            options.consistency.is_lockstep
             or options.until is not None
             or epoch + 1 >= options.epochs
             or self.is_checkpoint(epoch)

@@ -7,11 +7,12 @@ from typing import Protocol
 
 from motet.domain.arrays import Array
 from motet.domain.errors import Interrupted, JobFailed
-from motet.runtime.controller.checkpoint import Checkpoint, CheckpointFolder
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.event_inbox import (
     BatchProgress,
     CancelRequested,
-    Event,
+    ControllerEvent,
     ExecutorEnded,
     ObserverFailed,
     WorkerReport,
@@ -79,7 +80,7 @@ class EpochLoop:
     def __init__(
         self,
         generation: EpochState,
-        next_event: Callable[[], Event],
+        next_event: Callable[[], ControllerEvent],
         options: TrainOptions,
         progress: Progress,
         folder: CheckpointFolder | None,

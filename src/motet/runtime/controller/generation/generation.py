@@ -12,7 +12,7 @@ from typing import TypeAlias
 from motet.domain.arrays import Array
 from motet.domain.errors import MotetError
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.controller.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.generation.loader import Loader
 from motet.runtime.controller.generation.members import Members
 from motet.runtime.controller.generation.messenger import CONTROL_TIMEOUT_S, Messenger
@@ -68,7 +68,7 @@ class Generation:
         )
         self._messenger = Messenger(self._peers, self.members)
         client = int.from_bytes(os.urandom(4), "little") << 32
-        self._client = TableClient(plan.table, layout.model, self._peers, number, client)
+        self._client = TableClient(plan.table, layout.model, self._peers, client, number)
         self._loader = Loader(number, plan, self._messenger, self._client)
         self._reading = threading.Lock()
         self._admitting = threading.Lock()
@@ -76,6 +76,11 @@ class Generation:
         self._announced = [SetWorkers(number, layout.workers, 0)]
         self._first_epoch = 0
         self._on_end: OnEnd = _ignore
+
+    @property
+    def table(self) -> int:
+        """The number of the model's table."""
+        return self._plan.table.number
 
     @property
     def batch_count(self) -> int:
@@ -141,7 +146,7 @@ class Generation:
     def teach(self, ownership: Ownership) -> None:
         """Send all executors the owners of the model's blocks."""
         self._client.learn(ownership)
-        self._messenger.ask_all(LearnOwners(self.number, ownership))
+        self._messenger.ask_all(LearnOwners(self.number, self.table, ownership))
 
     def announce_workers(self, workers: Iterable[int], clock: int) -> None:
         """Send all servers the workers; an executor that is being admitted gets them, too."""

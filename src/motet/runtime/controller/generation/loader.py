@@ -8,7 +8,7 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.controller.checkpoint import Checkpoint, merged_state
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, merged_state
 from motet.runtime.controller.generation.messenger import Messenger
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.rows import Rows
@@ -31,8 +31,8 @@ class Loader:
 
     def distribute(self, rows: Rows, start: Checkpoint, data: Ownership) -> None:
         """Send data blocks, with the checkpoint's state, and the model to their owners."""
-        by_id = start.state.take(np.argsort(start.state.ids)).columns
-        current = rows.take(np.argsort(rows.ids)).with_columns(by_id)
+        by_id = start.state.ordered_by_id().columns
+        current = rows.ordered_by_id().with_columns(by_id)
         calls = [
             self._messenger.ask(
                 int(data.owners[block]), LoadRows(self._generation, block, FROM_THE_START, part)
@@ -45,7 +45,7 @@ class Loader:
 
     def read_model(self, epoch_count: int) -> Array:
         """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
-        if self._plan.sync.consistency != "bsp":
+        if not self._plan.sync.consistency.is_lockstep:
             return np.array(self._client.multi_get())
         clock = epoch_count * self._plan.schedule.batch_count
         return np.array(self._client.read(self._client.batch_plan(None), clock, None)[0])

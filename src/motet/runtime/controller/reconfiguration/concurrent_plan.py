@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
 from motet.runtime.controller.reconfiguration.operations import CannotLaunch
-from motet.runtime.elastic.plan_queue import Reconfiguration
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 
 _AT_ONCE = 8
 

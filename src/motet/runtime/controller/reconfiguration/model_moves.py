@@ -53,13 +53,17 @@ class ModelMoves:
 
     def _start(self, blocks: Sequence[int], source: int, destination: int) -> _Started:
         now = self._layout.edit(lambda now: _with_model_at(destination, blocks, now))
-        request = MoveBlocks(self._generation.number, tuple(blocks), destination, now.model)
+        request = MoveBlocks(
+            self._generation.number, self._generation.table, tuple(blocks), destination, now.model
+        )
         return _Started(self._generation.ask(source, request), destination)
 
     def _finish(self, started: _Started) -> Cost:
         moved = answer_of(started.call, BlocksMoved, _MOVE_TIMEOUT_S)
         self._generation.teach(self._layout.now.model)
-        settle = self._generation.ask(started.destination, Settle(self._generation.number))
+        settle = self._generation.ask(
+            started.destination, Settle(self._generation.number, self._generation.table)
+        )
         require_ok(settle.wait(_MOVE_TIMEOUT_S))
         return Cost(moved.moved_bytes, moved.took_us / 1e6)
 

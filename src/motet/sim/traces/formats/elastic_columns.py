@@ -15,7 +15,7 @@ import numpy as np
 from motet.estimate.speed_function import PARAMETERS, SpeedMode
 from motet.sim.traces.cells import whole_number
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.problems import UNPARSABLE, WRONG_WORK, Problems, shown
+from motet.sim.traces.problems import UNPARSABLE, WRONG_WORK, Problems, shown_cell
 from motet.sim.traces.table import Table
 from motet.sim.workload.elastic_work import WorkModels
 
@@ -112,7 +112,7 @@ def _counts(reader: _Reader, gpus: Sequence[int]) -> dict[str, list[int]]:
 
 def _no_workers(gpus: int, servers: int, each: int, of_server: int) -> str:
     return (
-        f"num_gpus is {gpus}, which is no whole number of workers of {each} GPUs beside "
+        f"num_gpus is {gpus}, which is not a whole number of workers of {each} GPUs beside "
         f"{servers} servers of {of_server}"
     )
 
@@ -136,7 +136,7 @@ class _Reader:
             try:
                 values[row] = parse_cell(cell.strip())
             except ValueError as error:
-                self.problems.add(row, UNPARSABLE, f"{name} is {shown(cell)}, {error}")
+                self.problems.add(row, UNPARSABLE, f"{name} is {shown_cell(cell)}, {error}")
         return values
 
 

@@ -1,4 +1,4 @@
-"""Columns of a motet CSV that say what users did to their jobs: cancel, suspend, resume."""
+"""Columns of user interventions in a motet CSV: cancel, suspend, resume."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from motet.sim.traces.table import Table
 from motet.sim.workload.interventions import Interventions
 
 INTERVENTION_COLUMNS = ("cancel_time", "suspend_time", "resume_time")
-"""Seconds on the trace's clock; empty: it did not happen."""
+"""Seconds on the trace's clock; empty: no intervention."""
 
 
 def read_interventions(
     table: Table, submit_us: Sequence[int], problems: Problems
 ) -> Interventions | None:
-    """None where no row has any."""
+    """The interventions of all rows; None if there are none."""
     columns = [
         problems.times(name, table.columns.get(name), seconds_us) or [NEVER_US] * len(submit_us)
         for name in INTERVENTION_COLUMNS

@@ -12,7 +12,7 @@ from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import since_first, timestamp_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
-from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown
+from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown_cell
 from motet.sim.traces.source import Source
 from motet.sim.traces.trace import Jobs
 
@@ -89,8 +89,8 @@ def _entries(source: Source) -> Iterator[tuple[int, Any]]:
     while place < len(text) and text[place] != "]":
         try:
             entry, end = decoder.raw_decode(text, place)
-        except (json.JSONDecodeError, RecursionError) as error:
-            reason = getattr(error, "msg", "nested too deeply")
+        except (ValueError, RecursionError) as error:
+            reason = _reason(error)
             wrong_line = getattr(error, "lineno", line)
             problem = f"is not JSON ({reason})"
             raise source.complaint(problem, "the file may be cut short", wrong_line) from None
@@ -98,6 +98,12 @@ def _entries(source: Source) -> Iterator[tuple[int, Any]]:
         following = _next(text, end)
         line += text.count("\n", place, following)
         place = following
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
 
 
 def _next(text: str, place: int) -> int:
@@ -113,7 +119,7 @@ def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
     except ValueError as error:
         problems.add(row, UNPARSABLE, str(error))
     except (AttributeError, KeyError, TypeError):
-        problems.add(row, UNPARSABLE, f"this is no job like {_EXAMPLE}")
+        problems.add(row, UNPARSABLE, f"this is not a job like {_EXAMPLE}")
     return _Run()
 
 
@@ -152,7 +158,7 @@ def _time(name: str, entry: Any) -> int:
     try:
         return timestamp_us(cell)
     except ValueError as error:
-        raise ValueError(f"{name} is {shown(cell)}, {error}") from None
+        raise ValueError(f"{name} is {shown_cell(cell)}, {error}") from None
 
 
 def _clock(time_us: int | None, first_us: int) -> str:

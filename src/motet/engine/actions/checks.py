@@ -1,0 +1,204 @@
+"""Validation of a policy's decisions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from motet.domain.arrays import Ints
+from motet.domain.decision import Decision, Reasons
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.wait import WAITS, Wait
+from motet.engine.actions.roles import first_impossible, roles_of
+
+_LAST_CODE = int(max(Wait))
+_KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
+
+
+class DecisionProblem(NamedTuple):
+    """`text`: the error and the valid values; `row`: the job's, or UNKNOWN."""
+
+    text: str
+    row: int = UNKNOWN
+
+
+def problem_of(
+    decision: object, snapshot: Snapshot, *, has_elastic: bool = True
+) -> DecisionProblem | None:
+    """The first error in a policy's decision; None for a valid one.
+
+    `has_elastic`: whether any job may be elastic; checks of roles are skipped otherwise.
+    """
+    if not isinstance(decision, Decision) or not isinstance(decision.reasons, Reasons):
+        return _wrong_type(decision)
+    return (
+        _wrong_columns(decision, snapshot.jobs.gpus.shape)
+        or _wrong_measure(decision, snapshot.jobs.gpus.shape)
+        or _wrong_time(decision, snapshot)
+        or _wrong_rows(decision, snapshot, has_elastic=has_elastic)
+        or _wrong_groups(decision)
+        or _wrong_places(decision, snapshot)
+        or _wrong_memory(decision, snapshot)
+    )
+
+
+def _wrong_type(decision: object) -> DecisionProblem:
+    if isinstance(decision, Decision):
+        return DecisionProblem(f"reasons must be Reasons, not {_kind(decision.reasons)}")
+    return DecisionProblem(
+        f"it returned {_kind(decision)}; return a motet.domain.decision.Decision"
+    )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"one of {value.dtype}"
+    return "None" if value is None else type(value).__name__
+
+
+def _columns(decision: Decision) -> list[tuple[str, Any]]:
+    reasons = decision.reasons
+    required = [
+        ("gpus", decision.gpus),
+        ("reasons.code", reasons.code),
+        ("reasons.free_gpus", reasons.free_gpus),
+        ("reasons.position", reasons.position),
+    ]
+    optional = [
+        ("workers", decision.workers),
+        ("servers", decision.servers),
+        ("share", decision.share),
+        ("group", decision.group),
+    ]
+    return required + [each for each in optional if each[1] is not None]
+
+
+def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
+    for name, column in _columns(decision):
+        if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
+            return DecisionProblem(
+                f"{name} must be a NumPy array of whole numbers, not {_kind(column)}"
+            )
+        if column.shape != shape:
+            return DecisionProblem(
+                f"{name} has {column.size} rows for {shape[0]} jobs; give one for each"
+            )
+    return None
+
+
+def _wrong_measure(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
+    measure: object = decision.reasons.measure
+    if measure is None:
+        return None
+    if not isinstance(measure, np.ndarray) or measure.shape != shape:
+        text = f"reasons.measure must be an array with a number for each of {shape[0]} jobs"
+        return DecisionProblem(text)
+    if np.shape(decision.reasons.bar) not in ((), shape):
+        return DecisionProblem(f"reasons.bar must be a number, or one for each of {shape[0]} jobs")
+    return None
+
+
+def _wrong_time(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
+    recheck_us: object = decision.recheck_at_us
+    if not isinstance(recheck_us, int | np.integer):
+        return DecisionProblem(f"recheck_at_us={recheck_us} is no whole number of microseconds")
+    if recheck_us <= snapshot.now_us:
+        return DecisionProblem(f"recheck_at_us={recheck_us} is not after now_us={snapshot.now_us}")
+    return None
+
+
+def _wrong_rows(
+    decision: Decision, snapshot: Snapshot, *, has_elastic: bool
+) -> DecisionProblem | None:
+    jobs, gpus = snapshot.jobs, decision.gpus
+    if decision.used_gpus > snapshot.gpu_count:
+        return DecisionProblem(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
+    code, whole = decision.reasons.code, jobs.gpus
+    if has_elastic:
+        whole = np.where(jobs.is_elastic, gpus, whole)  # _wrong_roles checks elastic jobs.
+    row = int(_first_wrong(gpus, whole, code, _LAST_CODE))
+    if row == UNKNOWN:
+        return _wrong_roles(decision, jobs) if has_elastic else None
+    if not 0 <= code[row] <= _LAST_CODE:
+        return DecisionProblem(f"reasons.code={code[row]}; it is one of {_KNOWN_CODES}", row)
+    return DecisionProblem(
+        f"{gpus[row]} of its {jobs.gpus[row]} GPUs allocated; a rigid job gets all or none", row
+    )
+
+
+@njit(cache=True)
+def _first_wrong(gpus: Ints, wanted: Ints, code: Ints, last_code: int) -> int:
+    """The first row with part of a gang or an unknown code; UNKNOWN if there is none."""
+    for row in range(len(gpus)):
+        if gpus[row] < 0 or (gpus[row] != 0 and gpus[row] != wanted[row]):
+            return row
+        if code[row] < 0 or code[row] > last_code:
+            return row
+    return UNKNOWN
+
+
+def _wrong_roles(decision: Decision, jobs: JobTable) -> DecisionProblem | None:
+    roles = roles_of(decision, jobs)
+    row = first_impossible(decision, roles, jobs)
+    if row is None:
+        return None
+    return DecisionProblem(
+        f"{roles.workers[row]} workers and {roles.servers[row]} servers on {decision.gpus[row]} "
+        f"GPUs; it takes {jobs.min_workers[row]} to {jobs.max_workers[row]} workers of "
+        f"{jobs.worker_gpus[row]} and {jobs.min_servers[row]} to {jobs.max_servers[row]} servers "
+        f"of {jobs.server_gpus[row]}",
+        row,
+    )
+
+
+def _wrong_groups(decision: Decision) -> DecisionProblem | None:
+    if decision.group is None:
+        return None
+    rows = np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0))
+    rows = rows[np.argsort(decision.group[rows], kind="stable")]
+    group, gpus = decision.group[rows], decision.gpus[rows]
+    thirds = rows[2:][group[2:] == group[:-2]]
+    unequal = rows[1:][(group[1:] == group[:-1]) & (gpus[1:] != gpus[:-1])]
+    for row in (*thirds.tolist(), *unequal.tolist()):
+        text = (
+            f"group={decision.group[row]}: two jobs of equally many GPUs can share them, no others"
+        )
+        return DecisionProblem(text, row)
+    return None
+
+
+def _wrong_places(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
+    if not decision.places:
+        return None
+    problems = (_wrong_place(row, at, decision, snapshot) for row, at in decision.places.items())
+    return next(filter(None, problems), None)
+
+
+def _wrong_place(
+    row: int, at: object, decision: Decision, snapshot: Snapshot
+) -> DecisionProblem | None:
+    if not isinstance(at, Placement):
+        return DecisionProblem(f"places[{row}] must be a Placement, not {_kind(at)}")
+    if not 0 <= row < len(snapshot.jobs):
+        return DecisionProblem(f"places[{row}]: there are {len(snapshot.jobs)} rows")
+    size, gpus = snapshot.cluster.size, decision.gpus[row]
+    if not all(0 <= machine < size for machine in at.machines):
+        return DecisionProblem(f"places: machines {at.machines}; there are {size}, from 0", row)
+    if len(at.machines) != len(at.counts) or sum(at.counts) != gpus:
+        text = f"places: {at.counts} GPUs on machines {at.machines}, but gpus is {gpus}"
+        return DecisionProblem(text, row)
+    return None
+
+
+def _wrong_memory(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
+    shape = snapshot.jobs.gpus.shape
+    for name, values in decision.memory.items():
+        if name not in snapshot.memory:
+            return DecisionProblem(f"memory[{name!r}] is none of its memory_columns")
+        if not isinstance(values, np.ndarray) or values.dtype.kind != "i":
+            return DecisionProblem(f"memory[{name!r}] must be an array of whole numbers")
+        if values.shape != shape:
+            return DecisionProblem(f"memory[{name!r}] has {values.size} rows for {shape[0]} jobs")
+    return None

@@ -1,0 +1,168 @@
+"""Pending actions: slots stay occupied until the processes on them have ended.
+
+A decision allocates slots immediately, but its actions take time: a preempted job occupies its
+slots until the driver reports that it has stopped. An action is issued once all slots that it needs
+are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.snapshot import UNKNOWN, Placement
+
+
+@dataclass(slots=True)
+class _Hold:
+    """Slots and the jobs whose processes occupy them: two jobs if they share."""
+
+    placement: Placement
+    jobs: set[int]
+
+
+class Requests:
+    """Actions that have not been executed, and slots that processes occupy."""
+
+    def __init__(self, gpus: Sequence[int]) -> None:
+        """`gpus`: of every machine."""
+        self._free = list(gpus)
+        self._holds: dict[int, _Hold] = {}
+        self._left: dict[int, _Hold] = {}
+        self._stopping: set[int] = set()
+        self._waiting: dict[int, tuple[Start | Migrate, int]] = {}
+        self._ready: list[Action] = []
+
+    @property
+    def are_settled(self) -> bool:
+        """Whether no action is pending."""
+        return not (self._waiting or self._stopping or self._left or self._ready)
+
+    def take(self) -> list[Action]:
+        """The actions that can be executed now."""
+        if self._waiting:
+            for job in list(self._waiting):
+                self._try(job)
+        if self._waiting and not (self._ready or self._stopping or self._left):
+            self._break_cycle()
+        ready, self._ready = self._ready, []
+        return ready
+
+    # -- requests of a decision --------------------------------------------------------------------
+
+    def stop(self, job: int) -> None:
+        """Request that the job releases all slots."""
+        self._waiting.pop(job, None)
+        if job in self._holds and job not in self._stopping:
+            self._stopping.add(job)
+            self._ready.append(Preempt(job))
+
+    def start(self, action: Start | Migrate, partner: int) -> None:
+        """Request that the job runs. `partner`: the job with the same GPUs, or UNKNOWN."""
+        self._waiting[action.job] = action, partner
+        if partner in self._waiting:
+            self._waiting[partner] = self._waiting[partner][0], action.job
+
+    # -- results -----------------------------------------------------------------------------------
+
+    def adopt(self, job: int, placement: Placement, partner: int) -> None:
+        """Register a job whose processes already run, on slots that the partner may share."""
+        self._hold(job, placement, self._hold_of(partner, placement))
+
+    def stopped(self, job: int) -> bool:
+        """Its processes have stopped; returns whether that was requested, or they held nothing.
+
+        After a requested stop the job's waiting action stays; after any other stop it is removed.
+        """
+        is_expected = job in self._stopping or job not in self._holds
+        if not is_expected:
+            self._waiting.pop(job, None)
+        self._release_all(job)
+        return is_expected
+
+    def gone(self, job: int) -> None:
+        """The job has ended or could not start: it holds nothing and its waiting action is void."""
+        self._waiting.pop(job, None)
+        self._release_all(job)
+
+    def resized(self, job: int) -> None:
+        """The job has released its former slots."""
+        self._release(job, self._left.pop(job, None))
+
+    # -- slots -------------------------------------------------------------------------------------
+
+    def _try(self, job: int) -> None:
+        """Issue the action if its slots are free."""
+        if job in self._stopping or job in self._left:
+            return
+        action, partner = self._waiting[job]
+        own, shared = self._holds.get(job), self._hold_of(partner, action.placement)
+        if own is None or not (own is shared or self._stays(job, own, action.placement, shared)):
+            if shared is None and not self._fits(action.placement, own):
+                return
+            if own is not None:
+                self._left[job] = own
+            self._hold(job, action.placement, shared)
+        del self._waiting[job]
+        if own is None and isinstance(action, Migrate):  # It was stopped before it could move.
+            action = Start(*action)
+        self._ready.append(action)
+
+    def _stays(self, job: int, own: _Hold, placement: Placement, shared: _Hold | None) -> bool:
+        """Whether the job keeps its slots, and all jobs that share them leave."""
+        others = own.jobs - {job}
+        leave = all(other in self._waiting or other in self._stopping for other in others)
+        return shared is None and own.placement == placement and leave
+
+    def _hold_of(self, partner: int, placement: Placement) -> _Hold | None:
+        hold = self._holds.get(partner) if partner != UNKNOWN else None
+        return hold if hold is not None and hold.placement == placement else None
+
+    def _fits(self, placement: Placement, own: _Hold | None) -> bool:
+        returned = {}
+        if own is not None and len(own.jobs) == 1:
+            returned = dict(zip(*own.placement, strict=True))
+        for machine, count in zip(*placement, strict=True):
+            if self._free[machine] + returned.get(machine, 0) < count:
+                return False
+        return True
+
+    def _hold(self, job: int, placement: Placement, shared: _Hold | None) -> None:
+        if shared is not None:
+            shared.jobs.add(job)
+            self._holds[job] = shared
+            return
+        self._holds[job] = _Hold(placement, {job})
+        for machine, count in zip(*placement, strict=True):
+            self._free[machine] -= count
+
+    def _release_all(self, job: int) -> None:
+        self._stopping.discard(job)
+        if self._ready:
+            self._ready = [each for each in self._ready if each != Preempt(job)]
+        self._release(job, self._holds.pop(job, None))
+        self._release(job, self._left.pop(job, None))
+
+    def _release(self, job: int, hold: _Hold | None) -> None:
+        if hold is None:
+            return
+        hold.jobs.discard(job)
+        if not hold.jobs:
+            for machine, count in zip(*hold.placement, strict=True):
+                self._free[machine] += count
+
+    def _break_cycle(self) -> None:
+        """Jobs that exchange their places wait for each other: one of them stops on the way.
+
+        Raises RuntimeError where none of them holds slots: then no stop can free any.
+        """
+        job = next((job for job in self._waiting if job in self._holds), None)
+        if job is None:
+            places = {job: action.placement for job, (action, _) in self._waiting.items()}
+            raise RuntimeError(
+                f"actions wait for slots that are neither free nor about to be: {places}; "
+                f"free GPUs by machine: {self._free}"
+            )
+        self._stopping.add(job)
+        self._ready.append(Preempt(job))

@@ -1,0 +1,296 @@
+"""The decision log: state changes of every job, and the reasons of its waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.arrays import Ints
+from motet.domain.decision import Decision, Reasons
+from motet.domain.events import (
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    MachineLeft,
+    Resumed,
+    Suspended,
+)
+from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.units import NEVER_US
+from motet.domain.wait import COMPARISONS, Wait
+from motet.engine.journal.blockers import Turn
+from motet.engine.journal.handover import Handover
+
+_COLUMNS = ("code", "position", "queue", "row", "has_started")
+_NOT_SEEN = -1
+_NAN = float("nan")
+_NEARER = 4
+_JOBS_PER_LOOK = 16
+_TOLD: Mapping[type[Event], str] = {
+    Finished: "finish",
+    Failed: "fail",
+    Cancelled: "cancel",
+    Suspended: "suspend",
+    Resumed: "unsuspend",
+}
+"""Events that have entries of their own, and the names of these entries."""
+
+
+class DecisionLog:
+    """Emits entries in the order of the events. A `Journal`.
+
+    A wait has an entry when it begins, when its reason changes, and when the number of waiting jobs
+    before the job is at most a quarter of that in its last entry (with many jobs this is checked
+    only at some of the decisions).
+    """
+
+    def __init__(self, tell: Callable[[LogEntry], object] | None = None) -> None:
+        """`tell`: called with every entry; without it the log keeps the entries for iteration."""
+        self._entries: list[LogEntry] = []
+        self._tell = tell or self._entries.append
+        self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
+        self._places: dict[int, Placement] = {}
+        self._teams: dict[int, Team] = {}
+        self._gone: list[tuple[int, int]] = []
+        self._decisions_since_look = 0
+
+    def __iter__(self) -> Iterator[LogEntry]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def received(self, now_us: int, events: Sequence[Event]) -> None:
+        """See Journal."""
+        for event in events:
+            if isinstance(event, MachineLeft):
+                self._note_evictions(now_us, event.machine)
+            elif type(event) in _TOLD:
+                self._note_event(now_us, event)
+
+    def _note_event(self, now_us: int, event: Any) -> None:
+        """Emit a user's action on a job, or its end; the job holds no GPUs afterwards."""
+        job = event.job
+        where = self._places.pop(job, NOWHERE)
+        self._teams.pop(job, None)
+        self._gone.append((job, sum(where.counts)))
+        self._make_room(job)
+        self._column("code")[job] = _NOT_SEEN
+        self._tell(
+            LogEntry(
+                now_us,
+                job,
+                _TOLD[type(event)],
+                sum(where.counts),
+                placement=where,
+                queue=self._queue(job),
+                overhead_us=getattr(event, "overhead_us", 0),
+            )
+        )
+
+    def _note_evictions(self, now_us: int, machine: int) -> None:
+        """Emit entries of jobs that lose their GPUs with a machine."""
+        lost = [job for job, where in self._places.items() if machine in where.machines]
+        for job in sorted(lost):
+            where = self._places.pop(job)
+            queue, gpus = self._queue(job), sum(where.counts)
+            self._tell(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
+
+    def decided(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """See Journal."""
+        numbers = snapshot.jobs.number
+        if not len(numbers):
+            self._gone.clear()
+            return
+        self._make_room(int(numbers.max()))
+        self._column("row")[numbers] = np.arange(len(numbers))
+        self._note_queues(now_us, snapshot)
+        self._note_actions(now_us, snapshot, decision, actions)
+        self._note_waits(now_us, snapshot, decision)
+        self._gone.clear()
+
+    # -- changes of queues -----------------------------------------------------------------------
+
+    def _note_queues(self, now_us: int, snapshot: Snapshot) -> None:
+        level = snapshot.memory.get("level")
+        if level is None:
+            return
+        numbers, known = snapshot.jobs.number, self._column("queue")
+        before = known[numbers]
+        for row in np.flatnonzero((level != before) & (before != _NOT_SEEN)).tolist():
+            event = "demote" if level[row] > before[row] else "promote"
+            gpus, queue = int(snapshot.jobs.gpus[row]), int(level[row])
+            self._tell(LogEntry(now_us, int(numbers[row]), event, gpus, queue=queue))
+        known[numbers] = level
+
+    def _queue(self, job: int) -> int:
+        return int(self._column("queue")[job])
+
+    # -- allocated and released GPUs -------------------------------------------------------------
+
+    def _note_actions(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """Emit entries of actions, in their order: preemptions first."""
+        handover = Handover(actions, self._teams, self._gone)
+        for action in actions:
+            if isinstance(action, Preempt):
+                self._note_preemption(now_us, action.job, handover)
+            else:
+                self._note_begin(now_us, action, snapshot, decision, handover)
+        for action in actions:
+            if not isinstance(action, Preempt):
+                self._teams[action.job] = _team_of(action)
+
+    def _note_preemption(self, now_us: int, job: int, handover: Handover) -> None:
+        where = self._places.pop(job, NOWHERE)
+        gpus, queue = sum(where.counts), self._queue(job)
+        others = handover.takers_of(where)
+        self._tell(
+            LogEntry(now_us, job, "preempt", gpus, placement=where, others=others, queue=queue)
+        )
+
+    def _note_begin(
+        self,
+        now_us: int,
+        action: Start | Migrate,
+        snapshot: Snapshot,
+        decision: Decision,
+        handover: Handover,
+    ) -> None:
+        job, where = action.job, action.placement
+        self._places[job] = where
+        row, event = int(self._column("row")[job]), self._begins(action)
+        entry = LogEntry(
+            now_us,
+            job,
+            event,
+            sum(where.counts),
+            placement=where,
+            others=self._partner(job, snapshot),
+            queue=self._queue(job),
+            left=decision.exclude.get(row),
+        )
+        if _is_elastic(snapshot.jobs, row):
+            entry = entry._replace(team=_team_of(action))
+        if event == "resize":
+            before, exchange = self._teams[job], handover.exchanged_with(job)
+            entry = entry._replace(team_before=before, exchange=exchange)
+        self._tell(entry)
+
+    def _begins(self, action: Start | Migrate) -> str:
+        if isinstance(action, Migrate):
+            before = self._teams.get(action.job)
+            is_same = before is not None and before[:2] == (action.workers, action.servers)
+            return "migrate" if is_same or before is None else "resize"
+        has_started = self._column("has_started")
+        is_first = has_started[action.job] == _NOT_SEEN
+        has_started[action.job] = 1
+        return "start" if is_first else "resume"
+
+    def _partner(self, job: int, snapshot: Snapshot) -> OtherJobs:
+        partner = int(snapshot.jobs.partner[self._column("row")[job]])
+        if partner == UNKNOWN:
+            return NOBODY
+        gpus = int(snapshot.jobs.held_gpus[self._column("row")[partner]])
+        return OtherJobs(((partner, gpus),), 1)
+
+    # -- waits -------------------------------------------------------------------------------------
+
+    def _note_waits(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
+        numbers, code = snapshot.jobs.number, decision.reasons.code
+        changed = code != self._column("code")[numbers]
+        self._column("code")[numbers] = code
+        waits = code != Wait.RUNS
+        turn = Turn(snapshot, decision)
+        rows = np.flatnonzero(changed & waits).tolist()
+        for row in sorted([*rows, *self._nearer(numbers, waits & ~changed, turn)]):
+            self._note_wait(now_us, row, snapshot, decision, turn)
+
+    def _nearer(self, numbers: Ints, waits: NDArray[np.bool_], turn: Turn) -> list[int]:
+        """Rows of jobs that still wait, far fewer jobs before them than at their last entry."""
+        self._decisions_since_look += 1
+        if self._decisions_since_look * _JOBS_PER_LOOK < len(numbers):
+            return []
+        self._decisions_since_look = 0
+        rows = np.flatnonzero(waits)
+        if not len(rows):
+            return []
+        before, now = self._column("position")[numbers[rows]], turn.waiting_before(rows)
+        nearer: list[int] = rows[(now >= 0) & (now < before) & (now * _NEARER <= before)].tolist()
+        return nearer
+
+    def _note_wait(
+        self, now_us: int, row: int, snapshot: Snapshot, decision: Decision, turn: Turn
+    ) -> None:
+        jobs, reasons = snapshot.jobs, decision.reasons
+        number, wait = int(jobs.number[row]), Wait(int(reasons.code[row]))
+        position = int(turn.waiting_before(np.array([row]))[0])
+        self._column("position")[number] = position
+        measure, bar = _comparison(reasons, row)
+        self._tell(
+            LogEntry(
+                now_us,
+                number,
+                wait.key,
+                int(jobs.gpus[row]),
+                int(reasons.free_gpus[row]),
+                position,
+                others=turn.blockers(row),
+                queue=self._queue(number),
+                until_us=decision.recheck_at_us if wait.reason.is_timed else NEVER_US,
+                measure=measure,
+                bar=bar,
+                usable_gpus=_usable(reasons, row),
+                least_gpus=_least_gpus(jobs, row),
+            )
+        )
+
+    # -- recorded values of each job, by its number ----------------------------------------------
+
+    def _column(self, name: str) -> Ints:
+        column: Ints = self._known[_COLUMNS.index(name)]
+        return column
+
+    def _make_room(self, largest: int) -> None:
+        while largest >= self._known.shape[1]:
+            more = np.full_like(self._known, _NOT_SEEN)
+            self._known = np.concatenate([self._known, more], axis=1)
+
+
+def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
+    if reasons.measure is None or reasons.code[row] not in COMPARISONS:
+        return _NAN, _NAN
+    bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
+    measure, bar = float(reasons.measure[row]), float(bars[row])
+    return (_NAN, _NAN) if isnan(measure) or isnan(bar) else (measure, bar)
+
+
+def _usable(reasons: Reasons, row: int) -> int:
+    return UNKNOWN if reasons.usable_gpus is None else int(reasons.usable_gpus[row])
+
+
+def _least_gpus(jobs: JobTable, row: int) -> int:
+    """UNKNOWN for a rigid job."""
+    if not _is_elastic(jobs, row):
+        return UNKNOWN
+    workers_gpus = int(jobs.min_workers[row] * jobs.worker_gpus[row])
+    return workers_gpus + int(jobs.min_servers[row] * jobs.server_gpus[row])
+
+
+def _is_elastic(jobs: JobTable, row: int) -> bool:
+    has_workers = jobs.min_workers[row] != jobs.max_workers[row]
+    return bool(has_workers or jobs.min_servers[row] != jobs.max_servers[row])
+
+
+def _team_of(action: Start | Migrate) -> Team:
+    return Team(action.workers, action.servers, sum(action.placement.counts))

@@ -1,0 +1,197 @@
+"""Measurements of elastic jobs, and the estimates that are computed from them.
+
+Fits are computed when a policy decides, and only for jobs with enough new measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from motet.domain.arrays import Floats
+from motet.domain.estimates import Estimates, LossForecasts
+from motet.domain.snapshot import UNKNOWN, JobTable
+from motet.engine.measurements.array_rows import appended_rows, rows_of
+from motet.engine.ports import CurveFitter, SpeedFitter
+from motet.estimate.speed_function import PARAMETERS
+
+MOST_POINTS = 512
+"""A longer history is thinned to every second loss."""
+_GROWTH = 1.1
+_NAN = float("nan")
+
+
+@dataclass
+class _Measured:
+    """Measurements of one job. `losses`, `speeds`: (steps done, loss) and (workers, servers, steps
+    per second) in the order of their measurement. `fitted`: number of reported losses at the last
+    fit, which is in that `row`."""
+
+    target_loss: float
+    planned_steps: float
+    losses: list[tuple[float, float]] = field(default_factory=list)
+    speeds: list[tuple[int, int, float]] = field(default_factory=list)
+    steps_done: float = 0.0
+    first_loss: float = _NAN
+    largest_change: float = 0.0
+    reported: int = 0
+    fitted: int = 0
+    row: int = UNKNOWN
+    has_new_speed: bool = False
+    speed_mode: int = 0
+    speed: Floats = field(default_factory=lambda: np.full(len(PARAMETERS), _NAN))
+
+
+class Measurements:
+    """Measurements by job number. Without a fitter, predictions are missing."""
+
+    def __init__(
+        self, curve_fitter: CurveFitter | None = None, speed_fitter: SpeedFitter | None = None
+    ) -> None:
+        self._curve_fitter, self._speed_fitter = curve_fitter, speed_fitter
+        self._jobs: dict[int, _Measured] = {}
+        self._fitted: LossForecasts | None = None
+
+    def arrived(self, job: int, target_loss: float = _NAN, planned_steps: float = _NAN) -> None:
+        """Add a job with the end condition that its user specified; NaN: not specified."""
+        self._jobs[job] = _Measured(target_loss, planned_steps)
+
+    def __contains__(self, job: int) -> bool:
+        return job in self._jobs
+
+    def left(self, job: int) -> None:
+        """Remove a job."""
+        self._jobs.pop(job, None)
+
+    def trained(self, job: int, steps_done: float, points: Sequence[tuple[float, float]]) -> None:
+        """Record the progress of a job. `points`: new (step, loss), ascending."""
+        known = self._jobs[job]
+        known.steps_done = steps_done
+        for step, loss in points:
+            _note_loss(known, step, loss)
+        if len(known.losses) > MOST_POINTS:
+            known.losses = known.losses[::2] + known.losses[-1:] * (len(known.losses) % 2 == 0)
+
+    def ran(self, job: int, workers: int, servers: int, steps_per_s: float) -> None:
+        """Record a speed; it replaces an earlier one with the same numbers of workers and
+        servers."""
+        known = self._jobs[job]
+        sample = (workers, servers, steps_per_s)
+        if sample in known.speeds:
+            return
+        known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
+        known.has_new_speed = True
+
+    def estimates(self, jobs: JobTable) -> Estimates:
+        """Estimates of these jobs, in their order."""
+        rows = [self._jobs.get(number) for number in jobs.number.tolist()]
+        known = [row for row in rows if row is not None]
+        self._fit_speeds(known)
+        table, forecasts = _Table(rows), self._forecasts([job for job in known if job.losses])
+        return _read_only(
+            Estimates(
+                **{name: table.column(name) for name in _MEASURED},
+                loss=table.last_loss(),
+                forecasts=forecasts,
+                steps_left=_steps_left(table, forecasts),
+                speed_mode=table.column("speed_mode", 0).astype(np.int64),
+                speed=table.speeds(),
+            )
+        )
+
+    def _forecasts(self, jobs: Sequence[_Measured]) -> LossForecasts | None:
+        """Forecasts of these jobs, all with known losses; drops forecasts of all other jobs."""
+        if self._curve_fitter is None or not jobs:
+            return None
+        due = [job for job in jobs if job.reported > job.fitted * _GROWTH]
+        new = self._curve_fitter.fit_many([_history(job) for job in due]) if due else None
+        before = 0 if self._fitted is None else len(self._fitted)
+        for place, job in enumerate(due):
+            job.row, job.fitted = before + place, job.reported
+        rows = np.array([job.row for job in jobs], dtype=np.int64)
+        self._fitted = rows_of(appended_rows(self._fitted, new), rows)
+        self._renumber(jobs)
+        return self._fitted
+
+    def _renumber(self, kept: Sequence[_Measured]) -> None:
+        for job in self._jobs.values():
+            job.row = UNKNOWN
+        for place, job in enumerate(kept):
+            job.row = place
+        for job in self._jobs.values():
+            job.fitted = 0 if job.row == UNKNOWN else job.fitted
+
+    def _fit_speeds(self, jobs: Sequence[_Measured]) -> None:
+        if self._speed_fitter is None:
+            return
+        for job in jobs:
+            if job.has_new_speed:
+                job.speed_mode, job.speed = self._speed_fitter.fit(np.array(job.speeds))
+                job.has_new_speed = False
+
+
+_MEASURED = ("steps_done", "first_loss", "largest_change", "target_loss", "planned_steps")
+
+
+class _Table:
+    """Measurements as columns; None: a job without measurements."""
+
+    def __init__(self, rows: Sequence[_Measured | None]) -> None:
+        self._rows = rows
+
+    def column(self, name: str, unknown: float = _NAN) -> Floats:
+        values = (unknown if row is None else getattr(row, name) for row in self._rows)
+        return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+
+    def last_loss(self) -> Floats:
+        values = (row.losses[-1][1] if row and row.losses else _NAN for row in self._rows)
+        return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+
+    def speeds(self) -> Floats:
+        found = np.full((len(self._rows), len(PARAMETERS)), _NAN)
+        for place, row in enumerate(self._rows):
+            if row is not None:
+                found[place] = row.speed
+        return found
+
+
+def _steps_left(table: _Table, forecasts: LossForecasts | None) -> Floats:
+    """Remaining planned steps; else the steps until the predicted loss reaches the target."""
+    done = table.column("steps_done")
+    left = table.column("planned_steps") - done
+    if forecasts is None:
+        return left
+    has_loss = ~np.isnan(table.last_loss())
+    target = table.column("target_loss")[has_loss]
+    wanted = np.where(np.isnan(target), np.inf, target)
+    predicted = np.full(len(left), _NAN)
+    predicted[has_loss] = np.maximum(forecasts.iterations_to(wanted) - done[has_loss], 0.0)
+    predicted[np.isnan(table.column("target_loss"))] = _NAN
+    return np.where(np.isnan(left), predicted, left)
+
+
+def _history(job: _Measured) -> tuple[Floats, Floats]:
+    steps, losses = np.array(job.losses, dtype=np.float64).T
+    return np.ascontiguousarray(steps), np.ascontiguousarray(losses)
+
+
+def _note_loss(known: _Measured, step: float, loss: float) -> None:
+    if known.losses:
+        before, last = known.losses[-1]
+        change = (last - loss) / (step - before)
+        known.largest_change = max(known.largest_change, change)
+    else:
+        known.first_loss = loss
+    known.losses.append((step, loss))
+    known.reported += 1
+
+
+def _read_only(found: Estimates) -> Estimates:
+    """Make all columns read-only, like every input of a policy."""
+    for field_of in fields(found):
+        column = getattr(found, field_of.name)
+        if isinstance(column, np.ndarray):
+            column.flags.writeable = False
+    return found

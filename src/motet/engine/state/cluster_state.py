@@ -1,0 +1,294 @@
+"""The state of a cluster: active jobs, placements, free GPUs, finished jobs. A fold over events."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeVar
+
+from motet.domain.arrays import Ints, read_only
+from motet.domain.cluster import ClusterSpec
+from motet.domain.errors import BadInput
+from motet.domain.model_profile import ModelProfile
+from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
+from motet.domain.wait import Wait
+from motet.engine.state.captured_state import CapturedState
+from motet.engine.state.history import FinishedJobs
+from motet.engine.state.machines import Machines
+from motet.engine.state.table import ActiveTable, check_memory_columns
+from motet.placement.room import ResourceDemand, Room
+
+T = TypeVar("T")
+
+WAITED_COLUMNS = tuple(f"waited_{code.key}_us" for code in Wait)
+"""Time without GPUs by reason, in the order of the codes."""
+ENGINE_COLUMNS = {
+    "preemptions": 0,
+    "migrations": 0,
+    "rescales": 0,
+    "wait_code": 0,
+    **dict.fromkeys(WAITED_COLUMNS, 0),
+}
+"""Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
+reason of the present wait, and the total waiting time by reason."""
+
+
+class ClusterState:
+    """State that changes only through its methods, one for each kind of event."""
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        memory_columns: Mapping[str, int],
+        driver_columns: Mapping[str, int],
+        queues: Queues,
+        models: Sequence[ModelProfile] = (),
+    ) -> None:
+        """`driver_columns`: the driver's own columns of every job. `models`: by index.
+
+        `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
+        was an elastic job. `has_demands`: whether a job ever requested CPUs or memory on a cluster
+        that counts them; `room` counts them. Raises BadInput if a policy's column has the name of
+        another column.
+        """
+        self._own_columns = {**ENGINE_COLUMNS, **driver_columns}
+        check_memory_columns(memory_columns, self._own_columns)
+        self.cluster = cluster
+        self.table = ActiveTable(memory_columns, self._own_columns)
+        self.now_us = 0
+        self.machines = Machines(cluster)
+        self.room = Room.of(cluster)
+        self.placements: dict[int, Placement] = {}
+        self.suspended: dict[int, Mapping[str, int]] = {}
+        self.has_shared = False
+        self.has_elastic = False
+        self.has_demands = False
+        self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
+        self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
+        self._models = tuple(models)
+        self._seen_free_gpus = read_only(self.room.gpus)
+        self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
+        self._seen_placements = MappingProxyType(self.placements)
+        self._finished = FinishedJobs()
+
+    def advance(self, now_us: int) -> None:
+        """Time passes: jobs that hold GPUs attain service, the others wait."""
+        passed_us, self.now_us = now_us - self.now_us, now_us
+        if passed_us:
+            self.table.pass_time(passed_us, WAITED_COLUMNS[0], has_shared=self.has_shared)
+
+    # -- arrivals and departures -------------------------------------------------------------------
+
+    def submitted(self, values: Mapping[str, int]) -> None:
+        """A job arrives; `values`: its columns. By default it is rigid, a worker per GPU."""
+        gpus = values["gpus"]
+        rigid = {"workers": gpus, "min_workers": gpus, "max_workers": gpus}
+        self.table.add({**rigid, **values})
+        self.has_elastic = self.has_elastic or _is_elastic(values)
+        if self._counts and not self.has_demands:
+            self.has_demands = any(values.get(name) for name in self._counts)
+
+    def finished(self, number: int) -> None:
+        """A job has finished and leaves."""
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        self._finished.add(int(jobs.attained_gpu_us[row]), int(jobs.gpus[row]))
+        self.left(number)
+
+    def left(self, number: int) -> None:
+        """A job leaves without a result."""
+        if self.suspended.pop(number, None) is None:
+            self._take_back(number)
+            self.table.remove(number)
+
+    def suspend(self, number: int) -> None:
+        """A job leaves the active jobs until it is resumed."""
+        self.vacated(number)
+        self.suspended[number] = self.table.row(number)
+        self.table.remove(number)
+
+    def resume(self, number: int) -> None:
+        """A suspended job waits for GPUs again."""
+        self.table.add(self.suspended.pop(number))
+
+    def updated(self, number: int, columns: Mapping[str, int]) -> None:
+        """Replace values of a job's columns."""
+        if number in self.suspended:
+            self.suspended[number] = {**self.suspended[number], **columns}
+            return
+        row = self.table.row_of(number)
+        for name, value in columns.items():
+            self.table.column(name)[row] = value
+
+    def is_active(self, number: int) -> bool:
+        """Whether a job has arrived and not left; it may be suspended."""
+        return number in self.table or number in self.suspended
+
+    # -- allocation and release --------------------------------------------------------------------
+
+    def started(
+        self,
+        number: int,
+        placement: Placement,
+        workers: int,
+        servers: int,
+        partner: int = UNKNOWN,
+    ) -> None:
+        """A job holds exactly these GPUs from now on, shared with `partner` if there is one."""
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        self._take_back(number)
+        self.placements[number] = placement
+        if self.has_demands:
+            demand, shares_gpus = ResourceDemand.of(jobs, row), partner != UNKNOWN
+            self.room.take(placement, demand, shares_gpus=shares_gpus)
+        elif partner == UNKNOWN:
+            for machine, count in zip(*placement, strict=True):
+                self.room.gpus[machine] -= count
+        if partner != UNKNOWN:
+            jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
+            self.has_shared = True
+        jobs.held_gpus[row] = sum(placement.counts)
+        jobs.held_workers[row], jobs.held_servers[row] = workers, servers
+        jobs.last_start_us[row] = self.now_us
+        if jobs.first_start_us[row] == UNKNOWN:
+            jobs.first_start_us[row] = self.now_us
+
+    def vacated(self, number: int) -> None:
+        """A job releases all of its GPUs."""
+        self._take_back(number)
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        jobs.held_gpus[row] = jobs.held_workers[row] = jobs.held_servers[row] = 0
+
+    def on_machine(self, machine: int) -> list[int]:
+        """Jobs that hold GPUs there, ascending."""
+        return sorted(job for job, place in self.placements.items() if machine in place.machines)
+
+    # -- the policy --------------------------------------------------------------------------------
+
+    def remember(self, memory: Mapping[str, Ints]) -> None:
+        """Store the policy's own columns for the next decision."""
+        for name, values in memory.items():
+            self.table.column(name)[:] = values
+
+    def change_memory(self, memory_columns: Mapping[str, int]) -> None:
+        """Replace the columns of the previous policy by those of a new one.
+
+        Raises BadInput for a column that has the name of another.
+        """
+        check_memory_columns(memory_columns, self._own_columns)
+        columns, suspended = self.table.columns(), self.suspended
+        self.table = ActiveTable(memory_columns, self._own_columns)
+        self.table.restore(_without(memory_columns, columns))
+        self._restore_suspended(
+            {number: _without(memory_columns, row) for number, row in suspended.items()}
+        )
+
+    def snapshot(self) -> Snapshot:
+        """The read-only input of a policy at this time."""
+        table, free = self.table, self.room.gpus
+        cpus, memory_bytes = self._seen_room if self.has_demands else (None, None)
+        has_closed = len(self.machines.closed) > 0
+        return Snapshot(
+            self.now_us,
+            table.seen_jobs,
+            self.machines.cluster(free),
+            self.machines.gpu_count(free),
+            read_only(self.usable_gpus) if has_closed else self._seen_free_gpus,
+            self._seen_placements,
+            table.seen_memory,
+            self._finished.history,
+            self._queues,
+            None,  # Estimates: added by the engine for policies that declare them.
+            cpus,
+            memory_bytes,
+            self._models,
+        )
+
+    @property
+    def usable_gpus(self) -> Ints:
+        """Free GPUs that jobs can get, by machine."""
+        return self.machines.usable(self.room.gpus)
+
+    @property
+    def jobs(self) -> JobTable:
+        """The active jobs."""
+        return self.table.jobs
+
+    @property
+    def history(self) -> History:
+        """Finished jobs."""
+        return self._finished.history
+
+    # -- capture and restore -----------------------------------------------------------------------
+
+    def capture(self) -> CapturedState:
+        """A copy of the complete state."""
+        return CapturedState(
+            self.now_us,
+            self.table.columns(),
+            dict(self.placements),
+            dict(self.suspended),
+            self._finished.copy(),
+            tuple(self.machines.closed.tolist()),
+            self.has_shared,
+            self.has_elastic,
+            self.has_demands,
+        )
+
+    def restore(self, captured: CapturedState) -> None:
+        """Replace this state by a captured state of the same cluster.
+
+        Columns of another policy or driver get the value of a new job. Raises BadInput if anything
+        has happened here before.
+        """
+        if not self._is_new:
+            raise BadInput("a capture is restored into a new state; this one is in use already")
+        self.now_us = captured.now_us
+        self.table.restore(captured.columns)
+        self._restore_suspended(captured.suspended)
+        self._finished = captured.finished.copy()
+        for machine in captured.closed_machines:
+            self.machines.close(machine)
+        self.has_shared, self.has_elastic = captured.has_shared, captured.has_elastic
+        self.has_demands = captured.has_demands
+        for number, placement in captured.placements.items():
+            self._occupy(number, placement)
+
+    @property
+    def _is_new(self) -> bool:
+        has_jobs = len(self.table) or self.suspended or len(self.history.gpus)
+        return not (self.now_us or has_jobs or len(self.machines.closed))
+
+    def _restore_suspended(self, rows: Mapping[int, Mapping[str, int]]) -> None:
+        self.suspended = {number: self.table.completed(row) for number, row in rows.items()}
+
+    def _occupy(self, number: int, placement: Placement) -> None:
+        """Hold a captured placement; the second of two jobs that share GPUs takes none."""
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        shares_gpus = int(jobs.partner[row]) in self.placements
+        self.placements[number] = placement
+        self.room.take(placement, ResourceDemand.of(jobs, row), shares_gpus=shares_gpus)
+
+    def _take_back(self, number: int) -> None:
+        placement = self.placements.pop(number, None)
+        jobs, row = self.table.jobs, self.table.row_of(number)
+        partner = int(jobs.partner[row])
+        if partner != UNKNOWN:
+            jobs.partner[row] = jobs.partner[self.table.row_of(partner)] = UNKNOWN
+        if placement is None:
+            return
+        if self.has_demands:
+            demand, shares_gpus = ResourceDemand.of(jobs, row), partner != UNKNOWN
+            self.room.give_back(placement, demand, shares_gpus=shares_gpus)
+        elif partner == UNKNOWN:
+            for machine, count in zip(*placement, strict=True):
+                self.room.gpus[machine] += count
+
+
+def _without(names: Container[str], columns: Mapping[str, T]) -> dict[str, T]:
+    return {name: column for name, column in columns.items() if name not in names}
+
+
+def _is_elastic(job: Mapping[str, int]) -> bool:
+    has_range = job.get("min_workers") != job.get("max_workers")
+    return has_range or job.get("min_servers") != job.get("max_servers")

@@ -1,0 +1,47 @@
+"""`motet trace convert`: a trace in any known format as Motet's CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionedCommand
+from motet.interfaces.cli.trace.options import (
+    format_option,
+    overwrite_option,
+    path_type,
+    skip_option,
+    target_argument,
+    throughputs_option,
+)
+
+
+@click.command("convert", cls=SectionedCommand, short_help="Write a trace as Motet's CSV.")
+@click.argument("source", metavar="IN", cls=DescribedArgument, type=path_type, describe="A trace.")
+@target_argument
+@format_option
+@skip_option
+@throughputs_option
+@overwrite_option
+def convert_command(
+    source: Path,
+    target: Path,
+    format_name: str | None,
+    skip_bad_rows: bool,
+    throughputs: Path | None,
+    overwrite: bool,
+) -> None:
+    """Write the jobs of IN to OUT as Motet's CSV, sorted, exact to the microsecond."""
+    from motet.interfaces.cli.trace.output_file import (
+        print_trace_notices,
+        require_free_file,
+        write_trace_csv,
+    )
+    from motet.sim.traces import read_trace
+    from motet.sim.traces.writing import motet_csv
+
+    require_free_file(target, overwrite=overwrite, source=source)
+    trace = read_trace(source, format_name, skip_bad_rows, throughputs=throughputs)
+    print_trace_notices(trace)
+    write_trace_csv(target, motet_csv(trace.workload, trace.more), len(trace.workload))

@@ -1,0 +1,104 @@
+"""The JSON document of the events of a job, as `motet explain --json` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from motet.domain.units import seconds
+from motet.insight.meanwhile import Meanwhile
+from motet.insight.sentences import Rules, sentence
+from motet.insight.story import Chapter, Story
+from motet.insight.story_event import OtherJob, StoryEvent
+from motet.report.cluster_run.decision_writer import OTHERS_OF, exchange_role
+from motet.report.simulation.job_story import JobStory
+
+_COUNTED = {
+    "preemptions": "preempt",
+    "migrations": "migrate",
+    "promotions": "promote",
+    "demotions": "demote",
+}
+
+
+def story_document(explained: JobStory) -> dict[str, Any]:
+    """The fields of the document; times in seconds on the trace's own clock."""
+    record = explained.story.record
+    return {
+        "job": record.job,
+        "policy": explained.policy,
+        "user": record.user,
+        "queue": record.queue,
+        "num_gpus": record.gpus,
+        "submit_time": seconds(record.submit_us),
+        "end_time": _seconds(record.end_us),
+        "state": "waiting" if record.end_us is None else "finished",
+        "chapters": [_chapter(each, explained.rules) for each in explained.story.chapters],
+        "totals": _totals(explained.story),
+        "meanwhile": _meanwhile(explained.meanwhile),
+    }
+
+
+def _chapter(chapter: Chapter, rules: Rules) -> dict[str, Any]:
+    return {
+        "kind": chapter.kind,
+        "from": seconds(chapter.from_us),
+        "to": _seconds(chapter.to_us),
+        "duration_s": _seconds(chapter.duration_us),
+        "event": chapter.because.event,
+        "sentence": sentence(chapter, rules),
+        **_details(chapter.because),
+    }
+
+
+def _details(because: StoryEvent) -> dict[str, Any]:
+    """Details of the event by their names in `decisions.jsonl`, without unknown ones."""
+    team, before = because.team, because.team_before
+    known: dict[str, Any] = {
+        "reason": because.reason or None,
+        "least_gpus": because.least_gpus,
+        "free_gpus": because.free_gpus,
+        "usable_gpus": because.usable_gpus,
+        "place": because.place,
+        "measure": because.measure,
+        "bar": because.bar,
+        "machines": dict(because.machines) or None,
+        "workers": team and team.workers,
+        "servers": team and team.servers,
+        "before": before and asdict(before),
+        "priority_queue": because.queue,
+        **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
+    }
+    if team and before:
+        role = exchange_role(before.gpus, team.gpus)
+        known |= _others(role, because.exchange, because.exchange_total)
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _others(role: str | None, others: Sequence[OtherJob], total: int) -> dict[str, Any]:
+    if role is None or not others:
+        return {}
+    named = [{"job": other.job, "gpus": other.gpus} for other in others]
+    return {role: named, f"{role}_total": total}
+
+
+def _totals(story: Story) -> dict[str, Any]:
+    resizes = story.count("resize")
+    return {
+        "jct_s": _seconds(story.jct_us),
+        "waiting_s": {reason: seconds(time_us) for reason, time_us in story.waiting_us.items()},
+        "running_s": seconds(story.running_us),
+        "overhead_s": seconds(story.overhead_us),
+        **{name: story.count(event) for name, event in _COUNTED.items()},
+        **({"resizes": resizes} if resizes else {}),
+    }
+
+
+def _meanwhile(meanwhile: Meanwhile) -> dict[str, Any]:
+    most = [{"job": job, "gpu_s": seconds(gpu_us)} for job, gpu_us in meanwhile.most]
+    return {"jobs": meanwhile.jobs, "submitted_later": meanwhile.later, "most": most}
+
+
+def _seconds(time_us: int | None) -> float | None:
+    return None if time_us is None else seconds(time_us)

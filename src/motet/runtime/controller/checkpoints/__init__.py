@@ -1,0 +1,1 @@
+"""Checkpoints on disk: written atomically, verified completely before they are used."""

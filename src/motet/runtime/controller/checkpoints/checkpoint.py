@@ -1,0 +1,29 @@
+"""The state of training that a job needs to continue, besides its data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from motet.domain.arrays import Array
+from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Training after `epoch_count` epochs.
+
+    `state`: all instances' state columns; `spent_s`: seconds of the run until it was written.
+    """
+
+    epoch_count: int
+    model: Array
+    state: Rows
+    reports: tuple[EpochReport, ...] = ()
+    spent_s: float = 0.0
+
+
+def merged_state(parts: Sequence[Rows]) -> Rows:
+    """The state columns of all workers as one, ordered by instance id."""
+    return Rows.concatenate(parts).ordered_by_id()

@@ -1,0 +1,73 @@
+"""Checks whether a checkpoint can be a state of the job that resumes it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from motet.domain.arrays import Array
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.identity import JobIdentity
+from motet.runtime.core.rows import Ragged, Rows
+
+
+def implausible(checkpoint: Checkpoint, folder: str, job: JobIdentity) -> str:
+    """Why the checkpoint in a folder of this name is not one of the job; "" if nothing is wrong."""
+    problems = (
+        _wrong_epochs(checkpoint, folder),
+        _wrong_array("the model", checkpoint.model, job.model.shape, job.model.dtype),
+        _wrong_state(checkpoint.state, job.first_state()),
+    )
+    return next(filter(None, problems), "")
+
+
+def _wrong_epochs(checkpoint: Checkpoint, folder: str) -> str:
+    count = checkpoint.epoch_count
+    if folder != folder_name(count):
+        return f"it says that {count} epochs are done"
+    if [report.epoch for report in checkpoint.reports] != list(range(count)):
+        return f"it has no report of each of its {count} epochs"
+    if not all(math.isfinite(report.loss) for report in checkpoint.reports):
+        return "a loss is not finite"
+    if not 0 <= checkpoint.spent_s < math.inf:
+        return f"it says that {checkpoint.spent_s} s were spent"
+    return ""
+
+
+def folder_name(epoch_count: int) -> str:
+    """The folder of the checkpoint after so many epochs; names sort by epoch."""
+    return f"epoch-{epoch_count:06d}"
+
+
+def _wrong_state(state: Rows, expected: Rows) -> str:
+    if not np.array_equal(state.ids, expected.ids):
+        return "its instances are not those of the job"
+    if state.columns.keys() != expected.columns.keys():
+        return f"its state columns are {sorted(state.columns)}, not {sorted(expected.columns)}"
+    problems = (
+        _wrong_column(name, state.columns[name], expected.columns[name]) for name in state.columns
+    )
+    return next(filter(None, problems), "")
+
+
+def _wrong_column(name: str, column: Array | Ragged, expected: Array | Ragged) -> str:
+    what = f"state column {name}"
+    if isinstance(expected, Ragged):
+        if not isinstance(column, Ragged):
+            return f"{what} has one value per instance"
+        if not np.array_equal(column.offsets, expected.offsets):
+            return f"{what} has other numbers of values"
+        column, expected = column.values, expected.values
+    elif isinstance(column, Ragged):
+        return f"{what} has several values per instance"
+    return _wrong_array(what, column, expected.shape, expected.dtype)
+
+
+def _wrong_array(what: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    if array.shape != shape or array.dtype != dtype:
+        return f"{what} is {array.dtype} of shape {array.shape}, not {dtype} of shape {shape}"
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return f"{what} has values that are not finite"
+    return ""

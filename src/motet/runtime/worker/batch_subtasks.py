@@ -1,0 +1,73 @@
+"""The subtasks of one worker's part of a mini-batch: each passes the gate and is logged once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from motet.domain.arrays import Array
+from motet.runtime.core.application import Step, Update
+from motet.runtime.core.batch_keys import BatchKeys
+from motet.runtime.core.subtask import (
+    Clock,
+    Result,
+    Subtask,
+    SubtaskKind,
+    SubtaskLog,
+    Transfer,
+    monotonic_us,
+)
+from motet.runtime.worker.model_port import ModelPort
+from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
+
+
+class BatchSubtasks:
+    """Runs PULL, COMP and PUSH of the mini-batch `step`; the only place that enters the gate.
+
+    A subtask that raises leaves the gate and is not logged. Waiting for the gate is part of no
+    subtask: it counts in the mini-batch's duration only.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        log: SubtaskLog,
+        gate: SubtaskGate = OPEN_GATE,
+        now_us: Clock = monotonic_us,
+    ) -> None:
+        self.step = step
+        self.log = log
+        self._gate = gate
+        self._now_us = now_us
+
+    def pull(self, model: ModelPort, part: BatchKeys) -> tuple[Array, Transfer]:
+        """The values that the mini-batch starts with."""
+        if not self._gate.is_free:
+            self.log.wait_us += model.await_start(self.step).wait_us
+        return self.fetch(lambda: model.pull(part, self.step))
+
+    def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:
+        """Another PULL of a mini-batch that has begun."""
+        with self._gate.enter(SubtaskKind.PULL):
+            values, transfer = read()
+        self.log.add(transfer.subtask(SubtaskKind.PULL, self.step.clock))
+        return values, transfer
+
+    def compute(self, work: Callable[[], Result], instances: int) -> tuple[Result, Subtask]:
+        """COMP of so many instances: what `work` returns, and the time that it took."""
+        with self._gate.enter(SubtaskKind.COMP):
+            start_us = self._now_us()
+            result = work()
+            done = Subtask(SubtaskKind.COMP, self.step.clock, start_us, self._now_us())
+        self.log.add(done)
+        self.log.instances += instances
+        return result, done
+
+    def push(self, model: ModelPort, part: BatchKeys, update: Update | None) -> None:
+        """Contribute to the mini-batch (None: nothing)."""
+        self.contribute(lambda: model.push(part, update, self.step))
+
+    def contribute(self, send: Callable[[], Transfer]) -> None:
+        """PUSH by `send`."""
+        with self._gate.enter(SubtaskKind.PUSH):
+            transfer = send()
+        self.log.add(transfer.subtask(SubtaskKind.PUSH, self.step.clock))

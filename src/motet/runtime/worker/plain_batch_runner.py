@@ -1,0 +1,49 @@
+"""A mini-batch that a worker computes alone."""
+
+from __future__ import annotations
+
+from motet.domain.arrays import Array
+from motet.domain.errors import JobFailed
+from motet.runtime.core.application import Application, Step, Update
+from motet.runtime.core.partial_updates import PartialUpdate, RunningSum, rows_at
+from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.model_port import ModelPort
+from motet.runtime.worker.share import BatchPart, DataShare
+
+
+class PlainBatchRunner:
+    """Runs one worker's mini-batches."""
+
+    def __init__(self, app: Application, model: ModelPort) -> None:
+        self._app = app
+        self._model = model
+
+    def run_batch(self, share: DataShare, number: int, subtasks: BatchSubtasks) -> None:
+        """PULL, COMP and PUSH of the worker's part of mini-batch `number`.
+
+        Without instances there is no COMP; PULL and PUSH keep the worker in step.
+        """
+        part, step = share.part(number), subtasks.step
+        values, _ = subtasks.pull(self._model, part.keys)
+        update = None
+        if part.instances:
+            update, _ = subtasks.compute(
+                lambda: computed(self._app, part, values, step), part.instances
+            )
+        subtasks.push(self._model, part.keys, update)
+
+
+def computed(app: Application, part: BatchPart, values: Array, step: Step) -> Update:
+    """The update of a whole part, section by section; `values`: at the part's keys."""
+    keys = part.keys.keys
+    if part.is_whole:
+        (batch,) = part.batches()
+        return app.compute(batch, values, step)
+    total = RunningSum(keys, len(values))
+    for batch in part.batches():
+        some = rows_at(values, keys, batch.keys)
+        if some is None:
+            raise JobFailed(f"{app.name}: make_batch gave other keys for the same instances")
+        total.add(PartialUpdate(batch.keys, app.compute(batch, some, step)))
+    assert total.result is not None
+    return total.result.update

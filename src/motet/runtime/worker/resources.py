@@ -1,0 +1,22 @@
+"""What an executor gives its worker beside the assignment: parts that can be exchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
+from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
+
+
+@dataclass(frozen=True)
+class WorkerResources:
+    """The same for all generations of an executor.
+
+    `make_store`: makes the store of each share of the data; `gate`: admits the subtasks.
+    """
+
+    make_store: MakeStore = MemoryBlockStore
+    gate: SubtaskGate = OPEN_GATE
+
+
+DEFAULT_RESOURCES = WorkerResources()

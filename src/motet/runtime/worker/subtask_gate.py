@@ -1,0 +1,47 @@
+"""The gate that every PULL, COMP and PUSH of a worker passes.
+
+A job that has its machines to itself uses `OpenGate`. Where workers of several jobs share a
+machine, an arbiter implements the gate, so that one job computes while another one communicates
+(Harmony, W.-Y. Lee 2020, ch. 4). An executor takes the gate with its `WorkerResources`.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from motet.runtime.core.subtask import SubtaskKind
+
+
+class SubtaskGate(Protocol):
+    """Admits subtasks.
+
+    `is_free`: `enter` never waits and excludes no other subtask. For any other gate a worker first
+    waits until its mini-batch has begun and enters for PULL only then, so a gate is not held while
+    a server parks the pull. (Under SSP a worker that joins in between can still have the pull
+    parked, until it has caught up.)
+    """
+
+    @property
+    def is_free(self) -> bool:
+        """Whether `enter` never waits."""
+        ...
+
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+        """Wait for admission; the subtask runs inside the context and may raise."""
+        ...
+
+
+class OpenGate:
+    """Admits every subtask at once."""
+
+    is_free = True
+
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+        """A context that does nothing; one object serves all threads."""
+        del kind
+        return _OPEN
+
+
+_OPEN = nullcontext()
+OPEN_GATE = OpenGate()

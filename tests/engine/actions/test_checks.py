@@ -1,0 +1,75 @@
+"""A decision that cannot be carried out is described with what would be right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from decisions import decision, on, rows, state_with
+from motet.domain.cluster import ClusterSpec
+from motet.domain.snapshot import Placement, Snapshot
+from motet.engine.actions.checks import problem_of
+
+ELASTIC = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 3, "worker_gpus": 1}
+GOOD = decision([2, 0, 2])
+
+
+def three_jobs() -> Snapshot:
+    """Two rigid jobs of 2 GPUs and an elastic one, on two machines of 2 GPUs, at 0 s."""
+    jobs = {"gpus": 2}, {"gpus": 2}, ELASTIC
+    return state_with(*jobs, cluster=ClusterSpec.of([2, 2]), memory={"seen": 0}).snapshot()
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        GOOD,
+        decision([2, 2, 0], places={0: on(1, 2)}),
+        decision([0, 0, 3], workers=rows(0, 0, 3)),
+        decision([2, 2, 2], group=rows(4, 4, -1)),
+        decision([0, 0, 1], memory={"seen": rows(1, 2, 3)}),
+    ],
+)
+def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
+    assert problem_of(good, three_jobs()) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "row", "said"),
+    [
+        (None, -1, "it returned None; return a motet.domain.decision.Decision"),
+        (replace(GOOD, reasons=()), -1, "reasons must be Reasons, not tuple"),
+        (replace(GOOD, gpus=np.ones(3)), -1, "gpus must be a NumPy array of whole numbers"),
+        (replace(GOOD, workers=rows(1, 2)), -1, "workers has 2 rows for 3 jobs"),
+        (replace(GOOD, recheck_at_us=0), -1, "recheck_at_us=0 is not after now_us=0"),
+        (replace(GOOD, recheck_at_us=1.5), -1, "is no whole number of microseconds"),
+        (decision([2, 2, 1]), -1, "5 GPUs allocated of 4"),
+        (decision([0, 1, 0]), 1, "1 of its 2 GPUs allocated; a rigid job gets all or none"),
+        (decision([0, 0, -1]), 2, "-1 of its 2 GPUs allocated"),
+        (decision([0, 0, 4]), 2, "4 workers and 0 servers on 4 GPUs; it takes 1 to 3 workers"),
+        (decision([2, 2, 2], group=rows(4, 4, 4)), 2, "group=4: two jobs of equally many GPUs"),
+        (decision([2, 0, 0], places={5: on(0, 2)}), -1, "places[5]: there are 3 rows"),
+        (decision([2, 0, 0], places={0: (0, 2)}), -1, "places[0] must be a Placement, not tuple"),
+        (decision([2, 0, 0], places={0: on(2, 2)}), 0, "machines (2,); there are 2, from 0"),
+        (decision([2, 0, 0], places={0: on(0, 1)}), 0, "(1,) GPUs on machines (0,), but gpus"),
+        (decision([2, 0, 0], places={0: Placement((0, 1), (2,))}), 0, "but gpus is 2"),
+        (decision([0, 0, 0], memory={"rank": rows(0, 0, 0)}), -1, "none of its memory_columns"),
+        (decision([0, 0, 0], memory={"seen": rows(0)}), -1, "memory['seen'] has 1 rows for 3"),
+    ],
+)
+def test_a_wrong_decision_is_described_with_its_row(wrong: Any, row: int, said: str) -> None:
+    problem = problem_of(wrong, three_jobs())
+    assert problem is not None
+    assert said in problem.text
+    assert problem.row == row
+
+
+def test_an_unknown_reason_is_a_problem_of_its_job() -> None:
+    reasons = replace(GOOD.reasons, code=rows(0, 99, 0))
+    problem = problem_of(replace(GOOD, reasons=reasons), three_jobs())
+    assert problem is not None
+    assert problem.text.startswith("reasons.code=99; it is one of 0 (runs)")
+    assert problem.row == 1

@@ -1,0 +1,85 @@
+"""What a decision changes is allocated at once and becomes actions."""
+
+from __future__ import annotations
+
+import pytest
+
+from decisions import decision, on, state_with
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Decision
+from motet.domain.snapshot import Placement
+from motet.engine.actions.diff import changes_of, partners_of
+from motet.engine.actions.fitting import Overcommitted
+from motet.engine.actions.requests import Requests
+from motet.engine.actions.slots import Slots
+from motet.engine.state.cluster_state import ClusterState
+from motet.placement.planners import ConsolidatingPlanner
+
+CLUSTER = ClusterSpec.of([4, 4])
+
+
+class ObservingPlanner(ConsolidatingPlanner):
+    """Remembers what it learns of places."""
+
+    def __init__(self) -> None:
+        self.observed: list[tuple[Placement, int]] = []
+
+    def observe(self, model: int, placement: Placement, rate: int) -> None:
+        self.observed.append((placement, rate))
+
+
+def carried_out(
+    state: ClusterState, asked: Decision, planner: ConsolidatingPlanner | None = None
+) -> list[Action]:
+    snapshot = state.snapshot()
+    partners = partners_of(asked, snapshot)
+    changes = changes_of(asked, snapshot, partners, has_elastic=True, has_shared=True)
+    requests = Requests(CLUSTER.gpus.tolist())
+    for job, place in state.placements.items():
+        requests.adopt(job, place, -1)
+    slots = Slots(state, planner or ConsolidatingPlanner(), requests)
+    return slots.carry_out(changes, asked, snapshot, partners)
+
+
+def test_preemptions_come_first_and_are_counted() -> None:
+    state = state_with({"gpus": 4}, {"gpus": 8}, cluster=CLUSTER, held={10: on(0, 4)})
+    both = Placement((0, 1), (4, 4))
+    assert carried_out(state, decision([0, 8], order=[1, 0])) == [
+        Preempt(10),
+        Start(11, both, 8, 0),
+    ]
+    assert state.placements == {11: both}
+    assert state.table.column("preemptions").tolist() == [1, 0]
+
+
+def test_a_job_that_moves_is_counted_as_a_migration() -> None:
+    state = state_with({"gpus": 2}, cluster=CLUSTER, held={10: on(0, 2)})
+    actions = carried_out(state, decision([2], places={0: on(1, 2)}))
+    assert actions == [Migrate(10, on(1, 2), 2, 0)]
+    assert state.usable_gpus.tolist() == [4, 2]
+    assert state.table.column("migrations").tolist() == [1]
+    assert state.table.column("rescales").tolist() == [0]
+
+
+def test_a_job_with_other_workers_is_counted_as_rescaled() -> None:
+    elastic = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 4, "worker_gpus": 1}
+    state = state_with(elastic, cluster=CLUSTER, held={10: on(0, 2)})
+    assert carried_out(state, decision([3])) == [Migrate(10, on(0, 3), 3, 0)]
+    assert state.table.column("migrations").tolist() == [0]
+    assert state.table.column("rescales").tolist() == [1]
+
+
+def test_a_place_of_the_policy_that_is_taken_is_a_problem_of_its_job() -> None:
+    state = state_with({"gpus": 4}, {"gpus": 2}, cluster=CLUSTER, held={10: on(0, 4)})
+    with pytest.raises(Overcommitted, match="2 GPUs on machine 0, which has 0 free") as raised:
+        carried_out(state, decision([4, 2], places={1: on(0, 2)}))
+    assert raised.value.problem.row == 1
+
+
+def test_the_planner_learns_the_speed_of_a_job_on_the_slots_that_it_leaves() -> None:
+    planner = ObservingPlanner()
+    state = state_with({"gpus": 4}, cluster=CLUSTER, held={10: on(0, 4)})
+    state.jobs.rate[0] = 8_000
+    carried_out(state, decision([0]), planner)
+    assert planner.observed == [(on(0, 4), 8_000)]

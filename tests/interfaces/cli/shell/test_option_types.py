@@ -1,0 +1,31 @@
+"""Types of options: ports and output folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from motet.interfaces.cli.shell.out_folder import OutFolder
+from motet.interfaces.cli.shell.port_number import PortNumber
+
+
+@pytest.mark.parametrize(("text", "port"), [("0", 0), ("65535", 65535)])
+def test_ports_are_whole_numbers_of_16_bits(text: str, port: int) -> None:
+    assert PortNumber().convert(text, None, None) == port
+
+
+@pytest.mark.parametrize("text", ["-1", "65536", "80a", ""])
+def test_other_texts_are_no_port(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a port number; give one from 0 to 65535"):
+        PortNumber().convert(text, None, None)
+
+
+def test_an_output_folder_is_a_path_that_need_not_exist() -> None:
+    assert OutFolder().convert("a/b", None, None) == Path("a/b")
+
+
+def test_an_output_folder_without_a_name_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match="the folder has no name"):
+        OutFolder().convert("", None, None)

@@ -1,0 +1,149 @@
+"""Random damage to small valid files: every reader succeeds or raises a MotetError.
+
+Data sets have their own target in tests/datasets/formats/test_damaged_files.py.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from motet.apps import load_model
+from motet.apps.nmf import NMF
+from motet.domain.errors import MotetError
+from motet.interfaces.cli.plan.fields import read_fields
+from motet.interfaces.cli.train.reconfigure_entry import read_entries
+from motet.interfaces.simulation_runs import run_output
+from motet.report.simulation.folder import SimulationFolder
+from motet.report.simulation.job_story import job_ids
+from motet.report.simulation.stored_run import read_runs
+from motet.sim.cluster_file import open_cluster
+from motet.sim.traces import read_trace
+from small_traces import QUEUE_OF_THREE, result_of
+
+SCRAPS = (
+    *(b"", b"nan", b"-1", b"1e400", b"9" * 25, b"9" * 5000, b"abc", b"'", b'"', b":", b": ", b","),
+    *(b"\t", b"\n", b"\n\n", b"\r", b"#", b"\0", b"\xff", b"\xc3\x28", b"[" * 300, b"{" * 300),
+    *(b"&a ", b"*a", b"!!int ", b"<<: ", b"- ", b"null", b"true", b"{}", b"[]", b"2020-13-01"),
+)
+ATTEMPT = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
+PHILLY_JOB = {
+    "jobid": "a",
+    "user": "u",
+    "vc": "q",
+    "status": "Pass",
+    "submitted_time": "2017-10-07 01:11:39",
+    "attempts": [{**ATTEMPT, "detail": [{"ip": "m", "gpus": ["gpu0"]}]}],
+}
+TRACES = {
+    "motet.csv": b"job_id,user,queue,submit_time,num_gpus,duration\na,x,p,0,1,12.5\nb,y,,1,4,60\n",
+    "tiresias.csv": b"job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+    b"0,1,0,606,vgg19,164,30\n1,8,30,133,vgg11,147,23\n",
+    "philly.json": json.dumps([PHILLY_JOB, PHILLY_JOB | {"jobid": "b"}], indent=1).encode(),
+    "log.swf": b"; Version: 2.2\n1 0 5 100 4 -1 -1 8 3600 -1 1 7 1 -1 2 -1 -1 -1\n",
+}
+YAML = {
+    "cluster.yaml": b"machines:\n- {name: a, gpus: 4, rack: r, cpus: 8}\n- {name: b, gpus: 2}\n",
+    "entries.yaml": b"- {at_epoch: 3, workers: 3, servers: 1}\n- {at_s: 2.5, workers: 1}\n",
+    "fields.yaml": b"name: job\ncount: 3\nlist: [{a: 1}, {b: [2, &x 3, *x]}]\n",
+}
+EXAMPLES = pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 2000), marks=pytest.mark.soak)], ids=str
+)
+
+
+def damaged(content: bytes, random: Random) -> bytes:
+    for _ in range(random.randint(1, 4)):
+        start = random.randint(0, len(content))
+        length = random.choice((0, 1, 3, 20, 10**6))
+        content = content[:start] + random.choice(SCRAPS) + content[start + length :]
+    return content
+
+
+def flipped(content: bytes, random: Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(random.randint(1, 6)):
+        changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
+    return bytes(changed[: random.choice((None, random.randint(0, len(changed))))])
+
+
+def succeeds_or_explains(read: Callable[[], object], seed: int) -> None:
+    try:
+        with suppress(MotetError):
+            read()
+    except Exception as error:
+        raise AssertionError(f"seed {seed}: {error!r}") from error
+
+
+@pytest.mark.parametrize("name", TRACES)
+@EXAMPLES
+def test_damaged_traces(tmp_path: Path, name: str, seeds: range) -> None:
+    path = tmp_path / name
+    for seed in seeds:
+        random = Random(seed)
+        content = damaged(TRACES[name], random)
+        if random.random() < 0.2:
+            content = flipped(gzip.compress(content), random)
+        path.write_bytes(content)
+        succeeds_or_explains(lambda: read_trace(path), seed)
+
+
+@pytest.mark.parametrize("name", YAML)
+@EXAMPLES
+def test_damaged_yaml(tmp_path: Path, name: str, seeds: range) -> None:
+    path = tmp_path / name
+    readers: dict[str, Callable[[], object]] = {
+        "cluster.yaml": lambda: open_cluster(str(path)),
+        "entries.yaml": lambda: [entry.has("workers") for entry in read_entries(path)],
+        "fields.yaml": lambda: read_fields(path).entries("list"),
+    }
+    for seed in seeds:
+        path.write_bytes(damaged(YAML[name], Random(seed)))
+        succeeds_or_explains(readers[name], seed)
+
+
+@EXAMPLES
+def test_damaged_models(tmp_path: Path, seeds: range) -> None:
+    path = tmp_path / "model.npz"
+    NMF(rank=2, epochs=1, random_state=0).fit(np.eye(4) + 1).save(path)
+    whole = path.read_bytes()
+    for seed in seeds:
+        random = Random(seed)
+        path.write_bytes(random.choice((damaged, flipped))(whole, random))
+        succeeds_or_explains(lambda: load_model(path), seed)
+
+
+@EXAMPLES
+def test_damaged_model_headers(tmp_path: Path, seeds: range) -> None:
+    path = tmp_path / "model.npz"
+    NMF(rank=2, epochs=1, random_state=0).fit(np.eye(4) + 1).save(path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = str(arrays["motet"]).encode()
+    for seed in seeds:
+        text = damaged(header, Random(seed)).decode("latin-1")
+        buffer = io.BytesIO()
+        np.savez(buffer, **{**arrays, "motet": np.array(text)})
+        path.write_bytes(buffer.getvalue())
+        succeeds_or_explains(lambda: load_model(path), seed)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "jobs.csv", "fairness.csv", "timeline.csv"])
+@EXAMPLES
+def test_damaged_results(tmp_path: Path, name: str, seeds: range) -> None:
+    run = run_output("fifo", result_of(QUEUE_OF_THREE), {"policy": "fifo", "seed": 0})
+    SimulationFolder(tmp_path, ["fifo"], overwrite=False).write([run], {"gpus": 2})
+    path = tmp_path / name
+    whole = path.read_bytes()
+    for seed in seeds:
+        path.write_bytes(damaged(whole, Random(seed)))
+        succeeds_or_explains(lambda: read_runs(tmp_path), seed)
+        succeeds_or_explains(lambda: list(job_ids(tmp_path)), seed)

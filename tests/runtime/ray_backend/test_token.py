@@ -1,0 +1,131 @@
+"""Ray's token: other users of the machine cannot read it and do not get in without."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import motet.runtime.ray_backend.environment  # noqa: F401
+import other_unix_user
+from motet.domain.errors import BadInput
+from motet.runtime.ray_backend.cluster import RayCluster, ray
+from motet.runtime.ray_backend.token import require_private_token
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_TMPDIR")
+
+
+def attack(home: Path, since_s: float) -> dict[str, Any]:
+    """What another Unix user reaches, with all that is readable in HOME and /tmp.
+
+    `since_s`: files that were not changed since then hold no token of the cluster.
+    """
+    gcs = ray.get_runtime_context().gcs_address
+    script = other_unix_user.__file__
+    environment = {k: v for k, v in os.environ.items() if k not in VARIABLES}
+    ended = subprocess.run(
+        [sys.executable, script, str(since_s), gcs, str(home), "/tmp"],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home folder that others can enter, as most are; pytest's folders are private."""
+    with tempfile.TemporaryDirectory(prefix="home-", dir="/tmp") as folder:
+        path = Path(folder)
+        path.chmod(0o755)
+        monkeypatch.setenv("HOME", folder)
+        yield path
+
+
+@pytest.mark.cluster
+@needs_root
+@pytest.mark.timeout(300)
+def test_another_unix_user_does_not_get_into_an_embedded_cluster(
+    no_shared_ray: None, home: Path
+) -> None:
+    del no_shared_ray
+    since_s = time.time()
+    with RayCluster.embedded(machines=1):
+        assert attack(home, since_s)["entered"] == 0
+    assert not (home / ".ray").exists()
+
+
+@pytest.mark.cluster
+@needs_root
+@pytest.mark.timeout(300)
+def test_the_attack_gets_in_where_the_token_is_readable(no_shared_ray: None, home: Path) -> None:
+    """So the test above can fail."""
+    del no_shared_ray
+    since_s = time.time()
+    with RayCluster.embedded(machines=1):
+        (home / "notes").write_text(Path(os.environ["RAY_AUTH_TOKEN_PATH"]).read_text())
+        assert attack(home, since_s)["entered"] == 1
+
+
+@pytest.mark.cluster
+def test_every_run_has_a_token_of_its_own_that_ends_with_it(
+    no_shared_ray: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del no_shared_ray
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+    before = {name: os.environ.get(name) for name in VARIABLES}
+    tokens = set()
+    for _ in range(2):
+        with RayCluster.embedded(machines=1):
+            path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
+            tokens.add(path.read_text())
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+            assert "RAY_AUTH_TOKEN" not in os.environ
+        assert not path.parent.exists()
+    assert len(tokens) == 2
+    assert {name: os.environ.get(name) for name in VARIABLES} == before
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+def test_a_token_that_others_can_read_is_refused(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("f" * 64)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+    path.chmod(mode)
+    with pytest.raises(BadInput, match=rf"token: mode {mode:04o} lets other users .* chmod 600"):
+        require_private_token()
+    path.chmod(0o600)
+    require_private_token()
+
+
+def test_ray_s_own_token_file_is_checked_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    for name in VARIABLES[1:3]:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(BadInput, match="cannot read Ray's token"):
+        require_private_token()
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text("f" * 64)
+    (tmp_path / ".ray" / "auth_token").chmod(0o644)
+    with pytest.raises(BadInput, match=r"auth_token: mode 0644"):
+        require_private_token()

@@ -1,0 +1,31 @@
+"""An observer that keeps a job training until its plans are carried out."""
+
+from __future__ import annotations
+
+import threading
+
+from motet.runtime.core.observers import TrainObserver
+from motet.runtime.core.reports import EpochReport
+
+PAUSE_S = 0.3
+
+
+class UntilPlansAreDone(TrainObserver):
+    """Prolongs every epoch while fewer than `plans` reconfigurations are over.
+
+    The job needs fewer epochs than one that must outlast the launch of an executor by computing.
+    """
+
+    def __init__(self, plans: int) -> None:
+        self._left = plans
+        self._are_done = threading.Event()
+
+    def reconfigured(self, report: object) -> None:
+        del report
+        self._left -= 1
+        if self._left == 0:
+            self._are_done.set()
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self._are_done.wait(PAUSE_S)
