@@ -18,7 +18,7 @@ class OtherJobs(NamedTuple):
     total: int = 0
 
 
-NOBODY = OtherJobs()
+NO_JOBS = OtherJobs()
 
 
 class Team(NamedTuple):
@@ -58,7 +58,7 @@ class LogEntry(NamedTuple):
     free_gpus: int = 0
     position: int = UNKNOWN
     placement: Placement = NOWHERE
-    others: OtherJobs = NOBODY
+    others: OtherJobs = NO_JOBS
     queue: int = UNKNOWN
     until_us: int = NEVER_US
     overhead_us: int = 0
@@ -69,4 +69,4 @@ class LogEntry(NamedTuple):
     least_gpus: int = UNKNOWN
     team: Team | None = None
     team_before: Team | None = None
-    exchange: OtherJobs = NOBODY
+    exchange: OtherJobs = NO_JOBS

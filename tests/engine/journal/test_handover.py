@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from motet.domain.actions import Migrate, Preempt, Start
-from motet.domain.log_entry import NOBODY, OtherJobs, Team
+from motet.domain.log_entry import NO_JOBS, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.journal.handover import Handover
 
@@ -20,7 +20,7 @@ def test_gpus_go_from_those_that_have_fewer_to_those_that_have_more() -> None:
 
     assert handover.exchanged_with(1) == OtherJobs(((3, 5), (5, 1)), 2)
     assert handover.exchanged_with(3) == OtherJobs(((9, 2), (2, 3), (1, 2)), 3)
-    assert handover.exchanged_with(4) == NOBODY
+    assert handover.exchanged_with(4) == NO_JOBS
 
 
 def test_who_has_fewer_than_before_took_nothing_from_a_preempted_job() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.report.cluster_run.placements import NOBODY, Placements, held_until
+from motet.report.cluster_run.placements import NO_PARTNER, Placements, held_until
 
 PLACEMENTS = Placements(
     machine_names=("m0", "m1"),
@@ -14,7 +14,7 @@ PLACEMENTS = Placements(
     gpus=np.array([2, 2, 4]),
     start_s=np.array([0.0, 0.0, 10.0]),
     end_s=np.array([10.0, 10.0, 20.0]),
-    partner=np.array([1, 0, NOBODY]),
+    partner=np.array([1, 0, NO_PARTNER]),
     job_gpus=np.array([2, 2, 4]),
 )
 

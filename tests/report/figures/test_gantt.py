@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 
 from motet.domain.cluster import ClusterSpec
 from motet.interfaces.simulation_runs import Scenario, run_one
-from motet.report.cluster_run.placements import NOBODY, Placements, held_until
+from motet.report.cluster_run.placements import NO_PARTNER, Placements, held_until
 from motet.report.figures.gantt import MOST_BARS, gantt_figure
 from motet.report.figures.gantt_lanes import gantt_lanes
 from motet.report.figures.gantt_sheet import MOST_MACHINES
@@ -44,17 +44,17 @@ def placements(*holds: Hold, sizes: list[int] | None = None) -> Placements:
 
 def many(count: int, machines: int = 2) -> Placements:
     """Jobs of a GPU and a second each, one after the other on every machine."""
-    holds = [(n, n % machines, 1, float(n), n + 1.0, NOBODY) for n in range(count)]
+    holds = [(n, n % machines, 1, float(n), n + 1.0, NO_PARTNER) for n in range(count)]
     return placements(*holds, sizes=[4] * machines)
 
 
 def test_jobs_lie_on_the_first_lanes_that_are_free() -> None:
     found = gantt_lanes(
         placements(
-            (0, 0, 2, 0, 10, NOBODY),
-            (1, 0, 1, 0, 5, NOBODY),
-            (2, 1, 4, 0, 9, NOBODY),
-            (3, 0, 1, 6, 10, NOBODY),
+            (0, 0, 2, 0, 10, NO_PARTNER),
+            (1, 0, 1, 0, 5, NO_PARTNER),
+            (2, 1, 4, 0, 9, NO_PARTNER),
+            (3, 0, 1, 6, 10, NO_PARTNER),
         )
     )
 
@@ -64,10 +64,10 @@ def test_jobs_lie_on_the_first_lanes_that_are_free() -> None:
 def test_side_by_side_goes_before_first() -> None:
     found = gantt_lanes(
         placements(
-            (0, 0, 1, 0, 5, NOBODY),
-            (1, 0, 1, 0, 10, NOBODY),
-            (2, 0, 2, 6, 9, NOBODY),
-            (3, 0, 1, 7, 9, NOBODY),
+            (0, 0, 1, 0, 5, NO_PARTNER),
+            (1, 0, 1, 0, 10, NO_PARTNER),
+            (2, 0, 2, 6, 9, NO_PARTNER),
+            (3, 0, 1, 7, 9, NO_PARTNER),
         )
     )
 
@@ -77,10 +77,10 @@ def test_side_by_side_goes_before_first() -> None:
 def test_a_job_that_goes_on_keeps_its_lanes() -> None:
     found = gantt_lanes(
         placements(
-            (0, 0, 2, 0, 5, NOBODY),
-            (7, 0, 2, 0, 5, NOBODY),
-            (1, 0, 2, 5, 9, NOBODY),
-            (7, 0, 2, 5, 9, NOBODY),
+            (0, 0, 2, 0, 5, NO_PARTNER),
+            (7, 0, 2, 0, 5, NO_PARTNER),
+            (1, 0, 2, 5, 9, NO_PARTNER),
+            (7, 0, 2, 5, 9, NO_PARTNER),
         )
     )
 
@@ -97,9 +97,9 @@ def histories(draw: st.DrawFn) -> Placements:
         jobs, left = draw(st.permutations(range(6))), 8
         while jobs and left and draw(st.booleans()):
             job, gpus = jobs.pop(), draw(st.integers(1, left))
-            partner = jobs.pop() if jobs and draw(st.integers(0, 3)) == 0 else NOBODY
+            partner = jobs.pop() if jobs and draw(st.integers(0, 3)) == 0 else NO_PARTNER
             now[job] = gpus, partner
-            if partner != NOBODY:
+            if partner != NO_PARTNER:
                 now[partner] = gpus, job
             left -= gpus
         for job, (start, gpus, partner) in list(since.items()):
@@ -137,9 +137,9 @@ def test_every_gpu_is_drawn_once_whoever_shares_shrinks_and_grows(history: Place
 def test_a_job_that_shrinks_leaves_lanes_to_others() -> None:
     found = gantt_lanes(
         placements(
-            (0, 0, 4, 0, 5, NOBODY),
-            (0, 0, 2, 5, 9, NOBODY),
-            (1, 0, 2, 5, 9, NOBODY),
+            (0, 0, 4, 0, 5, NO_PARTNER),
+            (0, 0, 2, 5, 9, NO_PARTNER),
+            (1, 0, 2, 5, 9, NO_PARTNER),
         )
     )
 
@@ -149,11 +149,11 @@ def test_a_job_that_shrinks_leaves_lanes_to_others() -> None:
 def test_a_job_that_grows_takes_the_lanes_beside_its_own() -> None:
     found = gantt_lanes(
         placements(
-            (0, 0, 1, 0, 5, NOBODY),
-            (1, 0, 1, 0, 9, NOBODY),
-            (2, 0, 1, 0, 5, NOBODY),
-            (2, 0, 2, 5, 9, NOBODY),
-            (0, 0, 1, 5, 9, NOBODY),
+            (0, 0, 1, 0, 5, NO_PARTNER),
+            (1, 0, 1, 0, 9, NO_PARTNER),
+            (2, 0, 1, 0, 5, NO_PARTNER),
+            (2, 0, 2, 5, 9, NO_PARTNER),
+            (0, 0, 1, 5, 9, NO_PARTNER),
         )
     )
 
@@ -173,7 +173,7 @@ def test_every_gpu_of_a_simulation_is_drawn_once(policy: str) -> None:
 
 
 def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
-    pair = placements((0, 0, 2, 0, 5, 1), (1, 0, 2, 0, 5, 0), (2, 0, 2, 0, 5, NOBODY))
+    pair = placements((0, 0, 2, 0, 5, 1), (1, 0, 2, 0, 5, 0), (2, 0, 2, 0, 5, NO_PARTNER))
     (axes,) = gantt_figure("gandiva", pair).axes
     (bars,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     heights = [np.ptp(path.vertices[:, 1]) for path in bars.get_paths()]
@@ -187,7 +187,7 @@ def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9), st.integers(1, 3)), min_size=1))
 def test_gpu_seconds_until_a_time(steps: list[tuple[int, int, int]]) -> None:
-    holds = [(n, 0, gpus, s, s + d, NOBODY) for n, (s, d, gpus) in enumerate(steps)]
+    holds = [(n, 0, gpus, s, s + d, NO_PARTNER) for n, (s, d, gpus) in enumerate(steps)]
     times = np.array([0.0, 3.5, 11, 40])
     expected = [
         sum(gpus * (min(s + d, now) - min(s, now)) for s, d, gpus in steps) for now in times
@@ -209,7 +209,9 @@ def test_a_run_with_few_bars_is_drawn_whole() -> None:
 
 def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
     run = many(3 * MOST_BARS)
-    crowd = placements(*((10**6 + n, 1, 1, 6000.0, 7000.0, NOBODY) for n in range(2)), sizes=[4, 4])
+    crowd = placements(
+        *((10**6 + n, 1, 1, 6000.0, 7000.0, NO_PARTNER) for n in range(2)), sizes=[4, 4]
+    )
     both = replace(
         run,
         **{

@@ -9,7 +9,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
-from motet.domain.log_entry import NOBODY, OtherJobs
+from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.wait import WAITS, BlockerRule, Wait
 
@@ -52,7 +52,7 @@ class Turn:
         job's own queue if that queue has one."""
         heads, queue = self._heads, self._jobs.queue
         if not len(heads):
-            return NOBODY
+            return NO_JOBS
         own = heads[queue[heads] == queue[row]]
         head = (own if len(own) else heads)[0]
         return first_of([(int(self._jobs.number[head]), int(self._jobs.gpus[head]))])

@@ -21,7 +21,7 @@ from motet.domain.events import (
     Resumed,
     Suspended,
 )
-from motet.domain.log_entry import NOBODY, NOWHERE, LogEntry, OtherJobs, Team
+from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, Wait
@@ -51,10 +51,10 @@ class DecisionLog:
     only at some of the decisions).
     """
 
-    def __init__(self, tell: Callable[[LogEntry], object] | None = None) -> None:
-        """`tell`: called with every entry; without it the log keeps the entries for iteration."""
+    def __init__(self, on_entry: Callable[[LogEntry], object] | None = None) -> None:
+        """`on_entry`: called with every entry; without it the log keeps them for iteration."""
         self._entries: list[LogEntry] = []
-        self._tell = tell or self._entries.append
+        self._on_entry = on_entry or self._entries.append
         self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
         self._places: dict[int, Placement] = {}
         self._teams: dict[int, Team] = {}
@@ -83,7 +83,7 @@ class DecisionLog:
         self._gone.append((job, sum(where.counts)))
         self._make_room(job)
         self._column("code")[job] = _NOT_SEEN
-        self._tell(
+        self._on_entry(
             LogEntry(
                 now_us,
                 job,
@@ -101,7 +101,7 @@ class DecisionLog:
         for job in sorted(lost):
             where = self._places.pop(job)
             queue, gpus = self._queue(job), sum(where.counts)
-            self._tell(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
+            self._on_entry(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
@@ -129,7 +129,7 @@ class DecisionLog:
         for row in np.flatnonzero((level != before) & (before != _NOT_SEEN)).tolist():
             event = "demote" if level[row] > before[row] else "promote"
             gpus, queue = int(snapshot.jobs.gpus[row]), int(level[row])
-            self._tell(LogEntry(now_us, int(numbers[row]), event, gpus, queue=queue))
+            self._on_entry(LogEntry(now_us, int(numbers[row]), event, gpus, queue=queue))
         known[numbers] = level
 
     def _queue(self, job: int) -> int:
@@ -155,7 +155,7 @@ class DecisionLog:
         where = self._places.pop(job, NOWHERE)
         gpus, queue = sum(where.counts), self._queue(job)
         others = handover.takers_of(where)
-        self._tell(
+        self._on_entry(
             LogEntry(now_us, job, "preempt", gpus, placement=where, others=others, queue=queue)
         )
 
@@ -185,7 +185,7 @@ class DecisionLog:
         if event == "resize":
             before, exchange = self._teams[job], handover.exchanged_with(job)
             entry = entry._replace(team_before=before, exchange=exchange)
-        self._tell(entry)
+        self._on_entry(entry)
 
     def _begins(self, action: Start | Migrate) -> str:
         if isinstance(action, Migrate):
@@ -200,7 +200,7 @@ class DecisionLog:
     def _partner(self, job: int, snapshot: Snapshot) -> OtherJobs:
         partner = int(snapshot.jobs.partner[self._column("row")[job]])
         if partner == UNKNOWN:
-            return NOBODY
+            return NO_JOBS
         gpus = int(snapshot.jobs.held_gpus[self._column("row")[partner]])
         return OtherJobs(((partner, gpus),), 1)
 
@@ -237,7 +237,7 @@ class DecisionLog:
         position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
         measure, bar = _comparison(reasons, row)
-        self._tell(
+        self._on_entry(
             LogEntry(
                 now_us,
                 number,

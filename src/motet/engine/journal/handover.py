@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from motet.domain.actions import Action, Preempt, Start
-from motet.domain.log_entry import NOBODY, OtherJobs, Team
+from motet.domain.log_entry import NO_JOBS, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.journal.blockers import first_of
 
@@ -41,7 +41,7 @@ class Handover:
         if more < 0:
             return first_of([(job, gain) for job, gain in self._gains.items() if gain > 0])
         if more == 0:
-            return NOBODY
+            return NO_JOBS
         given = [(job, -gain) for job, gain in self._gains.items() if gain < 0]
         return first_of([*self._gone, *given])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from motet.domain.arrays import Floats, Ints
 
-NOBODY = -1
+NO_PARTNER = -1
 """In the column `partner`: the job shares its GPUs with no other job."""
 
 
@@ -18,7 +18,7 @@ class Placements:
     """A row per job, machine and time span without change, ordered by start.
 
     `machine`: index into `machine_names`. `gpus`: on that machine. `job_gpus`: on all machines.
-    `partner`: the job that held the same GPUs in that time span, or NOBODY.
+    `partner`: the job that held the same GPUs in that time span, or NO_PARTNER.
     """
 
     machine_names: tuple[str, ...]
@@ -37,7 +37,7 @@ class Placements:
     @property
     def taken_gpus(self) -> Floats:
         """GPUs of each row; GPUs that two jobs share count half for each job."""
-        return np.where(self.partner == NOBODY, self.gpus, self.gpus / 2)
+        return np.where(self.partner == NO_PARTNER, self.gpus, self.gpus / 2)
 
     def of(self, rows: Any) -> Placements:
         """A subset of the rows, in their order."""

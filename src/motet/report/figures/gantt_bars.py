@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.report.cluster_run.placements import NOBODY, Placements
+from motet.report.cluster_run.placements import NO_PARTNER, Placements
 from motet.report.figures.gantt_lanes import gantt_lanes
 from motet.report.figures.gantt_sheet import label_machines, new_gantt_sheet, time_span
 from motet.report.rendering.figure_parts import LEGEND, scale_time, unit_of
@@ -55,7 +55,7 @@ def bar_chart(title: str, placements: Placements, window: TimeWindow) -> Figure:
 def _subtitle(placements: Placements, window: TimeWindow) -> str:
     begin_s, end_s = time_span(placements)
     parts = ["bars are jobs, as high as they have GPUs there"]
-    if (placements.partner != NOBODY).any():
+    if (placements.partner != NO_PARTNER).any():
         parts.append("half as high where two share them")
     when = ""
     if not window.is_whole:
@@ -72,7 +72,7 @@ def _rectangles(shown: Placements, begin_s: float) -> Iterator[tuple[int, list[l
     starts, ends = (shown.start_s - begin_s).tolist(), (shown.end_s - begin_s).tolist()
     tops = (shown.machine - BAR_HEIGHT / 2).tolist()
     heights = (BAR_HEIGHT / shown.machine_gpus[shown.machine]).tolist()
-    is_shared, is_lower = shown.partner != NOBODY, shown.job > shown.partner
+    is_shared, is_lower = shown.partner != NO_PARTNER, shown.job > shown.partner
     for row, lanes in enumerate(gantt_lanes(shown)):
         for low, high in _adjacent_lanes(lanes):
             middle = (low + high) / 2

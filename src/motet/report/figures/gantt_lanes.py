@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from motet.report.cluster_run.placements import NOBODY, Placements
+from motet.report.cluster_run.placements import NO_PARTNER, Placements
 
 
 def gantt_lanes(placements: Placements) -> list[tuple[int, ...]]:
@@ -109,7 +109,7 @@ class _Lanes:
 
 def _company(hold: _Hold) -> frozenset[int]:
     """The job and the job that shares its GPUs."""
-    return frozenset({hold.job} if hold.partner == NOBODY else {hold.job, hold.partner})
+    return frozenset({hold.job} if hold.partner == NO_PARTNER else {hold.job, hold.partner})
 
 
 def _beside(kept: tuple[int, ...], free: Sequence[int], gpus: int) -> tuple[int, ...]:

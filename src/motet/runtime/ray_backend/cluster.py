@@ -65,16 +65,21 @@ class RayCluster:
         resources: dict[str, float] = {
             logical_machine(number): _LOGICAL_CAPACITY for number in range(machines)
         }
-        ray.init(
-            address="local",
-            num_cpus=machines,
-            num_gpus=0,
-            resources=resources,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=_OBJECT_STORE_BYTES,
-        )
+        try:
+            ray.init(
+                address="local",
+                num_cpus=machines,
+                num_gpus=0,
+                resources=resources,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                object_store_memory=_OBJECT_STORE_BYTES,
+            )
+        except BaseException:
+            ray.shutdown()
+            _discard(token)
+            raise
         return cls(machines, "127.0.0.1", token=token)
 
     @classmethod
@@ -140,5 +145,10 @@ class RayCluster:
         """Leave the cluster; an embedded one ends."""
         ray.shutdown()
         if self._token is not None:
-            self._token.discard()
-            listen_on_loopback_only(False)
+            _discard(self._token)
+
+
+def _discard(token: PrivateToken) -> None:
+    """End what an embedded cluster set in this process."""
+    token.discard()
+    listen_on_loopback_only(False)

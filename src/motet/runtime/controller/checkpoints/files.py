@@ -126,6 +126,8 @@ def _read_arrays(path: Path) -> tuple[Array, Rows]:
             names = [name for name in arrays if name.startswith(_STATE)]
             state = {name.removeprefix(_STATE): arrays[name] for name in names}
             return arrays["model"], Rows.from_arrays(arrays["ids"], state)
+    except Damaged:
+        raise
     except Exception as error:  # NumPy and zipfile raise errors of many kinds for odd bytes.
         raise Damaged(f"{_ARRAYS} cannot be read ({error!r:.100})") from error
 

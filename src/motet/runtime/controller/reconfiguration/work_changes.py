@@ -91,21 +91,19 @@ class WorkChanges:
         return self._carry_out(before, after)
 
     def _carry_out(self, before: JobLayout, after: JobLayout) -> Cost:
-        everybody = sorted({*before.workers, *after.workers})
-        moved_bytes = 0 if before.data is after.data else self._prepare(everybody, after)
+        workers = sorted({*before.workers, *after.workers})
+        moved_bytes = 0 if before.data is after.data else self._prepare(workers, after)
         clock = self._hold(before.workers)
         self._generation.members.set_workers(after.workers, clock)
-        self._generation.announce_workers(everybody, clock)
-        stall_s = self._switch(
-            everybody, WorkChange(self._number, clock, after.workers, after.data)
-        )
+        self._generation.announce_workers(workers, clock)
+        stall_s = self._switch(workers, WorkChange(self._number, clock, after.workers, after.data))
         self._generation.announce_workers(after.workers, clock)
         return Cost(moved_bytes, stall_s)
 
-    def _prepare(self, everybody: Iterable[int], after: JobLayout) -> int:
+    def _prepare(self, workers: Iterable[int], after: JobLayout) -> int:
         """Have data blocks sent ahead to their new owners; the bytes."""
         message = PrepareWork(self._generation.number, self._number, after.data)
-        calls = [self._generation.ask(one, message) for one in everybody]
+        calls = [self._generation.ask(one, message) for one in workers]
         return sum(answer_of(call, WorkPrepared, _CHANGE_TIMEOUT_S).sent_bytes for call in calls)
 
     def _hold(self, workers: Iterable[int]) -> int:
@@ -114,9 +112,9 @@ class WorkChanges:
         calls = [self._generation.ask(one, message) for one in workers]
         return max(answer_of(call, Held, _HOLD_TIMEOUT_S).clock for call in calls)
 
-    def _switch(self, everybody: Iterable[int], change: WorkChange) -> float:
+    def _switch(self, workers: Iterable[int], change: WorkChange) -> float:
         """Have the change carried out; how long a worker stood still for it at most."""
         message = ChangeWork(self._generation.number, change)
-        calls = [self._generation.ask(one, message) for one in everybody]
+        calls = [self._generation.ask(one, message) for one in workers]
         answers = [answer_of(call, WorkChanged, _CHANGE_TIMEOUT_S) for call in calls]
         return max(changed.stall_us for changed in answers) / 1e6
