@@ -22,11 +22,14 @@ from motet.domain.errors import MotetError
 from motet.interfaces.cli.plan.fields import read_fields
 from motet.interfaces.cli.train.reconfigure_entry import read_entries
 from motet.interfaces.simulation_runs import run_output
+from motet.report.cluster_run.decision_reader import held_gpus_during, story_events_of
 from motet.report.simulation.folder import SimulationFolder
 from motet.report.simulation.job_story import job_ids
 from motet.report.simulation.stored_run import read_runs
 from motet.sim.cluster_file import open_cluster
 from motet.sim.traces import read_trace
+from motet.testbed.hosts import Limits
+from motet.testbed.types_file import read_types
 from small_traces import QUEUE_OF_THREE, result_of
 
 SCRAPS = (
@@ -55,6 +58,20 @@ YAML = {
     "entries.yaml": b"- {at_epoch: 3, workers: 3, servers: 1}\n- {at_s: 2.5, workers: 1}\n",
     "fields.yaml": b"name: job\ncount: 3\nlist: [{a: 1}, {b: [2, &x 3, *x]}]\n",
 }
+TYPES = {
+    "types.csv": b"name,count,cpus,bandwidth,memory\nfast,2,0.4,100mbit,1gb\nslow,6,0.1,50mbit,\n",
+    "types.yaml": b"machines:\n- {name: fast, count: 2, cpus: 0.4}\n- {name: slow, memory: 1gb}\n",
+}
+DECISIONS = b"\n".join(
+    json.dumps(line).encode()
+    for line in (
+        {"time": 0, "job": "a", "event": "start", "gpus": 2},
+        {"time": 1, "job": "a", "event": "wait", "gpus": 4, "reason": "too_few_gpus"},
+        {"time": 5.5, "job": "a", "event": "resize", "gpus": 4},
+        {"time": 9, "job": "a", "event": "preempt", "gpus": 4},
+        {"time": 12.5, "job": "a", "event": "finish", "gpus": 4, "overhead": 1.5},
+    )
+)
 EXAMPLES = pytest.mark.parametrize(
     "seeds", [range(40), pytest.param(range(40, 2000), marks=pytest.mark.soak)], ids=str
 )
@@ -108,6 +125,24 @@ def test_damaged_yaml(tmp_path: Path, name: str, seeds: range) -> None:
     for seed in seeds:
         path.write_bytes(damaged(YAML[name], Random(seed)))
         succeeds_or_explains(readers[name], seed)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@EXAMPLES
+def test_damaged_machine_types(tmp_path: Path, name: str, seeds: range) -> None:
+    path = tmp_path / name
+    for seed in seeds:
+        path.write_bytes(damaged(TYPES[name], Random(seed)))
+        succeeds_or_explains(lambda: read_types(path, Limits()), seed)
+
+
+@EXAMPLES
+def test_damaged_decision_logs(tmp_path: Path, seeds: range) -> None:
+    path = tmp_path / "decisions.jsonl"
+    for seed in seeds:
+        path.write_bytes(damaged(DECISIONS, Random(seed)))
+        succeeds_or_explains(lambda: story_events_of(path, "a"), seed)
+        succeeds_or_explains(lambda: list(held_gpus_during(path, 0, None)), seed)
 
 
 @EXAMPLES

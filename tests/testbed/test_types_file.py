@@ -40,6 +40,7 @@ def test_csv_and_yaml_are_equivalent_and_empty_cells_default_to_the_flags(tmp_pa
         ("h.csv", "name,count\na\n", "h.csv:2: the header has 2 columns"),
         ("h.csv", "name,count\na,x\n", "h.csv:2: count is 'x'"),
         ("h.csv", "name,count\na,0\n", "h.csv:2: count is '0'"),
+        ("h.csv", f"name,count\na,{'9' * 5000}\n", "h.csv:2: count is '999"),
         ("h.csv", "name,cpus\na,fast\n", "h.csv:2: cpus: 'fast' is not a number of CPUs"),
         ("h.csv", "name,bandwidth\na,50\n", "h.csv:2: bandwidth: '50' is not a bandwidth"),
         ("h.csv", "name,count\n,2\n", "h.csv:2: the type has no name"),

@@ -78,14 +78,15 @@ class InputFile:
     def blocks(self) -> Iterator[bytes]:
         """Yield the content in blocks of some megabytes that end with a line."""
         with self.opened() as stream:
-            rest = stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)
+            unfinished = [stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)]
             while piece := stream.read(_BLOCK_BYTES):
                 end = piece.rfind(b"\n") + 1
                 if end:
-                    yield rest + piece[:end]
-                    rest = piece[end:]
+                    yield b"".join([*unfinished, piece[:end]])
+                    unfinished = [piece[end:]]
                 else:
-                    rest += piece
+                    unfinished.append(piece)
+            rest = b"".join(unfinished)
             if rest:
                 yield rest
 

@@ -12,6 +12,7 @@ A row (CSV) or an entry of the list `machines` (YAML) describes `count` equal ma
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from motet.testbed.hosts import HostType, Limits
 from motet.testbed.quantities import bandwidth_of, cpus_of, memory_of
 
 COLUMNS = ("name", "count", "cpus", "bandwidth", "memory")
+_COUNT = re.compile("0*[1-9][0-9]{0,5}")
 _Row = tuple[str, Mapping[str, str]]
 """The place for error messages, and the cells by column."""
 
@@ -47,8 +49,8 @@ def read_types(path: Path, defaults: Limits) -> list[HostType]:
 def _host_type(place: str, cells: Mapping[str, str], defaults: Limits) -> HostType:
     _check_columns(place, cells)
     count = cells.get("count") or "1"
-    if not (count.isascii() and count.isdigit() and int(count)):
-        raise BadInput(f"{place}: count is {count!r}; give a whole number from 1 on")
+    if not _COUNT.fullmatch(count):
+        raise BadInput(f"{place}: count is {count!r:.40}; give a whole number from 1 on")
     own = Limits(
         cpus=cpus_of(cells["cpus"], f"{place}: cpus") if cells.get("cpus") else None,
         bandwidth_bps=(
