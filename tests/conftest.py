@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis profiles, order, a Ray cluster, real datasets."""
+"""What all tests share: hypothesis profiles, order, clusters, real datasets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import settings
 
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
-from shared_ray import SharedRay
+from motet.runtime.local_backend.cluster import LocalCluster
+from shared_ray import MACHINES, SharedRay
 
 if TYPE_CHECKING:
     from motet.runtime.ray_backend.cluster import RayCluster
@@ -26,12 +27,19 @@ settings.load_profile("fast")  # `--hypothesis-profile=soak` overrides it.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start Ray come first: the long ones must not be left for one process at the end.
+    """Files that start clusters come first: long ones must not be left for one process at the end.
 
     `make test` hands files to processes in this order.
     """
     with_ray = {item.path for item in items if item.get_closest_marker("cluster")}
     items.sort(key=lambda item: item.path not in with_ray)
+
+
+@pytest.fixture(scope="session")
+def local_cluster() -> Iterator[LocalCluster]:
+    """Processes of this machine as a cluster of five machines, for all tests of this process."""
+    with LocalCluster(MACHINES) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

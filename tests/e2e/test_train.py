@@ -1,4 +1,4 @@
-"""`motet train` on real Ray, in real processes, on data that is on every machine."""
+"""`motet train` in real processes, on data that is on every machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from motet.datasets import open_dataset
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from shared_ray import SharedRay
+from motet.runtime.local_backend.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -90,7 +90,7 @@ def dataset(app_name: str) -> Any:
     return open_dataset(DATA[app_name])
 
 
-def trained(cluster: Any, app_name: str, workers: int, servers: int) -> TrainResult:
+def trained(cluster: LocalCluster, app_name: str, workers: int, servers: int) -> TrainResult:
     app = load_application(app_name)()
     rows = app.prepare(dataset(app_name), 3)
     machines = max(workers, servers)
@@ -99,16 +99,16 @@ def trained(cluster: Any, app_name: str, workers: int, servers: int) -> TrainRes
 
 
 @pytest.fixture(scope="module")
-def shared(shared_ray: SharedRay) -> Callable[[str], TrainResult]:
+def shared(local_cluster: LocalCluster) -> Callable[[str], TrainResult]:
     """Trains an application on three workers and two servers; once for all tests."""
-    return functools.cache(lambda app_name: trained(shared_ray.cluster(), app_name, 3, 2))
+    return functools.cache(lambda app_name: trained(local_cluster, app_name, 3, 2))
 
 
 @pytest.mark.parametrize("app_name", DATA)
 def test_workers_and_servers_do_not_change_what_is_learned(
-    app_name: str, ray_cluster: Any, shared: Callable[[str], TrainResult]
+    app_name: str, local_cluster: LocalCluster, shared: Callable[[str], TrainResult]
 ) -> None:
-    alone = trained(ray_cluster, app_name, 1, 1)
+    alone = trained(local_cluster, app_name, 1, 1)
 
     assert shared(app_name).losses == pytest.approx(alone.losses, rel=1e-6)
     if app_name == "lda":
@@ -116,6 +116,6 @@ def test_workers_and_servers_do_not_change_what_is_learned(
 
 
 def test_one_configuration_gives_the_same_model_bit_for_bit(
-    ray_cluster: Any, shared: Callable[[str], TrainResult]
+    local_cluster: LocalCluster, shared: Callable[[str], TrainResult]
 ) -> None:
-    assert trained(ray_cluster, "nmf", 3, 2).model_sha256 == shared("nmf").model_sha256
+    assert trained(local_cluster, "nmf", 3, 2).model_sha256 == shared("nmf").model_sha256

@@ -1,4 +1,4 @@
-"""The processes below this one that run executors of an embedded or a local Ray cluster."""
+"""The processes below this one that run executors, of any backend that is embedded here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def executor_processes() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "ExecutorActor" in " ".join(child.cmdline()):
+            if child.name() == "motet-executor" or "ExecutorActor" in " ".join(child.cmdline()):
                 found.append(child)
     return found

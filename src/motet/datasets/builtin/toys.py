@@ -1,11 +1,17 @@
-"""Small real data sets that are part of scikit-learn."""
+"""Small real data sets that are part of scikit-learn.
+
+Its files are read without an import of scikit-learn, which takes longer than many trainings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gzip
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.datasets.kinds import LabelledMatrix, Ratings
 
@@ -14,13 +20,11 @@ _DIGITS_MAX_PIXEL = 16.0
 
 def load_digits() -> LabelledMatrix:
     """1,797 handwritten digits of 8 x 8 pixels, scaled from 0..16 to 0..1; target 0..9."""
-    from sklearn import datasets
-
-    bunch: Any = datasets.load_digits()
+    features, target = _table("digits.csv.gz")
     return LabelledMatrix(
-        features=np.ascontiguousarray(bunch.data, dtype=np.float64) / _DIGITS_MAX_PIXEL,
-        target=bunch.target.astype(np.float64),
-        feature_names=tuple(map(str, bunch.feature_names)),
+        features=features / _DIGITS_MAX_PIXEL,
+        target=target,
+        feature_names=tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8)),
         source="digits",
         notes=("pixels are scaled from 0..16 to 0..1",),
     )
@@ -42,35 +46,53 @@ def load_diabetes() -> LabelledMatrix:
     """442 patients, 10 features (centred, unit norm), target: disease progression, 25..346."""
     from sklearn import datasets
 
-    return _as_published("diabetes", datasets.load_diabetes)
-
-
-def load_breast_cancer() -> LabelledMatrix:
-    """569 tumours, 30 features on their own scales, target 0 (malignant) or 1 (benign)."""
-    from sklearn import datasets
-
-    return _as_published("breast-cancer", datasets.load_breast_cancer)
-
-
-def load_iris() -> LabelledMatrix:
-    """150 flowers, 4 features in cm, target 0..2 (species)."""
-    from sklearn import datasets
-
-    return _as_published("iris", datasets.load_iris)
-
-
-def load_wine() -> LabelledMatrix:
-    """178 wines, 13 features on their own scales, target 0..2 (cultivar)."""
-    from sklearn import datasets
-
-    return _as_published("wine", datasets.load_wine)
-
-
-def _as_published(name: str, load: Callable[[], Any]) -> LabelledMatrix:
-    bunch = load()
+    bunch: Any = datasets.load_diabetes()
     return LabelledMatrix(
         features=np.ascontiguousarray(bunch.data, dtype=np.float64),
         target=bunch.target.astype(np.float64),
         feature_names=tuple(map(str, bunch.feature_names)),
-        source=name,
+        source="diabetes",
     )
+
+
+def load_breast_cancer() -> LabelledMatrix:
+    """569 tumours, 30 features on their own scales, target 0 (malignant) or 1 (benign)."""
+    measures = ("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity")
+    measures += ("concave points", "symmetry", "fractal dimension")
+    kinds = ("mean {}", "{} error", "worst {}")
+    names = tuple(kind.format(measure) for kind in kinds for measure in measures)
+    return _with_header("breast-cancer", "breast_cancer.csv", names)
+
+
+def load_iris() -> LabelledMatrix:
+    """150 flowers, 4 features in cm, target 0..2 (species)."""
+    names = ("sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)")
+    return _with_header("iris", "iris.csv", names)
+
+
+def load_wine() -> LabelledMatrix:
+    """178 wines, 13 features on their own scales, target 0..2 (cultivar)."""
+    names = (
+        *("alcohol", "malic_acid", "ash", "alcalinity_of_ash", "magnesium", "total_phenols"),
+        *("flavanoids", "nonflavanoid_phenols", "proanthocyanins", "color_intensity", "hue"),
+        *("od280/od315_of_diluted_wines", "proline"),
+    )
+    return _with_header("wine", "wine_data.csv", names)
+
+
+def _with_header(name: str, file: str, feature_names: tuple[str, ...]) -> LabelledMatrix:
+    features, target = _table(file, header_lines=1)
+    return LabelledMatrix(
+        features=features, target=target, feature_names=feature_names, source=name
+    )
+
+
+def _table(name: str, header_lines: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The features and the target, which is the last column, of a CSV file of scikit-learn."""
+    package = find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "datasets" / "data" / name
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        cells = np.loadtxt(file, delimiter=",", skiprows=header_lines, ndmin=2)
+    return np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()

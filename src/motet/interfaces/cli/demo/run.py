@@ -89,8 +89,8 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
 
 
 def _train_all(screen: DemoScreen) -> list[Finished]:
-    """Train all jobs at the same time, each in a thread that reads its data while Ray starts."""
-    screen.stage = "starting Ray"
+    """Train all jobs at the same time, each in a thread that reads its data meanwhile."""
+    screen.stage = "starting executors"
     cluster_ready: Future[ExecutorCluster] = Future()
     pool = ThreadPoolExecutor(len(screen.jobs))
     running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]

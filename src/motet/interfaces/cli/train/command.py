@@ -73,7 +73,10 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     envvar="MOTET_ADDRESS",
     show_envvar=True,
     metavar="A",
-    help="Join this Ray cluster instead of starting one here.",
+    help="Join this Ray cluster instead of using processes of this machine.",
+)
+@cluster_option(
+    "--ray", is_flag=True, help="Start Ray on this machine and use its actors as executors."
 )
 @cluster_option(
     "--port",

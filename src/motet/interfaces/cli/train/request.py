@@ -49,6 +49,7 @@ class TrainFlags:
     workers: int | None = None
     servers: int | None = None
     address: str | None = None
+    ray: bool = False
     port: int = 0
     epochs: int | None = None
     until: str | None = None
@@ -106,6 +107,7 @@ def check_request(
     changes = _planned_changes(flags, options)
     _require_free_port(flags.port)
     if flags.address is not None:
+        _require_one_cluster(flags)
         require_listener(flags.address)
     _require_meaningful_format(flags)
     progress.preparing(f"reading {flags.data}")
@@ -129,6 +131,11 @@ def check_request(
         )
     most_workers = plan.schedule.block_count
     return TrainRequest(app, options, dataset, test, rows, resumed, changes, most_workers)
+
+
+def _require_one_cluster(flags: TrainFlags) -> None:
+    if flags.ray:
+        raise BadInput("--ray starts a Ray of its own, --address joins one; leave one of them out")
 
 
 def more_metrics(

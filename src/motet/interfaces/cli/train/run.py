@@ -108,13 +108,13 @@ def _train(
     flags: TrainFlags, training: TrainRequest, progress: LineProgress, began_s: float
 ) -> tuple[TrainRequest, TrainResult, TuningHistory | None]:
     """Train on a cluster; the request with the options of the start, result, tuning history."""
-    progress.preparing("starting Ray" if flags.address is None else f"joining {flags.address}")
+    progress.preparing(_start_of_cluster(flags))
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
     options = training.options
     start = flags.auto_start
     machines = start.most_machines if flags.auto else options.machines
     at_least = start.least_machines if flags.auto else None
-    with start_cluster(machines, flags.address, at_least) as cluster:
+    with start_cluster(machines, flags.address, at_least, with_ray=flags.ray) as cluster:
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
         options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
@@ -131,6 +131,12 @@ def _train(
             f"{flags.reconfigure} began"
         )
     return replace(training, options=options), result, history
+
+
+def _start_of_cluster(flags: TrainFlags) -> str:
+    if flags.address is not None:
+        return f"joining {flags.address}"
+    return "starting Ray" if flags.ray else "starting executors"
 
 
 def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:

@@ -1,4 +1,4 @@
-"""Executors as real Ray actors: real processes, killed with SIGKILL at random moments."""
+"""What every backend guarantees: executors are processes, and killed ones change no model."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
-from motet.runtime.ray_backend.cluster import RayCluster, ray
-from shared_ray import SharedRay
+from motet.runtime.local_backend.cluster import LocalCluster
+from motet.runtime.ray_backend.cluster import RayCluster
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
 
 SOAK = pytest.mark.soak
+Cluster = LocalCluster | RayCluster
 Undisturbed = Callable[[TrainOptions, int], TrainResult]
 
 
 def train(
-    cluster: RayCluster,
+    cluster: Cluster,
     options: TrainOptions,
     observer: TrainObserver | None = None,
     batch_size: int = 20,
@@ -40,13 +41,21 @@ def train(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
+@pytest.fixture(params=["local", "ray"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """A cluster of five machines without executors of the test before."""
+    cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
+    assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
+    return cluster
+
+
 @pytest.fixture(scope="module")
-def undisturbed(shared_ray: SharedRay) -> Undisturbed:
-    """Trains a configuration with a batch size; once for all tests."""
+def undisturbed(local_cluster: LocalCluster) -> Undisturbed:
+    """Trains a configuration with a batch size; once for all tests and backends."""
 
     @functools.cache
     def trained(options: TrainOptions, batch_size: int) -> TrainResult:
-        return train(shared_ray.cluster(), options, batch_size=batch_size)
+        return train(local_cluster, options, batch_size=batch_size)
 
     return trained
 
@@ -106,18 +115,6 @@ class EarlyAssassin(TrainObserver):
         self._killer.join(timeout=60)
 
 
-class Reservations(Assassin):
-    """Remembers the placement groups that were made since."""
-
-    def __init__(self, seed: int, times: int) -> None:
-        super().__init__(seed, times)
-        self._before = set(ray.util.placement_group_table())
-        self.seen: set[str] = set()
-
-    def epoch_done(self, report: EpochReport) -> None:
-        self.seen |= set(ray.util.placement_group_table()) - self._before
-
-
 class Census(TrainObserver):
     """Remembers the executors that were running."""
 
@@ -129,10 +126,10 @@ class Census(TrainObserver):
         self.seen = executor_processes()
 
 
-def test_training_on_actors_is_training_in_this_process(ray_cluster: RayCluster) -> None:
+def test_training_is_the_same_every_time_and_leaves_no_process(cluster: Cluster) -> None:
     options = TrainOptions(machines=4, workers=3, servers=2, epochs=3)
     census = Census()
-    one, two = train(ray_cluster, options), train(ray_cluster, options, census)
+    one, two = train(cluster, options), train(cluster, options, census)
     assert one.model_sha256 == two.model_sha256
     assert one.app.visits_.tolist() == [3.0] * 203
     assert len(census.seen) == 4
@@ -141,13 +138,13 @@ def test_training_on_actors_is_training_in_this_process(ray_cluster: RayCluster)
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_executors_killed_at_random_moments_do_not_change_the_model(
-    ray_cluster: RayCluster, undisturbed: Undisturbed, seed: int
+    cluster: Cluster, undisturbed: Undisturbed, seed: int
 ) -> None:
     options = TrainOptions(
         machines=4, workers=3, servers=2, epochs=12, checkpoint_every=4, max_recoveries=10
     )
     expected = undisturbed(options, 1)
-    result = train(ray_cluster, options, Assassin(seed, times=2), batch_size=1)
+    result = train(cluster, options, Assassin(seed, times=2), batch_size=1)
     assert len(result.recoveries) >= 1
     assert result.model_sha256 == expected.model_sha256
     assert result.losses == expected.losses
@@ -156,35 +153,24 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
 @pytest.mark.parametrize("phase", ["starting", "distributing"])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK)])
 def test_executors_killed_before_training_do_not_change_the_model(
-    ray_cluster: RayCluster, undisturbed: Undisturbed, seed: int, phase: str
+    cluster: Cluster, undisturbed: Undisturbed, seed: int, phase: str
 ) -> None:
     options = TrainOptions(machines=4, workers=3, servers=2, epochs=5, checkpoint_every=2)
     expected = undisturbed(options, 20)
     assassin = EarlyAssassin(seed, phase)
     psutil.wait_procs(executor_processes(), timeout=20)  # those of the job before
-    result = train(ray_cluster, options, assassin)
+    result = train(cluster, options, assassin)
     assassin.join()
     assert assassin.killed == 1
     assert result.model_sha256 == expected.model_sha256
 
 
-def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(
-    ray_cluster: RayCluster,
-) -> None:
-    options = TrainOptions(machines=4, workers=3, servers=2, epochs=12, checkpoint_every=4)
-    observer = Reservations(seed=5, times=1)
-    result = train(ray_cluster, options, observer, batch_size=1)
-    assert len(result.recoveries) >= 1
-    assert len(observer.seen) == 1
-
-
-def test_two_jobs_at_once_do_not_disturb_each_other(ray_cluster: RayCluster) -> None:
+def test_two_jobs_at_once_do_not_disturb_each_other(cluster: Cluster) -> None:
     options = TrainOptions(machines=2, workers=2, servers=2, epochs=100, checkpoint_every=50)
-    expected = train(ray_cluster, options)
+    expected = train(cluster, options)
     results: list[TrainResult] = []
     threads = [
-        threading.Thread(target=lambda: results.append(train(ray_cluster, options)))
-        for _ in range(2)
+        threading.Thread(target=lambda: results.append(train(cluster, options))) for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -194,24 +180,24 @@ def test_two_jobs_at_once_do_not_disturb_each_other(ray_cluster: RayCluster) -> 
 
 
 def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
-    ray_cluster: RayCluster,
+    cluster: Cluster,
 ) -> None:
     app = ToyRegression(fail_at_clock=3)
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
     with pytest.raises(JobFailed, match="the application's own bug"):
-        Job(app, app.prepare(None, seed=1), options, ray_cluster).run()
+        Job(app, app.prepare(None, seed=1), options, cluster).run()
     assert psutil.wait_procs(executor_processes(), timeout=20)[1] == []
 
 
-def test_more_machines_than_the_cluster_has_are_refused(ray_cluster: RayCluster) -> None:
+def test_more_machines_than_the_cluster_has_are_refused(cluster: Cluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=9, workers=2, servers=1, epochs=3)
-    with pytest.raises(BadInput, match=f"machines=9: the cluster has {ray_cluster.machine_count}"):
-        Job(app, app.prepare(None, seed=1), options, ray_cluster)
+    with pytest.raises(BadInput, match=f"machines=9: the cluster has {cluster.machine_count}"):
+        Job(app, app.prepare(None, seed=1), options, cluster)
 
 
-def test_nothing_of_the_cluster_listens_beyond_loopback(ray_cluster: RayCluster) -> None:
-    del ray_cluster
+def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: Cluster) -> None:
+    del cluster
     mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     exposed = [
         connection.laddr
@@ -224,10 +210,10 @@ def test_nothing_of_the_cluster_listens_beyond_loopback(ray_cluster: RayCluster)
     assert exposed == []
 
 
-def test_checkpoints_survive_the_job(ray_cluster: RayCluster, tmp_path: Path) -> None:
+def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
     first = TrainOptions(machines=4, workers=3, servers=2, epochs=2, checkpoint_dir=tmp_path)
-    train(ray_cluster, first)
+    train(cluster, first)
     more = TrainOptions(
         machines=4, workers=1, servers=4, epochs=4, checkpoint_dir=tmp_path, resume=True
     )
-    assert train(ray_cluster, more).resumed_from_epoch == 2
+    assert train(cluster, more).resumed_from_epoch == 2

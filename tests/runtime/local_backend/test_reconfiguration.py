@@ -20,7 +20,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.ray_backend.cluster import RayCluster
+from motet.runtime.local_backend.cluster import LocalCluster
 from random_plans import RandomPlans
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
@@ -42,7 +42,7 @@ class Census(UntilPlansAreDone):
 
 
 def job(
-    cluster: RayCluster,
+    cluster: LocalCluster,
     observer: TrainObserver,
     *timetable: TimedPlan,
     epochs: int,
@@ -65,7 +65,7 @@ def assert_right(result: TrainResult, expected: ToyRegression, epochs: int) -> N
     assert result.app.visits_.tolist() == [float(epochs)] * 203
 
 
-def test_executors_come_and_go_while_the_job_trains(ray_cluster: RayCluster) -> None:
+def test_executors_come_and_go_while_the_job_trains(local_cluster: LocalCluster) -> None:
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [
         TimedPlan(lambda layout: grow, at_epoch=1),
@@ -74,7 +74,7 @@ def test_executors_come_and_go_while_the_job_trains(ray_cluster: RayCluster) -> 
     ]
     census = Census(len(timetable))
     expected = trained_locally(epochs=100, batch_size=10)
-    result = job(ray_cluster, census, *timetable, epochs=100, batch_size=10).run()
+    result = job(local_cluster, census, *timetable, epochs=100, batch_size=10).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert_right(result, expected, 100)
     assert max(census.counts) == 4
@@ -113,12 +113,12 @@ class Chaos(TrainObserver):
 
 
 @pytest.mark.timeout(300)
-def test_kills_during_reconfigurations_do_not_change_the_model(ray_cluster: RayCluster) -> None:
+def test_kills_during_reconfigurations_do_not_change_the_model(local_cluster: LocalCluster) -> None:
     expected = trained_locally(epochs=60, batch_size=5)
     recoveries = 0
     for seed in range(20):
         chaos = Chaos(seed, kills=2)
-        disturbed = job(ray_cluster, chaos, epochs=60, batch_size=5)
+        disturbed = job(local_cluster, chaos, epochs=60, batch_size=5)
         chaos.job = disturbed
         result = disturbed.run()
         assert_right(result, expected, 60)
@@ -131,11 +131,11 @@ def test_kills_during_reconfigurations_do_not_change_the_model(ray_cluster: RayC
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_many_kills_during_many_reconfigurations_do_not_change_the_model(
-    ray_cluster: RayCluster,
+    local_cluster: LocalCluster,
 ) -> None:
     expected = trained_locally(epochs=60, batch_size=5)
     for seed in range(100, 112):
         chaos = Chaos(seed, kills=4)
-        disturbed = job(ray_cluster, chaos, epochs=60, batch_size=5)
+        disturbed = job(local_cluster, chaos, epochs=60, batch_size=5)
         chaos.job = disturbed
         assert_right(disturbed.run(), expected, 60)

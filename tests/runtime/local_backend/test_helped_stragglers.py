@@ -13,7 +13,7 @@ from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import Stragglers, TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.ray_backend.cluster import RayCluster
+from motet.runtime.local_backend.cluster import LocalCluster
 from toy_app import SlowSomewhere
 
 pytestmark = pytest.mark.cluster
@@ -32,7 +32,7 @@ class Shares(TrainObserver):
 
 
 def train(
-    cluster: RayCluster, folder: Path, stragglers: Stragglers, observer: TrainObserver
+    cluster: LocalCluster, folder: Path, stragglers: Stragglers, observer: TrainObserver
 ) -> TrainResult:
     folder.mkdir()
     app = SlowSomewhere(str(folder))
@@ -41,11 +41,11 @@ def train(
 
 
 def test_a_slow_process_computes_less_and_the_model_stays_the_same(
-    ray_cluster: RayCluster, tmp_path: Path
+    local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     helped, alone = Shares(), Shares()
-    expected = train(ray_cluster, tmp_path / "alone", "ignore", alone)
-    found = train(ray_cluster, tmp_path / "helped", "help", helped)
+    expected = train(local_cluster, tmp_path / "alone", "ignore", alone)
+    found = train(local_cluster, tmp_path / "helped", "help", helped)
     np.testing.assert_allclose(found.app.coef_, expected.app.coef_, rtol=1e-10, atol=1e-13)
     assert found.app.visits_.tolist() == [float(EPOCHS)] * 203
     assert min(helped.instances.values()) < 0.9 * min(alone.instances.values())

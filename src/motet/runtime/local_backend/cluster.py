@@ -1,0 +1,98 @@
+"""This machine as a cluster of logical machines: every executor is a process of its own.
+
+A process that has imported everything is forked for every executor (`template`), so that executors
+start within milliseconds and share the memory of what they have not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from types import TracebackType
+from typing import Self
+
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.ports import (
+    ExecutorHandle,
+    ExecutorLost,
+    LaunchGivenUp,
+    LaunchRequest,
+)
+from motet.runtime.core.machine import Machine
+from motet.runtime.local_backend.executors import LocalExecutor
+from motet.runtime.local_backend.pickling import pickle_by_value
+from motet.runtime.local_backend.template_client import TemplateClient
+
+_LOOK_EVERY_S = 0.1
+
+
+class LocalCluster:
+    """An `ExecutorCluster` on this machine; a context manager that ends all its processes."""
+
+    def __init__(self, machines: int) -> None:
+        self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
+        self._template = TemplateClient()
+
+    @property
+    def machine_count(self) -> int:
+        """How many machines a job may use at a time."""
+        return len(self._machines)
+
+    @property
+    def host(self) -> str:
+        """This process's address: executors are reachable from loopback only."""
+        return "127.0.0.1"
+
+    def machines(self) -> Sequence[Machine]:
+        """All machines by number."""
+        return self._machines
+
+    def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
+        """See ExecutorCluster."""
+        pickle_by_value(request.app)
+        started: list[LocalExecutor] = []
+        try:
+            for number in request.machines:
+                process = self._template.fork(number, request.secret)
+                started.append(LocalExecutor(number, process))
+            _await_warm(started, request)
+            return {executor.number: executor for executor in started if executor.endpoint()}
+        except BaseException:
+            for executor in started:
+                executor.kill()
+            raise
+
+    def close(self) -> None:
+        """End all executors."""
+        self._template.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _await_warm(executors: Sequence[LocalExecutor], request: LaunchRequest) -> None:
+    """Raises JobFailed, ExecutorLost or LaunchGivenUp."""
+    waiting: set[Future[None]] = {executor.warm_up(request.app) for executor in executors}
+    while waiting:
+        done, waiting = wait(waiting, _LOOK_EVERY_S, FIRST_EXCEPTION)
+        for each in done:
+            _check_warm(each, request)
+        if request.is_given_up():
+            raise LaunchGivenUp
+
+
+def _check_warm(warm_up: Future[None], request: LaunchRequest) -> None:
+    try:
+        warm_up.result()
+    except JobFailed as error:
+        raise JobFailed(f"executors of {request.job} did not start: {error}") from error
+    except ExecutorLost as error:
+        raise ExecutorLost(f"an executor died while it started: {error}") from error

@@ -1,0 +1,38 @@
+"""System calls of Linux that tie the lives of processes together."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+
+_SET_PARENT_DEATH_SIGNAL, _SET_NAME = 1, 15
+
+
+def die_with_parent(parent: int) -> None:
+    """The kernel kills this process when the thread that forked it ends, even if it is stopped.
+
+    `parent`: the process that forked this one; it may have ended already.
+    """
+    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def set_process_name(name: str) -> None:
+    """The name that `ps` and `top` show, of at most 15 characters."""
+    _prctl(_SET_NAME, name.encode())
+
+
+def kill(descriptor: int) -> None:
+    """Kill the process of a pidfd; it may have ended already."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+def _prctl(option: int, value: int | bytes) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(option, value, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

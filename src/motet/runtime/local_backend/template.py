@@ -1,0 +1,101 @@
+"""The template process: imports everything once, then every executor is a fork of it.
+
+It has one thread, so that a fork is safe. It ends, and with it all executors, when the process that
+started it does; an executor ends with the template.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import pickle
+import selectors
+import signal
+import socket
+import sys
+
+from motet.runtime.local_backend.executor_process import run_executor
+from motet.runtime.local_backend.process_control import die_with_parent, kill, set_process_name
+
+MAX_MESSAGE_BYTES = 1 << 12
+_PRELOADED = ("motet.apps", "motet.runtime.core.application")
+
+
+class Template:
+    """Forks executors on request."""
+
+    def __init__(self, control: socket.socket, parent: int) -> None:
+        """`parent`: the process that holds the other end of `control`."""
+        self._control = control
+        self._parent = os.pidfd_open(parent)
+        self._executors: dict[int, int] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+        self._selector.register(self._parent, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Fork and reap until the parent has ended or closed its end; then kill all executors."""
+        try:
+            while self._handle({key.fd for key, _ in self._selector.select()}):
+                pass
+        finally:
+            for descriptor in list(self._executors):
+                kill(descriptor)
+                self._reap(descriptor)
+
+    def _handle(self, ready: set[int]) -> bool:
+        """Whether to go on."""
+        if self._parent in ready:
+            return False
+        for descriptor in ready & self._executors.keys():
+            self._reap(descriptor)
+        return self._control.fileno() not in ready or self._fork()
+
+    def _reap(self, descriptor: int) -> None:
+        os.waitpid(self._executors.pop(descriptor), 0)
+        self._selector.unregister(descriptor)
+        os.close(descriptor)
+
+    def _fork(self) -> bool:
+        """Start the executor that the next message describes; False at the end of messages."""
+        message, received, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        if not message:
+            return False
+        number, secret = pickle.loads(message)
+        [descriptor] = received
+        template = os.getpid()
+        process = os.fork()
+        if not process:
+            self._become_executor(template, descriptor, number, secret)
+        os.close(descriptor)
+        pidfd = os.pidfd_open(process)
+        self._executors[pidfd] = process
+        self._selector.register(pidfd, selectors.EVENT_READ)
+        socket.send_fds(self._control, [str(process).encode()], [pidfd])
+        return True
+
+    def _become_executor(self, template: int, descriptor: int, number: int, secret: bytes) -> None:
+        try:
+            die_with_parent(template)
+            set_process_name("motet-executor")
+            self._selector.close()
+            self._control.close()
+            for other in (self._parent, *self._executors):
+                os.close(other)
+            run_executor(descriptor, number, secret)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(1)
+
+
+def main(control: int, parent: int) -> None:
+    """`control`: the descriptor of the socket; `parent`: the process at its other end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The controller ends its executors.
+    set_process_name("motet-template")
+    for module in _PRELOADED:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    Template(socket.socket(fileno=control), parent).serve()

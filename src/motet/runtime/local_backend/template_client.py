@@ -1,0 +1,88 @@
+"""Starts the template process and asks it for executors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from motet.domain.errors import JobFailed
+from motet.runtime.local_backend.template import MAX_MESSAGE_BYTES
+
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_STDERR = 2
+_START = """
+import sys
+control, parent, *sys.path = sys.argv[1:]
+from motet.runtime.local_backend.template import main
+main(int(control), int(parent))
+"""
+
+
+class ExecutorProcess(NamedTuple):
+    """A process that becomes an executor: its number, its pidfd, and the connection to it."""
+
+    process_id: int
+    pidfd: int
+    connection: Connection
+
+
+class TemplateClient:
+    """One template process. Thread-safe."""
+
+    def __init__(self) -> None:
+        """Returns at once; the process imports in the background."""
+        self._asking = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-c", _START),
+                    *(str(theirs.fileno()), str(os.getpid()), *sys.path),
+                ],
+                env=os.environ | _ONE_THREAD,
+                stdin=subprocess.DEVNULL,
+                stdout=_STDERR if _is_open(_STDERR) else subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def fork(self, number: int, secret: bytes) -> ExecutorProcess:
+        """Start the process of an executor. Raises JobFailed if the template has ended."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs, self._asking:
+            try:
+                message = pickle.dumps((number, secret))
+                socket.send_fds(self._control, [message], [theirs.fileno()])
+                answer, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+            except OSError as error:
+                raise self._ended() from error
+            if not descriptors:
+                raise self._ended()
+            return ExecutorProcess(int(answer), descriptors[0], Connection(ours.detach()))
+
+    def close(self) -> None:
+        """End the template and all its executors; returns once they have ended."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._process.wait()
+        with self._asking:
+            self._control.close()
+
+    def _ended(self) -> JobFailed:
+        return JobFailed(
+            "the process that starts executors has ended; was it killed, or is memory short?"
+        )
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
