@@ -57,8 +57,10 @@ def load_diabetes() -> LabelledMatrix:
 
 def load_breast_cancer() -> LabelledMatrix:
     """569 tumours, 30 features on their own scales, target 0 (malignant) or 1 (benign)."""
-    measures = ("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity")
-    measures += ("concave points", "symmetry", "fractal dimension")
+    measures = (
+        *("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity"),
+        *("concave points", "symmetry", "fractal dimension"),
+    )
     kinds = ("mean {}", "{} error", "worst {}")
     names = tuple(kind.format(measure) for kind in kinds for measure in measures)
     return _with_header("breast-cancer", "breast_cancer.csv", names)

@@ -29,9 +29,10 @@ _LOOK_EVERY_S = 0.1
 class LocalCluster:
     """An `ExecutorCluster` on this machine; a context manager that ends all its processes."""
 
-    def __init__(self, machines: int) -> None:
+    def __init__(self, machines: int, template: TemplateClient | None = None) -> None:
+        """`template`: one that was started before; the cluster ends it."""
         self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
-        self._template = TemplateClient()
+        self._template = TemplateClient() if template is None else template
 
     @property
     def machine_count(self) -> int:

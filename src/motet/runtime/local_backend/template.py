@@ -6,6 +6,7 @@ started it does; an executor ends with the template.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -14,12 +15,14 @@ import selectors
 import signal
 import socket
 import sys
+from typing import Literal
 
 from motet.runtime.local_backend.executor_process import run_executor
 from motet.runtime.local_backend.process_control import die_with_parent, kill, set_process_name
 
 MAX_MESSAGE_BYTES = 1 << 12
-_PRELOADED = ("motet.apps", "motet.runtime.core.application")
+Request = tuple[Literal["fork"], int, bytes] | tuple[Literal["preload"], str]
+"""An executor's number and secret, or an application as "module:Class"."""
 
 
 class Template:
@@ -50,20 +53,27 @@ class Template:
             return False
         for descriptor in ready & self._executors.keys():
             self._reap(descriptor)
-        return self._control.fileno() not in ready or self._fork()
+        return self._control.fileno() not in ready or self._serve_request()
 
     def _reap(self, descriptor: int) -> None:
         os.waitpid(self._executors.pop(descriptor), 0)
         self._selector.unregister(descriptor)
         os.close(descriptor)
 
-    def _fork(self) -> bool:
-        """Start the executor that the next message describes; False at the end of messages."""
-        message, received, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+    def _serve_request(self) -> bool:
+        """Do what the next message says; False at the end of messages."""
+        message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         if not message:
             return False
-        number, secret = pickle.loads(message)
-        [descriptor] = received
+        request: Request = pickle.loads(message)
+        if request[0] == "preload":
+            _preload(request[1])
+        else:
+            self._fork(descriptors[0], request[1], request[2])
+        return True
+
+    def _fork(self, descriptor: int, number: int, secret: bytes) -> None:
+        """Start an executor with its end of a connection; answer with its number and pidfd."""
         template = os.getpid()
         process = os.fork()
         if not process:
@@ -73,11 +83,11 @@ class Template:
         self._executors[pidfd] = process
         self._selector.register(pidfd, selectors.EVENT_READ)
         socket.send_fds(self._control, [str(process).encode()], [pidfd])
-        return True
 
     def _become_executor(self, template: int, descriptor: int, number: int, secret: bytes) -> None:
         try:
             die_with_parent(template)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             set_process_name("motet-executor")
             self._selector.close()
             self._control.close()
@@ -90,12 +100,18 @@ class Template:
             os._exit(1)
 
 
+def _preload(application: str) -> None:
+    """Compile an application's kernels, so that every fork has them."""
+    module, _, name = application.partition(":")
+    with contextlib.suppress(Exception):  # An executor that cannot do it either says why.
+        getattr(importlib.import_module(module), name)().warm_up()
+    gc.collect()
+    gc.freeze()
+
+
 def main(control: int, parent: int) -> None:
     """`control`: the descriptor of the socket; `parent`: the process at its other end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The controller ends its executors.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     set_process_name("motet-template")
-    for module in _PRELOADED:
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()
     Template(socket.socket(fileno=control), parent).serve()

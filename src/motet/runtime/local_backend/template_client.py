@@ -13,10 +13,11 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from motet.domain.errors import JobFailed
-from motet.runtime.local_backend.template import MAX_MESSAGE_BYTES
+from motet.runtime.local_backend.template import MAX_MESSAGE_BYTES, Request
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _STDERR = 2
+_END_TIMEOUT_S = 5.0
 _START = """
 import sys
 control, parent, *sys.path = sys.argv[1:]
@@ -52,13 +53,19 @@ class TemplateClient:
                 pass_fds=[theirs.fileno()],
             )
 
+    def preload(self, application: str) -> None:
+        """Compile the kernels of "module:Class" once for all executors; returns at once."""
+        message: Request = ("preload", application)
+        with self._asking, contextlib.suppress(OSError):  # The next fork says that it has ended.
+            self._control.send(pickle.dumps(message))
+
     def fork(self, number: int, secret: bytes) -> ExecutorProcess:
         """Start the process of an executor. Raises JobFailed if the template has ended."""
         ours, theirs = socket.socketpair()
         with ours, theirs, self._asking:
             try:
-                message = pickle.dumps((number, secret))
-                socket.send_fds(self._control, [message], [theirs.fileno()])
+                request: Request = ("fork", number, secret)
+                socket.send_fds(self._control, [pickle.dumps(request)], [theirs.fileno()])
                 answer, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
             except OSError as error:
                 raise self._ended() from error
@@ -68,9 +75,12 @@ class TemplateClient:
 
     def close(self) -> None:
         """End the template and all its executors; returns once they have ended."""
-        with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)
-        self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:  # It is stopped; the kernel kills its executors.
+            self._process.kill()
+            self._process.wait()
         with self._asking:
             self._control.close()
 

@@ -26,7 +26,7 @@ from motet.interfaces.cli.shell.results import print_result
 from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.interfaces.cli.shell.visible import echo_note
-from motet.interfaces.cli.train.cluster_start import start_cluster
+from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import more_metrics
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
@@ -95,7 +95,8 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
     pool = ThreadPoolExecutor(len(screen.jobs))
     running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]
     try:
-        with start_cluster(MACHINES) as cluster:
+        apps = [view.job.app for view in screen.jobs]
+        with ClusterStart(apps) as start, start.cluster(MACHINES) as cluster:
             cluster_ready.set_result(cluster)
             screen.stage = ""
             wait(running, return_when=FIRST_EXCEPTION)

@@ -18,7 +18,7 @@ from motet.interfaces.cli.shell.results import print_result
 from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
 from motet.interfaces.cli.shell.visible import echo_note
-from motet.interfaces.cli.train.cluster_start import start_cluster
+from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request, more_metrics
 from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
 from motet.report.rendering.json_text import to_json
@@ -48,9 +48,10 @@ def run_training(flags: TrainFlags, began_s: float) -> None:
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
     console = SafeConsole(stderr=True)
     with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
-        training = check_request(flags, folder, progress)
-        _begin(flags, folder, log)
-        training, result, history = _train(flags, training, progress, began_s)
+        with ClusterStart([flags.app], flags.address, with_ray=flags.ray) as start:
+            training = check_request(flags, folder, progress)
+            _begin(flags, folder, log)
+            training, result, history = _train(flags, training, start, progress, began_s)
         progress.preparing("evaluating")
         document = _document(flags, training, result, history)
         if folder is not None:
@@ -105,7 +106,11 @@ def _to_stderr(text: str) -> None:
 
 
 def _train(
-    flags: TrainFlags, training: TrainRequest, progress: LineProgress, began_s: float
+    flags: TrainFlags,
+    training: TrainRequest,
+    cluster_start: ClusterStart,
+    progress: LineProgress,
+    began_s: float,
 ) -> tuple[TrainRequest, TrainResult, TuningHistory | None]:
     """Train on a cluster; the request with the options of the start, result, tuning history."""
     progress.preparing(_start_of_cluster(flags))
@@ -114,7 +119,7 @@ def _train(
     start = flags.auto_start
     machines = start.most_machines if flags.auto else options.machines
     at_least = start.least_machines if flags.auto else None
-    with start_cluster(machines, flags.address, at_least, with_ray=flags.ray) as cluster:
+    with cluster_start.cluster(machines, at_least) as cluster:
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
         options = replace(options, spent_s=before_s + time.perf_counter() - began_s)

@@ -1,0 +1,174 @@
+"""The template process and its executors end together, however one of them ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import local_launcher
+from executor_processes import executor_processes
+from marked_process import MarkedProcess
+from motet.domain.errors import JobFailed
+from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp, LaunchRequest
+from motet.runtime.local_backend.cluster import LocalCluster
+from motet.runtime.local_backend.executors import LocalExecutor
+from motet.runtime.local_backend.template_client import ExecutorProcess, TemplateClient
+from toy_app import ToyRegression
+
+pytestmark = pytest.mark.cluster
+TIMEOUT_S = 60
+
+
+def request(*machines: int, app: ToyRegression | None = None) -> LaunchRequest:
+    return LaunchRequest("job", machines, secrets.token_bytes(32), app or ToyRegression())
+
+
+@pytest.fixture
+def template() -> Iterator[TemplateClient]:
+    client = TemplateClient()
+    yield client
+    client.close()
+
+
+def template_process() -> psutil.Process:
+    [found] = [each for each in psutil.Process().children() if each.name() == "motet-template"]
+    return found
+
+
+def executor(forked: ExecutorProcess) -> psutil.Process:
+    return psutil.Process(forked.process_id)
+
+
+def test_a_template_has_one_thread_also_after_it_compiled_kernels(
+    template: TemplateClient,
+) -> None:
+    template.preload("motet.apps.lasso:Lasso")
+    template.preload("motet.apps.lda:LDA")
+    template.fork(0, bytes(32))
+
+    assert template_process().num_threads() == 1
+
+
+def test_what_cannot_be_preloaded_does_not_end_the_template(template: TemplateClient) -> None:
+    template.preload("motet.apps.nothing:Nothing")
+
+    assert executor(template.fork(0, bytes(32))).is_running()
+
+
+def test_executors_end_with_the_template(template: TemplateClient) -> None:
+    executors = [executor(template.fork(number, bytes(32))) for number in range(3)]
+    executors[1].suspend()
+
+    template_process().kill()
+
+    assert psutil.wait_procs(executors, timeout=TIMEOUT_S)[1] == []
+    with pytest.raises(JobFailed, match="the process that starts executors has ended"):
+        template.fork(3, bytes(32))
+
+
+@pytest.mark.parametrize("stopped", ["executor", "template"])
+def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: str) -> None:
+    template = TemplateClient()
+    forked = executor(template.fork(0, bytes(32)))
+    (forked if stopped == "executor" else template_process()).suspend()
+
+    template.close()
+
+    assert psutil.wait_procs([forked], timeout=TIMEOUT_S)[1] == []
+
+
+def test_an_executor_ends_when_its_controller_closes_the_connection(
+    template: TemplateClient,
+) -> None:
+    forked = template.fork(0, bytes(32))
+    forked.connection.close()
+
+    assert psutil.wait_procs([executor(forked)], timeout=TIMEOUT_S)[1] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_controller_that_is_killed(number: signal.Signals) -> None:
+    controller = MarkedProcess([sys.executable, local_launcher.__file__])
+    assert controller.first_line() == "started"
+    assert len(controller.descendants()) == 4
+
+    controller.end(number)
+
+    controller.wait_until(lambda: not controller.descendants())
+
+
+class Unstartable(ToyRegression):
+    """Fails, ends its process, or never becomes warm."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+    def warm_up(self) -> None:
+        if self.how == "raises":
+            raise ValueError("no kernels")
+        if self.how == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        signal.pause()
+
+
+def test_executors_that_do_not_start_are_ended_and_say_why(local_cluster: LocalCluster) -> None:
+    with pytest.raises(JobFailed, match=r"executors of job did not start: .*no kernels"):
+        local_cluster.launch(request(0, 1, app=Unstartable("raises")))
+    with pytest.raises(ExecutorLost, match="died while it started"):
+        local_cluster.launch(request(0, 1, app=Unstartable("dies")))
+    never = LaunchRequest("job", (0, 1), bytes(32), Unstartable("waits"), lambda: True)
+    with pytest.raises(LaunchGivenUp):
+        local_cluster.launch(never)
+
+    assert psutil.wait_procs(executor_processes(), timeout=TIMEOUT_S)[1] == []
+
+
+def test_calls_of_an_executor_that_died_raise_executor_lost(local_cluster: LocalCluster) -> None:
+    [handle] = local_cluster.launch(request(0)).values()
+    assert isinstance(handle, LocalExecutor)
+    psutil.Process(handle.process_id).kill()
+    psutil.wait_procs([psutil.Process(handle.process_id)], timeout=TIMEOUT_S)
+
+    with pytest.raises(ExecutorLost):
+        handle.abort()
+    handle.kill()
+
+
+def test_an_executor_uses_the_python_path_of_its_controller(tmp_path: Path) -> None:
+    """Modules beside the controller's script, and none of the folder where it was started."""
+    (tmp_path / "beside.py").write_text("VALUE = 7\n")
+    (tmp_path / "cwd").mkdir()
+    (tmp_path / "cwd" / "numpy.py").write_text("raise SystemExit('the wrong numpy')\n")
+    script = tmp_path / "script.py"
+    support = Path(executor_processes.__code__.co_filename).parent
+    script.write_text(
+        "import sys\n"
+        f"sys.path.append({str(support)!r})\n"
+        "import beside, toy_app\n"
+        "from motet.runtime.controller.ports import LaunchRequest\n"
+        "from motet.runtime.local_backend.cluster import LocalCluster\n"
+        "class App(toy_app.ToyRegression):\n"
+        "    def warm_up(self):\n"
+        "        import beside\n"
+        "        assert beside.VALUE == 7\n"
+        "with LocalCluster(1) as cluster:\n"
+        "    cluster.launch(LaunchRequest('job', (0,), bytes(32), App()))\n"
+        "print('warm')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path / "cwd",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == ("warm\n", "")

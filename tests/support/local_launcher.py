@@ -1,0 +1,17 @@
+"""Starts two executors, says so, and waits to be killed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from motet.runtime.controller.ports import LaunchRequest
+from motet.runtime.local_backend.cluster import LocalCluster
+from toy_app import ToyRegression
+
+if __name__ == "__main__":
+    with LocalCluster(2) as cluster:
+        cluster.launch(LaunchRequest("job", (0, 1), bytes(32), ToyRegression()))
+        sys.stdout.write("started\n")
+        sys.stdout.flush()
+        signal.pause()
