@@ -11,11 +11,11 @@ import pytest
 from hypothesis import settings
 
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
-from motet.runtime.local_backend.cluster import LocalCluster
+from motet.runtime.backends.local.cluster import LocalCluster
 from shared_ray import MACHINES, SharedRay
 
 if TYPE_CHECKING:
-    from motet.runtime.ray_backend.cluster import RayCluster
+    from motet.runtime.backends.ray.cluster import RayCluster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -78,7 +78,7 @@ PACKAGES = {
 
 RUNTIME = {
     "autotune": Box(0, 6, CONTROL, "measures, reconfigures", ("Cruise",)),
-    "ray_backend": Box(7, 20, CONTROL, "executors as Ray actors; nodes; launches"),
+    "backends": Box(7, 20, CONTROL, "executors as forked processes or Ray actors"),
     "controller": Box(2, 10, CONTROL, "epochs, plans, recovery, checkpoints"),
     "executor": Box(10, 20, EXECUTION, "hosts one worker and one server"),
     "stealing": Box(12, 18, EXECUTION, "idle workers help late ones"),

@@ -21,10 +21,10 @@ from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
 from motet.runtime.autotune.autotuner import Autotuner
 from motet.runtime.autotune.history import TuningRecord
+from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
-from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 from support.walk import TRAINING, say
 

@@ -18,13 +18,13 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.domain.errors import Interrupted
 from motet.domain.reconfiguration import Move, Plan, TableName
+from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
 MB = 1_000_000

@@ -18,11 +18,11 @@ from typing import Any
 from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.domain.errors import Interrupted
+from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport
 from motet.runtime.elastic.even_plans import plan_for_counts
-from motet.runtime.ray_backend.cluster import RayCluster
 from support.recorder import Recorder
 
 SETTLING_EPOCHS = 3

@@ -13,17 +13,16 @@ from marked_process import MarkedProcess, motet_process
 
 MOMENTS = [
     ("reading", signal.SIGINT),
-    ("starting Ray", signal.SIGINT),
-    ("executors", signal.SIGTERM),
+    ("starting", signal.SIGTERM),
     ("epoch 3/", signal.SIGINT),
 ]
+MOMENTS_OF_RAY = [("starting Ray", signal.SIGINT), ("3 executors", signal.SIGTERM)]
 LONGEST_DELAY_S = 2.0
 
 
-def train_forever() -> MarkedProcess:
-    return motet_process(
-        "train", "mlr", "--data", "digits", "--epochs", "1000000", "-v", "--workers", "2"
-    )
+def train_forever(*more: str) -> MarkedProcess:
+    arguments = ("--data", "digits", "--epochs", "1000000", "--workers", "2", "--servers", "1")
+    return motet_process("train", "mlr", *arguments, "-v", *more)
 
 
 def wait_for_line(running: MarkedProcess, part: str) -> None:
@@ -50,6 +49,16 @@ def test_a_signal_ends_a_run_at_once_with_everything_it_started(
     moment: str, number: signal.Signals
 ) -> None:
     running = train_forever()
+    wait_for_line(running, moment)
+    time.sleep(random.uniform(0, LONGEST_DELAY_S))
+
+    assert_ends_clean(running, number)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("moment", "number"), MOMENTS_OF_RAY, ids=str)
+def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:
+    running = train_forever("--ray")
     wait_for_line(running, moment)
     time.sleep(random.uniform(0, LONGEST_DELAY_S))
 

@@ -10,10 +10,10 @@ import pytest
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.local_backend.cluster import LocalCluster
 from real_data import a9a, communities, mnist
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]

@@ -13,10 +13,10 @@ import pytest
 from marked_process import run_motet
 from motet.apps import load_application, load_model
 from motet.datasets import open_dataset
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import TrainResult
-from motet.runtime.local_backend.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.ports import LaunchRequest
-from motet.runtime.local_backend.cluster import LocalCluster
 from toy_app import ToyRegression
 
 if __name__ == "__main__":

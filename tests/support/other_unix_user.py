@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
-import motet.runtime.ray_backend.environment  # noqa: F401
-from motet.runtime.ray_backend.ray_internals import reload_authentication
+import motet.runtime.backends.ray.environment  # noqa: F401
+from motet.runtime.backends.ray.ray_internals import reload_authentication
 
 NOBODY = 65534
 TOKEN = re.compile(rb"\b[0-9a-f]{64}\b")

@@ -7,11 +7,11 @@ import signal
 import sys
 from pathlib import Path
 
+from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, TrainResult
-from motet.runtime.ray_backend.cluster import RayCluster
 from toy_app import ToyRegression
 
 

@@ -9,7 +9,7 @@ import psutil
 from executor_processes import executor_processes
 
 if TYPE_CHECKING:
-    from motet.runtime.ray_backend.cluster import RayCluster
+    from motet.runtime.backends.ray.cluster import RayCluster
 
 MACHINES = 5
 _END_TIMEOUT_S = 30
@@ -24,7 +24,7 @@ class SharedRay:
     def cluster(self) -> RayCluster:
         """The running cluster, without executors of earlier tests."""
         if self._cluster is None:
-            from motet.runtime.ray_backend.cluster import RayCluster
+            from motet.runtime.backends.ray.cluster import RayCluster
 
             self._cluster = RayCluster.embedded(machines=MACHINES)
         assert psutil.wait_procs(executor_processes(), timeout=_END_TIMEOUT_S)[1] == []

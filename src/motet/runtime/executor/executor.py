@@ -1,7 +1,7 @@
 """The executor: one process of one job on one machine, hosting a worker, a server or both.
 
 It serves requests from its construction on; `configure` gives it its part of the job, `run`
-trains. Nothing here depends on Ray: `ray_backend` puts an `Executor` into an actor.
+trains. `backends` puts an `Executor` into a process.
 """
 
 from __future__ import annotations

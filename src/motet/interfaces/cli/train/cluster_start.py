@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Self
 
 from motet.apps import APPLICATIONS
 from motet.domain.errors import BadInput
-from motet.runtime.local_backend.cluster import LocalCluster
-from motet.runtime.local_backend.template_client import TemplateClient
+from motet.runtime.backends.local.cluster import LocalCluster
+from motet.runtime.backends.local.template_client import TemplateClient
 
 if TYPE_CHECKING:
-    from motet.runtime.ray_backend.cluster import RayCluster
+    from motet.runtime.backends.ray.cluster import RayCluster
 
 
 class ClusterStart:
@@ -52,7 +52,7 @@ class ClusterStart:
         if self._template is not None:
             return LocalCluster(machines, self._template)
         try:
-            from motet.runtime.ray_backend.cluster import RayCluster
+            from motet.runtime.backends.ray.cluster import RayCluster
         except ModuleNotFoundError as error:
             if error.name != "ray":
                 raise

@@ -12,12 +12,12 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.local.executor_process import READY, Answer, Call
+from motet.runtime.backends.local.pickling import pickled
+from motet.runtime.backends.local.process_control import kill
+from motet.runtime.backends.local.template_client import ExecutorProcess
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
-from motet.runtime.local_backend.executor_process import READY, Answer, Call
-from motet.runtime.local_backend.pickling import pickled
-from motet.runtime.local_backend.process_control import kill
-from motet.runtime.local_backend.template_client import ExecutorProcess
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 

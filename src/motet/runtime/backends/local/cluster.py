@@ -12,6 +12,9 @@ from types import TracebackType
 from typing import Self
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.local.executors import LocalExecutor
+from motet.runtime.backends.local.pickling import pickle_by_value
+from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.controller.ports import (
     ExecutorHandle,
     ExecutorLost,
@@ -19,9 +22,6 @@ from motet.runtime.controller.ports import (
     LaunchRequest,
 )
 from motet.runtime.core.machine import Machine
-from motet.runtime.local_backend.executors import LocalExecutor
-from motet.runtime.local_backend.pickling import pickle_by_value
-from motet.runtime.local_backend.template_client import TemplateClient
 
 _LOOK_EVERY_S = 0.1
 

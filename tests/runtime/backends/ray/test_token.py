@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 import other_unix_user
 from motet.domain.errors import BadInput
-from motet.runtime.ray_backend.cluster import RayCluster, ray
-from motet.runtime.ray_backend.token import require_private_token
+from motet.runtime.backends.ray.cluster import RayCluster, ray
+from motet.runtime.backends.ray.token import require_private_token
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_TMPDIR")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import time
 
 import ray
 
-from motet.runtime.ray_backend.machine_register import Node
-from motet.runtime.ray_backend.ray_internals import drain_deadlines_ms, free_cpus
+from motet.runtime.backends.ray.machine_register import Node
+from motet.runtime.backends.ray.ray_internals import drain_deadlines_ms, free_cpus
 
 _KIND = "motet-kind"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import contextlib
@@ -14,10 +14,10 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.ray.reservations import Reservation
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
 from motet.runtime.executor.executor import Executor
-from motet.runtime.ray_backend.reservations import Reservation
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 

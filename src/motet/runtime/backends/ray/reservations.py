@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import threading
@@ -17,7 +17,7 @@ from ray.util.placement_group import (
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from motet.domain.errors import JobFailed
-from motet.runtime.ray_backend.machine_register import MachineRegister
+from motet.runtime.backends.ray.machine_register import MachineRegister
 
 LOOK_EVERY_S = 1.0
 _RESERVE_TIMEOUT_S = 60.0

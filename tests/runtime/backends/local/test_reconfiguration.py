@@ -13,6 +13,7 @@ import pytest
 from executor_processes import executor_processes
 from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan, Switch
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.observers import TrainObserver
@@ -20,7 +21,6 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from motet.runtime.elastic.layout import JobLayout
-from motet.runtime.local_backend.cluster import LocalCluster
 from random_plans import RandomPlans
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone

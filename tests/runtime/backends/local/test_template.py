@@ -17,10 +17,10 @@ import local_launcher
 from executor_processes import executor_processes
 from marked_process import MarkedProcess
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.local.cluster import LocalCluster
+from motet.runtime.backends.local.executors import LocalExecutor
+from motet.runtime.backends.local.template_client import ExecutorProcess, TemplateClient
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp, LaunchRequest
-from motet.runtime.local_backend.cluster import LocalCluster
-from motet.runtime.local_backend.executors import LocalExecutor
-from motet.runtime.local_backend.template_client import ExecutorProcess, TemplateClient
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
@@ -38,13 +38,11 @@ def template() -> Iterator[TemplateClient]:
     client.close()
 
 
-def template_process() -> psutil.Process:
-    [found] = [each for each in psutil.Process().children() if each.name() == "motet-template"]
-    return found
-
-
 def executor(forked: ExecutorProcess) -> psutil.Process:
-    return psutil.Process(forked.process_id)
+    """The process, once it listens."""
+    process = psutil.Process(forked.process_id)
+    forked.connection.recv()
+    return process
 
 
 def test_a_template_has_one_thread_also_after_it_compiled_kernels(
@@ -54,7 +52,7 @@ def test_a_template_has_one_thread_also_after_it_compiled_kernels(
     template.preload("motet.apps.lda:LDA")
     template.fork(0, bytes(32))
 
-    assert template_process().num_threads() == 1
+    assert psutil.Process(template.process_id).num_threads() == 1
 
 
 def test_what_cannot_be_preloaded_does_not_end_the_template(template: TemplateClient) -> None:
@@ -67,7 +65,7 @@ def test_executors_end_with_the_template(template: TemplateClient) -> None:
     executors = [executor(template.fork(number, bytes(32))) for number in range(3)]
     executors[1].suspend()
 
-    template_process().kill()
+    psutil.Process(template.process_id).kill()
 
     assert psutil.wait_procs(executors, timeout=TIMEOUT_S)[1] == []
     with pytest.raises(JobFailed, match="the process that starts executors has ended"):
@@ -78,7 +76,7 @@ def test_executors_end_with_the_template(template: TemplateClient) -> None:
 def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: str) -> None:
     template = TemplateClient()
     forked = executor(template.fork(0, bytes(32)))
-    (forked if stopped == "executor" else template_process()).suspend()
+    (forked if stopped == "executor" else psutil.Process(template.process_id)).suspend()
 
     template.close()
 
@@ -89,9 +87,10 @@ def test_an_executor_ends_when_its_controller_closes_the_connection(
     template: TemplateClient,
 ) -> None:
     forked = template.fork(0, bytes(32))
+    process = executor(forked)
     forked.connection.close()
 
-    assert psutil.wait_procs([executor(forked)], timeout=TIMEOUT_S)[1] == []
+    assert psutil.wait_procs([process], timeout=TIMEOUT_S)[1] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -155,7 +154,7 @@ def test_an_executor_uses_the_python_path_of_its_controller(tmp_path: Path) -> N
         f"sys.path.append({str(support)!r})\n"
         "import beside, toy_app\n"
         "from motet.runtime.controller.ports import LaunchRequest\n"
-        "from motet.runtime.local_backend.cluster import LocalCluster\n"
+        "from motet.runtime.backends.local.cluster import LocalCluster\n"
         "class App(toy_app.ToyRegression):\n"
         "    def warm_up(self):\n"
         "        import beside\n"

@@ -7,7 +7,7 @@ read, and the token of a cluster that is joined is refused if its file is readab
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import os
@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from motet.runtime.ray_backend.ray_internals import reload_authentication
+from motet.runtime.backends.ray.ray_internals import reload_authentication
 from motet.transport.secret_file import require_private_file
 
 _MODE, _TOKEN, _PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"

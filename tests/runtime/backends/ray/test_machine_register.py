@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.runtime.ray_backend.machine_register import MachineRegister, Node
+from motet.runtime.backends.ray.machine_register import MachineRegister, Node
 
 
 def node(name: str, **more: object) -> Node:

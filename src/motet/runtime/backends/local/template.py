@@ -17,8 +17,8 @@ import socket
 import sys
 from typing import Literal
 
-from motet.runtime.local_backend.executor_process import run_executor
-from motet.runtime.local_backend.process_control import die_with_parent, kill, set_process_name
+from motet.runtime.backends.local.executor_process import run_executor
+from motet.runtime.backends.local.process_control import die_with_parent, kill, set_process_name
 
 MAX_MESSAGE_BYTES = 1 << 12
 Request = tuple[Literal["fork"], int, bytes] | tuple[Literal["preload"], str]
@@ -109,7 +109,7 @@ def _preload(application: str) -> None:
     gc.freeze()
 
 
-def main(control: int, parent: int) -> None:
+def run_template(control: int, parent: int) -> None:
     """`control`: the descriptor of the socket; `parent`: the process at its other end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The controller ends its executors.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import sys
@@ -14,6 +14,14 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.ray.executors import ExecutorActor, RayExecutor, brief, end_actor
+from motet.runtime.backends.ray.machine_register import MachineRegister
+from motet.runtime.backends.ray.reservations import (
+    LOOK_EVERY_S,
+    Reservation,
+    Reservations,
+    logical_machine,
+)
 from motet.runtime.controller.ports import (
     ExecutorHandle,
     ExecutorLost,
@@ -23,14 +31,6 @@ from motet.runtime.controller.ports import (
 )
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
-from motet.runtime.ray_backend.executors import ExecutorActor, RayExecutor, brief, end_actor
-from motet.runtime.ray_backend.machine_register import MachineRegister
-from motet.runtime.ray_backend.reservations import (
-    LOOK_EVERY_S,
-    Reservation,
-    Reservations,
-    logical_machine,
-)
 
 _START_TIMEOUT_S = 180.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

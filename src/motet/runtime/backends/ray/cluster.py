@@ -8,7 +8,7 @@ one machine, and an executor is started on its machine's node and nowhere else.
 
 from __future__ import annotations
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import logging
@@ -19,14 +19,14 @@ from typing import Self
 import ray
 
 from motet.domain.errors import BadInput, Unreachable
+from motet.runtime.backends.ray.launcher import ExecutorLauncher
+from motet.runtime.backends.ray.machine_register import MachineRegister
+from motet.runtime.backends.ray.nodes import present_nodes
+from motet.runtime.backends.ray.ray_internals import drop_error_messages, listen_on_loopback_only
+from motet.runtime.backends.ray.reservations import logical_machine
+from motet.runtime.backends.ray.token import PrivateToken, require_private_token
 from motet.runtime.controller.ports import ExecutorHandle, LaunchRequest
 from motet.runtime.core.machine import Machine
-from motet.runtime.ray_backend.launcher import ExecutorLauncher
-from motet.runtime.ray_backend.machine_register import MachineRegister
-from motet.runtime.ray_backend.nodes import present_nodes
-from motet.runtime.ray_backend.ray_internals import drop_error_messages, listen_on_loopback_only
-from motet.runtime.ray_backend.reservations import logical_machine
-from motet.runtime.ray_backend.token import PrivateToken, require_private_token
 
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000

@@ -13,18 +13,18 @@ import numpy as np
 import psutil
 import pytest
 
-import motet.runtime.ray_backend.environment  # noqa: F401
+import motet.runtime.backends.ray.environment  # noqa: F401
 import ray_driver
 from executor_processes import executor_processes
 from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan
+from motet.runtime.backends.ray.cluster import RayCluster, ray
+from motet.runtime.backends.ray.token import PrivateToken
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.ray_backend.cluster import RayCluster, ray
-from motet.runtime.ray_backend.token import PrivateToken
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
 

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from motet.domain.errors import JobFailed
-from motet.runtime.local_backend.template import MAX_MESSAGE_BYTES, Request
+from motet.runtime.backends.local.template import MAX_MESSAGE_BYTES, Request
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _STDERR = 2
@@ -21,8 +21,8 @@ _END_TIMEOUT_S = 5.0
 _START = """
 import sys
 control, parent, *sys.path = sys.argv[1:]
-from motet.runtime.local_backend.template import main
-main(int(control), int(parent))
+from motet.runtime.backends.local.template import run_template
+run_template(int(control), int(parent))
 """
 
 
@@ -52,6 +52,11 @@ class TemplateClient:
                 stdout=_STDERR if _is_open(_STDERR) else subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
+
+    @property
+    def process_id(self) -> int:
+        """The operating system's number of the template process."""
+        return self._process.pid
 
     def preload(self, application: str) -> None:
         """Compile the kernels of "module:Class" once for all executors; returns at once."""

@@ -1,0 +1,1 @@
+"""Clusters that can host executors: processes of this machine, and Ray."""
