@@ -62,7 +62,8 @@ def test_what_cannot_be_preloaded_does_not_end_the_template(template: TemplateCl
 
 
 def test_executors_end_with_the_template(template: TemplateClient) -> None:
-    executors = [executor(template.fork(number, bytes(32))) for number in range(3)]
+    forks = [template.fork(number, bytes(32)) for number in range(3)]
+    executors = [executor(forked) for forked in forks]
     executors[1].suspend()
 
     psutil.Process(template.process_id).kill()
@@ -75,12 +76,13 @@ def test_executors_end_with_the_template(template: TemplateClient) -> None:
 @pytest.mark.parametrize("stopped", ["executor", "template"])
 def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: str) -> None:
     template = TemplateClient()
-    forked = executor(template.fork(0, bytes(32)))
-    (forked if stopped == "executor" else psutil.Process(template.process_id)).suspend()
+    forked = template.fork(0, bytes(32))
+    process = executor(forked)
+    (process if stopped == "executor" else psutil.Process(template.process_id)).suspend()
 
     template.close()
 
-    assert psutil.wait_procs([forked], timeout=TIMEOUT_S)[1] == []
+    assert psutil.wait_procs([process], timeout=TIMEOUT_S)[1] == []
 
 
 def test_an_executor_ends_when_its_controller_closes_the_connection(

@@ -112,6 +112,5 @@ def _preload(application: str) -> None:
 def run_template(control: int, parent: int) -> None:
     """`control`: the descriptor of the socket; `parent`: the process at its other end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The controller ends its executors.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     set_process_name("motet-template")
     Template(socket.socket(fileno=control), parent).serve()

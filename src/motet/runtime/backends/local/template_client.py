@@ -19,7 +19,8 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 _STDERR = 2
 _END_TIMEOUT_S = 5.0
 _START = """
-import sys
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 control, parent, *sys.path = sys.argv[1:]
 from motet.runtime.backends.local.template import run_template
 run_template(int(control), int(parent))
@@ -80,7 +81,9 @@ class TemplateClient:
 
     def close(self) -> None:
         """End the template and all its executors; returns once they have ended."""
-        self._process.terminate()
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._process.terminate()  # For it may be compiling.
         try:
             self._process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:  # It is stopped; the kernel kills its executors.
