@@ -139,7 +139,7 @@ def drawn(seed: int, count: int, only: str) -> list[Mutant]:
     """Random lines of the packages, and one of the faults possible in each."""
     by_line: dict[tuple[Path, int], list[Mutant]] = {}
     for package in PACKAGES:
-        for path in sorted((REPOSITORY / "src" / "motet" / package).glob("*.py")):
+        for path in sorted((REPOSITORY / "src" / "motet" / package).rglob("*.py")):
             name = path.relative_to(REPOSITORY)
             for mutation in mutations_of(path.read_bytes()) if only in name.as_posix() else ():
                 by_line.setdefault((name, mutation.line), []).append(Mutant(name, mutation))
