@@ -5,6 +5,9 @@ The names below load their module on first use, so `import motet` costs next to 
     from motet import NMF
     model = NMF(rank=16).fit(ratings)
 
+    from motet import train
+    train("mlr", "digits", workers=2, servers=1).plot_loss()
+
     from motet import simulate
     simulate("jobs.csv", cluster="15x4", policy="tiresias-las").plot_jct_cdf()
 """
@@ -17,6 +20,7 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BadInput": "motet.domain.errors",
+    "Cluster": "motet.interfaces.training",
     "KMeans": "motet.apps.kmeans",
     "LDA": "motet.apps.lda",
     "Lasso": "motet.apps.lasso",
@@ -30,6 +34,7 @@ _HOME_OF = {
     "load_model": "motet.apps",
     "load_trace": "motet.interfaces.python",
     "simulate": "motet.interfaces.python",
+    "train": "motet.interfaces.training",
 }
 
 

@@ -1,0 +1,90 @@
+"""The result of `motet.train`: a fitted model with the course of its training."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from motet.apps.estimator import Estimator
+from motet.report.rendering.quantities import count_text, duration_text, number_text
+from motet.report.training.document import TrainDocument
+from motet.report.training.loss_plot import PlottedLoss, loss_figure
+from motet.runtime.core.reports import TrainResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedModel:
+    """A finished training.
+
+    `model`: the fitted application. `result`: epochs, recoveries, reconfigurations. `document`: the
+    fields of `motet train --json`.
+    """
+
+    model: Estimator
+    result: TrainResult
+    document: TrainDocument
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Metrics after the last epoch; those of `test` begin with `test_`."""
+        return self.document.metrics
+
+    @property
+    def losses(self) -> DataFrame:
+        """A row per epoch, numbered from 1 as in loss.csv: loss, metrics, seconds, bytes."""
+        import pandas as pd
+
+        rows = [
+            {
+                "epoch": report.epoch + 1,
+                "loss": report.loss,
+                **report.metrics,
+                "wall_s": report.wall_s,
+                "comp_s": report.comp_s,
+                "comm_s": report.comm_s,
+                "bytes_pulled": report.bytes_pulled,
+                "bytes_pushed": report.bytes_pushed,
+            }
+            for report in self.result.epochs
+        ]
+        return pd.DataFrame(rows).set_index("epoch")
+
+    def plot_loss(self) -> Figure:
+        """The loss after each epoch."""
+        title = f"{self.document.app} on {self.document.data}"
+        return loss_figure([PlottedLoss(title, self._shape(), self.result.losses)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `motet.load_model` reads."""
+        self.model.save(path)
+
+    def __repr__(self) -> str:
+        loss = number_text(self.document.final_loss)
+        return f"<{self.document.app} on {self.document.data}: loss {loss}, {self._shape()}>"
+
+    def _repr_html_(self) -> str:
+        """Metrics and the loss curve, for notebooks."""
+        picture = io.StringIO()
+        self.plot_loss().savefig(picture, format="svg")
+        svg = picture.getvalue()
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td>{html.escape(number_text(value))}</td></tr>"
+            for name, value in {"loss": self.document.final_loss, **self.metrics}.items()
+        )
+        return f"<div><table>{cells}</table>{svg[svg.index('<svg') :]}</div>"
+
+    def _shape(self) -> str:
+        document = self.document
+        return (
+            f"{count_text(document.epochs, 'epoch')} in {duration_text(document.wall_s)} with "
+            f"{count_text(document.workers, 'worker')} and "
+            f"{count_text(document.servers, 'server')}"
+        )

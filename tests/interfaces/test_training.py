@@ -1,0 +1,156 @@
+"""`from motet import train, Cluster`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import motet
+from executor_processes import executor_processes
+from motet import BadInput, Cluster, train
+from motet.datasets import open_dataset
+from motet.interfaces.trained_model import TrainedModel
+from motet.runtime.core.reports import EpochReport
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    with Cluster(machines=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def digits(cluster: Cluster) -> TrainedModel:
+    return cluster.train("mlr", "digits", epochs=3, workers=2, servers=1, test="digits", l2=1e-3)
+
+
+def test_the_model_is_that_of_fit_on_the_same_data(digits: TrainedModel) -> None:
+    alone = motet.MLR(l2=1e-3, epochs=3, random_state=0).fit(open_dataset("digits"))
+    np.testing.assert_allclose(digits.model.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_losses_are_a_table_and_metrics_a_dictionary(digits: TrainedModel) -> None:
+    assert digits.losses.index.tolist() == [1, 2, 3]
+    assert digits.losses["loss"].tolist() == digits.result.losses
+    assert {"accuracy", "wall_s", "comp_s", "bytes_pulled"} <= set(digits.losses.columns)
+    assert digits.metrics["test_accuracy"] == pytest.approx(digits.metrics["accuracy"])
+
+
+def test_a_notebook_shows_metrics_and_the_curve(digits: TrainedModel) -> None:
+    page = digits._repr_html_()
+    assert "accuracy" in page
+    assert "<svg" in page
+    assert repr(digits).startswith("<mlr on digits: loss ")
+
+
+def test_the_model_can_be_saved_and_loaded(digits: TrainedModel, tmp_path: Path) -> None:
+    digits.save(tmp_path / "model.npz")
+    loaded = motet.load_model(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.coef_, digits.model.coef_)
+
+
+def test_frames_arrays_and_sparse_matrices_are_data(cluster: Cluster) -> None:
+    from scipy.sparse import csr_matrix
+
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 3
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for data in ((X, y), (frame, y), (csr_matrix(X), y)):
+        found = cluster.train("linear_regression", data, epochs=5)
+        np.testing.assert_allclose(found.model.coef_, [1.0, -2.0, 0.5, 0.0], atol=1e-6)
+
+
+def test_callbacks_see_every_epoch(cluster: Cluster) -> None:
+    seen: list[EpochReport] = []
+    found = cluster.train("mlr", "iris", epochs=4, callbacks=[seen.append])
+    assert [report.epoch for report in seen] == [0, 1, 2, 3]
+    assert [report.loss for report in seen] == found.result.losses
+
+
+def test_an_exception_of_a_callback_ends_the_training(cluster: Cluster) -> None:
+    def fail(report: EpochReport) -> None:
+        raise RuntimeError(f"after epoch {report.epoch}")
+
+    with pytest.raises(RuntimeError, match="after epoch 0"):
+        cluster.train("mlr", "iris", epochs=4, callbacks=[fail])
+
+
+def test_jobs_train_beside_each_other(cluster: Cluster) -> None:
+    futures = [cluster.submit("mlr", "iris", epochs=3, seed=seed) for seed in range(3)]
+    alone = cluster.train("mlr", "iris", epochs=3, seed=1)
+    assert futures[1].result().result.model_sha256 == alone.result.model_sha256
+    assert len({future.result().result.model_sha256 for future in futures}) == 3
+
+
+def test_an_object_keeps_its_parameters_and_is_not_changed(cluster: Cluster) -> None:
+    app = motet.MLR(l2=0.5, epochs=2)
+    found = cluster.train(app, "iris")
+    assert found.model.get_params()["l2"] == 0.5
+    assert len(found.result.epochs) == 2
+    assert not hasattr(app, "coef_")
+
+
+def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"checkpoints": tmp_path, "checkpoint_every": 1}
+    cluster.train("mlr", "iris", epochs=2, **options)
+    resumed = cluster.train("mlr", "iris", epochs=4, resume=True, **options)
+    straight = cluster.train("mlr", "iris", epochs=4)
+    assert resumed.result.resumed_from_epoch == 2
+    assert resumed.result.losses == pytest.approx(straight.result.losses)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "complaint"),
+    [
+        ((7, "iris"), {}, "7: not an application"),
+        (("mlr", "iris"), {"workers": 0}, "workers=0: must be a whole number"),
+        (("mlr", "iris"), {"workers": "2"}, "workers='2': must be a whole number"),
+        (("mlr", "iris"), {"workers": 9}, "workers=9: must be between 1 and machines=3"),
+        (("mlr", "iris"), {"epochs": 1.5}, "epochs=1.5: must be a whole number"),
+        (("mlr", "iris"), {"rank": 3}, "MLR: .*rank.*; its parameters are .*batch_size"),
+        (("mlr", "iris"), {"resume": True}, "resume=True needs checkpoints"),
+        (("mlr", "nowhere.csv"), {}, "nowhere.csv"),
+        (("mlr", [["a"]]), {}, "not a matrix of numbers"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_clear_error(
+    cluster: Cluster, arguments: tuple[Any, Any], options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        cluster.train(*arguments, **options)
+
+
+def test_parameters_of_an_object_are_refused(cluster: Cluster) -> None:
+    with pytest.raises(BadInput, match="l2: not an option of train"):
+        cluster.train(motet.MLR(), "iris", l2=1.0)
+
+
+def test_train_starts_and_ends_a_cluster_of_its_own() -> None:
+    found = train("mlr", "iris", epochs=2, workers=2, servers=1)
+    assert (found.document.workers, found.document.servers) == (2, 1)
+    assert executor_processes() == []
+
+
+def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
+    """Its own application is defined in the script itself."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import motet\n"
+        "print('once')\n"
+        "class Mine(motet.MLR):\n"
+        "    name = 'mine'\n"
+        "found = motet.train(Mine(epochs=2), 'iris', workers=2, servers=1)\n"
+        "print(len(found.losses), type(found.model).__name__)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("once\n2 Mine\n", "")
