@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
+import motet
 from marked_process import run_motet
 from motet.apps import load_application, load_model
+from motet.apps.estimator import Estimator
+from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import open_dataset
 from motet.domain.errors import BadInput
 from placement import assert_placement_independent
@@ -72,3 +75,58 @@ def test_sparse_features_train_on_a_cluster(poisson_regression: Any, tmp_path: P
 
     assert (ended.code, ended.left_running) == (0, {})
     assert json.loads(ended.out)["final_loss"] == pytest.approx(alone.loss_curve_[-1], rel=1e-6)
+
+
+def test_held_out_metrics_come_from_predict_and_score(poisson_regression: Any) -> None:
+    X, y = sparse_visits()
+    rows = slice(0, 300)
+    model = poisson_regression(epochs=5).fit(X[rows], y[rows])
+    held_out = as_dataset("labelled", X[300:], y[300:])
+
+    errors = model.predict(X[300:]) - y[300:]
+    assert model.test_metrics(held_out) == {"test_rmse": pytest.approx(np.sqrt(np.mean(errors**2)))}
+
+    class Scored(poisson_regression):  # type: ignore[misc]
+        def score(self, X: Any, y: Any) -> float:
+            return -float(np.abs(self.predict(X) - y).max())
+
+    scored = Scored(epochs=5).fit(X[rows], y[rows]).test_metrics(held_out)
+    assert scored["test_score"] == pytest.approx(-np.abs(errors).max())
+
+
+def test_a_classifier_is_tested_by_its_accuracy() -> None:
+    class Sign(motet.MLR):
+        estimator_type = "classifier"
+        test_metrics = Estimator.test_metrics
+        score = None  # type: ignore[assignment]
+
+        def predict(self, X: Any) -> Any:
+            return (X[:, 0] > 0).astype(float)
+
+    X = np.array([[1.0], [2.0], [-1.0], [-2.0]])
+    data = as_dataset("labelled", X, [1.0, 0.0, 0.0, 0.0])
+    assert Sign().test_metrics(data) == {"test_accuracy": 0.75}
+
+
+@pytest.mark.cluster
+def test_the_constructor_s_epochs_count_and_held_out_data_are_tested(tmp_path: Path) -> None:
+    X, y = sparse_visits()
+    dump_svmlight_file(X, y, str(tmp_path / "visits.svm"), zero_based=False)
+    source = EXAMPLE.read_text().replace("epochs=20", "epochs=3")
+    (tmp_path / "own.py").write_text(source)
+    data = tmp_path / "visits.svm"
+    ended = run_motet("train", tmp_path / "own.py", "--data", data, "--test", data, "--json")
+
+    document = json.loads(ended.out)
+    assert document["epochs"] == 3
+    assert document["metrics"]["test_rmse"] > 0
+
+
+def test_what_cannot_be_tested_is_refused_before_training(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace("def predict", "def expected"))
+    ended = run_motet("train", own, "--data", "diabetes", "--test", "diabetes")
+
+    assert ended.code == 2
+    assert "--test: poisson_regression defines neither predict nor score" in ended.err
+    assert "reading" not in ended.err

@@ -69,6 +69,31 @@ class Estimator(Application):
     def warm_up(self) -> None:
         """Compile the kernels on tiny data, so that no mini-batch includes the compilation."""
 
+    # -- held-out data -----------------------------------------------------------------------------
+
+    @classmethod
+    def can_be_tested(cls) -> bool:
+        """Whether `test_metrics` works: the class has its own, or `predict` or `score`."""
+        has_own = cls.test_metrics is not Estimator.test_metrics
+        return has_own or _has(cls, "score") or _predicts(cls)
+
+    def test_metrics(self, dataset: Any) -> dict[str, float]:
+        """Metrics on held-out data, by default from `predict` and `score`.
+
+        On labelled data, `predict` gives `test_accuracy` of classifiers and `test_rmse` of others;
+        `score`, where the class defines it, gives `test_score`. Both get the features as an array
+        or a CSR matrix.
+        """
+        app: Any = self
+        is_labelled = self.dataset_kind == "labelled"
+        known = (dataset.features, dataset.require_target()) if is_labelled else (dataset,)
+        metrics: dict[str, float] = {}
+        if _predicts(type(self)):
+            metrics |= _prediction_metrics(self, *known)
+        if _has(type(self), "score"):
+            metrics["test_score"] = float(app.score(*known))
+        return metrics
+
     # -- on disk -----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -177,6 +202,26 @@ class Estimator(Application):
             if repr(value) != repr(defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _predicts(app: type[Estimator]) -> bool:
+    return app.dataset_kind == "labelled" and _has(app, "predict")
+
+
+def _has(app: type[Estimator], method: str) -> bool:
+    return callable(getattr(app, method, None))
+
+
+def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, float]:
+    predicted = np.asarray(app.predict(features))
+    if predicted.shape != target.shape:
+        raise BadInput(
+            f"{app.name}: predict returned shape {predicted.shape} for {len(target)} rows; it must "
+            f"return {target.shape}"
+        )
+    if app.estimator_type == "classifier":
+        return {"test_accuracy": float(np.mean(predicted == target))}
+    return {"test_rmse": float(np.sqrt(np.mean((predicted - target) ** 2)))}
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -124,6 +124,7 @@ class Cluster:
         dataset = _dataset(made.dataset_kind, data, "train")
         held_out = None
         if test is not None:
+            _require_testable(made)
             held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
         job = Job(made, made.prepare(dataset, run.seed), run, self._cluster)
         for callback in callbacks:
@@ -225,9 +226,17 @@ def _dataset(kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
     return dataset
 
 
+def _require_testable(app: Estimator) -> None:
+    if not app.can_be_tested():
+        raise BadInput(
+            f"test: {app.name} defines neither predict nor score nor test_metrics; define one of "
+            "them, or leave test out"
+        )
+
+
 def _epochs(app: Estimator, epochs: int | None) -> int:
     if epochs is None:
-        return app.epochs
+        return int(getattr(app, "epochs", app.default_epochs))
     _require_whole("epochs", epochs)
     return epochs
 

@@ -47,13 +47,14 @@ def list_apps(as_json: bool) -> None:
 def describe_app(app: str, as_json: bool) -> None:
     """Show what APP does, what data it reads and its parameters for --set."""
     from motet.apps import load_application
+    from motet.interfaces.cli.apps.settings import default_epochs
 
     app_class = load_application(app)
     if as_json:
         _print_json(_entry(app_class))
         return
     click.echo(f"{app_class.name}: {inspect.getdoc(app_class)}\n")
-    click.echo(f"Reads: {app_class.dataset_kind} data. Epochs: {app_class.default_epochs}.\n")
+    click.echo(f"Reads: {app_class.dataset_kind} data. Epochs: {default_epochs(app_class)}.\n")
     click.echo("Parameters (--set NAME=VALUE):")
     for line in _parameter_lines(app_class):
         click.echo(line)
@@ -71,13 +72,13 @@ def _parameter_lines(app_class: type[Estimator]) -> list[str]:
 
 
 def _entry(app_class: type[Estimator]) -> dict[str, Any]:
-    from motet.interfaces.cli.apps.settings import settable_parameters
+    from motet.interfaces.cli.apps.settings import default_epochs, settable_parameters
 
     return {
         "name": app_class.name,
         "summary": _summary(app_class),
         "reads": app_class.dataset_kind,
-        "epochs": app_class.default_epochs,
+        "epochs": default_epochs(app_class),
         "parameters": [
             {"name": entry.name, "type": entry.kind_text, "default": entry.default}
             for entry in settable_parameters(app_class).values()

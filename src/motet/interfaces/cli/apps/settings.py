@@ -37,6 +37,13 @@ class Settings:
     checkpoint_every: int
 
 
+def default_epochs(app_class: type[Estimator]) -> int:
+    """Epochs of a run without `--epochs`: the default of the constructor, if it has one."""
+    parameter = constructor_parameters(app_class).get("epochs")
+    epochs = app_class.default_epochs if parameter is None else parameter.default
+    return epochs if isinstance(epochs, int) else app_class.default_epochs
+
+
 def settable_parameters(app_class: type[Estimator]) -> dict[str, Parameter]:
     """Every parameter that `--set` can change in a run of this application."""
     return _own_parameters(app_class) | COMMON

@@ -14,7 +14,11 @@ from motet.datasets import Corpus, Dataset, open_dataset
 from motet.datasets.builtin.catalogue import is_known
 from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.settings import Settings, read_training_settings
+from motet.interfaces.cli.apps.settings import (
+    Settings,
+    default_epochs,
+    read_training_settings,
+)
 from motet.interfaces.cli.screens.train import LineProgress
 from motet.interfaces.cli.train.address import require_listener
 from motet.interfaces.cli.train.auto import AutoStart, require_drivable
@@ -100,6 +104,8 @@ def check_request(
 ) -> TrainRequest:
     """Check the options, then read and check the data. Raises BadInput."""
     settings = read_training_settings(load_application(flags.app), flags.settings)
+    if flags.test is not None:
+        _require_testable(type(settings.app))
     if flags.auto:
         require_drivable(flags.reconfigure, settings.consistency)
     options = _options(flags, settings, folder)
@@ -133,6 +139,14 @@ def check_request(
     return TrainRequest(app, options, dataset, test, rows, resumed, changes, most_workers)
 
 
+def _require_testable(app: type[Estimator]) -> None:
+    if not app.can_be_tested():
+        raise BadInput(
+            f"--test: {app.name} defines neither predict nor score nor test_metrics; define one of "
+            "them, or leave --test out"
+        )
+
+
 def _require_one_cluster(flags: TrainFlags) -> None:
     if flags.ray:
         raise BadInput("--ray starts a Ray of its own, --address joins one; leave one of them out")
@@ -159,7 +173,7 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         machines=shape.machines,
         workers=shape.workers,
         servers=shape.servers,
-        epochs=settings.app.default_epochs if flags.epochs is None else flags.epochs,
+        epochs=default_epochs(type(settings.app)) if flags.epochs is None else flags.epochs,
         seed=_seed(flags.seed),
         consistency=settings.consistency,
         worker_batch_size=settings.worker_batch_size,
