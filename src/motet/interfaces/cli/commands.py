@@ -13,6 +13,7 @@ from motet.interfaces.cli.shell.group import HelpfulGroup
 COMMANDS = {
     "demo": "motet.interfaces.cli.demo.command:demo_command",
     "train": "motet.interfaces.cli.train.command:train_command",
+    "predict": "motet.interfaces.cli.predict.command:predict_command",
     "plan": "motet.interfaces.cli.plan.command:plan",
     "app": "motet.interfaces.cli.apps.command:app_group",
     "simulate": "motet.interfaces.cli.simulate.command:simulate_command",

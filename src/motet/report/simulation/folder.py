@@ -29,9 +29,9 @@ from motet.report.cluster_run.run_label import swept_parameters
 from motet.report.figures.gantt import gantt_figure
 from motet.report.figures.simulations import FIGURES, OF_QUALITY
 from motet.report.figures.sweep import sweep_figure, sweep_file
+from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.figure_parts import save
 from motet.report.rendering.folder import Folder
-from motet.report.simulation.csv_cells import inert_cell
 from motet.report.simulation.files import (
     DECISIONS,
     FAIRNESS,

@@ -16,7 +16,7 @@ from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.report.cluster_run.decision_reader import held_gpus_during, story_events_of
-from motet.report.simulation.csv_cells import original_cell
+from motet.report.rendering.csv_cells import original_cell
 from motet.report.simulation.files import DECISIONS, JOBS, SUMMARY, run_names, run_summary
 
 _LARGEST_DIFFERENCE = 2

@@ -15,7 +15,7 @@ from motet.report.cluster_run.columns import FAIRNESS_COLUMNS, TIMELINE_COLUMNS
 from motet.report.cluster_run.quality import QUALITY_COLUMNS, QualityOverTime
 from motet.report.cluster_run.record import ClusterRun, rho_of_experiments
 from motet.report.cluster_run.run_label import run_label
-from motet.report.simulation.csv_cells import original_cell
+from motet.report.rendering.csv_cells import original_cell
 from motet.report.simulation.files import (
     FAIRNESS,
     JOBS,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
 from motet.interfaces.simulation_runs import Scenario, run_one, run_output
-from motet.report.simulation.csv_cells import inert_cell, original_cell
+from motet.report.rendering.csv_cells import inert_cell, original_cell
 from motet.report.simulation.folder import SimulationFolder
 from motet.report.simulation.job_story import job_ids
 from motet.report.simulation.stored_run import read_runs

@@ -1,0 +1,1 @@
+"""`motet predict`: what a trained model says of other data."""

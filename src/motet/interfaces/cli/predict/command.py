@@ -1,0 +1,50 @@
+"""The command `motet predict` and its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motet.interfaces.cli.apps.completion_words import complete_data
+
+
+@click.command("predict", short_help="Predict with a trained model.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    required=True,
+    metavar="PATH|NAME",
+    shell_complete=complete_data,
+    help="File to predict on, or the name of a built-in data set.",
+)
+@click.option("--format", "format_name", metavar="F", help="Format of the file.")
+@click.option("--target", metavar="NAME|INDEX", help="CSV: the column to predict; it is not read.")
+@click.option(
+    "--drop", multiple=True, metavar="NAME|INDEX", help="CSV: a column to leave out; repeatable."
+)
+@click.option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
+@click.option(
+    "--app", metavar="FILE", help="File of your own application, ./mine.py, if MODEL is of one."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV file to write.  [default: standard output]",
+)
+def predict_command(**flags: Any) -> None:
+    """Write the predictions of MODEL, a file model.npz that 'motet train --out' wrote, as CSV.
+
+    One row per row of the data: the class or value; of LDA the share of each topic, of ratings
+    user, item and predicted rating.
+
+    \b
+    Examples:
+      motet predict runs/digits/model.npz --data digits
+      motet predict runs/wine/model.npz --data new.csv --drop label --out predicted.csv
+    """
+    from motet.interfaces.cli.predict.run import PredictFlags, run_prediction
+
+    run_prediction(PredictFlags(**flags))

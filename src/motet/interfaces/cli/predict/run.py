@@ -1,0 +1,107 @@
+"""`motet predict`: load the model, read the data, write a CSV table."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from motet.apps import load_application, load_model
+from motet.apps.estimator import Estimator
+from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
+from motet.datasets.kinds import Ratings
+from motet.domain.errors import BadInput
+from motet.report.rendering.csv_cells import inert_cell
+
+_ROWS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class PredictFlags:
+    """The options of `motet predict` as parsed by click."""
+
+    model: Path
+    data: str
+    format_name: str | None = None
+    target: str | None = None
+    drop: Sequence[str] = ()
+    na: str | None = None
+    app: str | None = None
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A table: the names of its columns, and their values."""
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Cells as Python values, row by row."""
+        count = len(self.values[0])
+        for start in range(0, count, _ROWS_AT_ONCE):
+            part = (column[start : start + _ROWS_AT_ONCE] for column in self.values)
+            yield from zip(*(np.asarray(column).tolist() for column in part), strict=True)
+
+
+def run_prediction(flags: PredictFlags) -> None:
+    """Predict as the flags say and write the table. Raises MotetError."""
+    model = _model(flags)
+    table = predictions_of(model, _dataset(flags, model.dataset_kind))
+    if flags.out is None:
+        _write(table, sys.stdout)
+        return
+    try:
+        with flags.out.open("w", newline="", encoding="utf-8") as file:
+            _write(table, file)
+    except OSError as error:
+        raise BadInput(f"--out {flags.out}: cannot be written ({error.strerror})") from error
+
+
+def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
+    """A model's predictions for a data set. Raises BadInput for data that do not fit the model."""
+    app: Any = model
+    if isinstance(dataset, Ratings):
+        users, items = dataset.user_ids[dataset.users], dataset.item_ids[dataset.items]
+        return Predictions(("user", "item", "prediction"), (users, items, app.predict(dataset)))
+    if isinstance(dataset, Corpus):
+        shares = app.transform(dataset)
+        names = tuple(f"topic_{number}" for number in range(shares.shape[1]))
+        return Predictions(names, tuple(shares.T))
+    if not callable(getattr(model, "predict", None)):
+        raise BadInput(f"{model.name}: defines no predict, so nothing can be predicted")
+    assert isinstance(dataset, LabelledMatrix)
+    return Predictions(("prediction",), (app.predict(dataset.features),))
+
+
+def _model(flags: PredictFlags) -> Estimator:
+    if flags.app is None:
+        return load_model(flags.model)
+    return load_application(flags.app).load(flags.model)
+
+
+def _dataset(flags: PredictFlags, kind: str) -> Dataset:
+    return open_dataset(
+        flags.data,
+        kind="unlabelled" if kind == "labelled" and flags.target is None else kind,
+        format=flags.format_name,
+        target=flags.target,
+        drop=flags.drop,
+        na=flags.na,
+    )
+
+
+def _write(table: Predictions, file: TextIO) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(map(_cells, table.rows()))
+
+
+def _cells(row: tuple[object, ...]) -> list[object]:
+    return [inert_cell(cell) if isinstance(cell, str) else cell for cell in row]

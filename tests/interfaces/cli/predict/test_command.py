@@ -1,0 +1,68 @@
+"""`motet predict`: a CSV table of what a trained model says of other data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import motet
+from marked_process import Ended, run_motet
+from motet.datasets import open_dataset
+
+
+def rows_of(ended: Ended) -> list[list[str]]:
+    assert ended.code == 0, ended.err
+    return list(csv.reader(io.StringIO(ended.out)))
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("wine") / "model.npz"
+    motet.MLR(epochs=2).fit(open_dataset("wine")).save(path)
+    return path
+
+
+def test_a_row_holds_what_predict_returns(wine: Path) -> None:
+    header, *rows = rows_of(run_motet("predict", wine, "--data", "wine"))
+    expected = motet.load_model(wine).predict(open_dataset("wine").features)
+    assert header == ["prediction"]
+    assert [float(row[0]) for row in rows] == expected.tolist()
+
+
+def test_a_table_without_the_target_is_written_to_a_file(wine: Path, tmp_path: Path) -> None:
+    features = open_dataset("wine").features
+    named = ",".join(f"c{column}" for column in range(features.shape[1]))
+    np.savetxt(tmp_path / "new.csv", features, delimiter=",", header=named, comments="")
+    out = tmp_path / "predicted.csv"
+    ended = run_motet("predict", wine, "--data", tmp_path / "new.csv", "--out", out)
+    assert (ended.code, ended.out) == (0, "")
+    assert len(out.read_text().splitlines()) == 1 + len(features)
+
+
+def test_a_column_too_many_is_explained(wine: Path, tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "new.csv", np.ones((3, 14)), delimiter=",")
+    ended = run_motet("predict", wine, "--data", tmp_path / "new.csv")
+    assert ended.code == 2
+    assert "14 features" in ended.err
+
+
+def test_ratings_are_by_user_and_item(tmp_path: Path) -> None:
+    ratings = open_dataset("digits-ratings:part=test")
+    model = motet.NMF(rank=2, epochs=1).fit(ratings)
+    model.save(tmp_path / "model.npz")
+    ended = run_motet("predict", tmp_path / "model.npz", "--data", "digits-ratings:part=test")
+    header, first, *_ = rows_of(ended)
+    assert header == ["user", "item", "prediction"]
+    user, item = int(first[0]), int(first[1])
+    assert float(first[2]) == pytest.approx(model.predict([(user, item)])[0])
+
+
+def test_a_model_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.npz").write_text("no")
+    ended = run_motet("predict", tmp_path / "model.npz", "--data", "wine")
+    assert ended.code == 2
+    assert "not a model that Motet saved" in ended.err
