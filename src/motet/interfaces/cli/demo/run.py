@@ -39,7 +39,6 @@ from motet.runtime.core.reports import TrainResult
 from motet.runtime.elastic.role_placement import RolePlacement
 
 WIDTH = 100
-PROGRESS_LINES = 4
 NEXT_ARGUMENTS = ("train lda --data pydoc --workers 3 --servers 2", "app list")
 PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 
@@ -72,7 +71,7 @@ def _views(is_silent: bool) -> list[JobView]:
         JobView(
             job=job,
             colour=job_colour(position),
-            progress=LineProgress(RunLog(None, _echo(job.app, is_silent)), PROGRESS_LINES),
+            progress=LineProgress(RunLog(None, _echo(job.app, is_silent))),
             roles=RolePlacement.spread(MACHINES, job.workers, job.servers),
         )
         for position, job in enumerate(DEMO_JOBS)

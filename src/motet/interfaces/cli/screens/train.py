@@ -1,7 +1,8 @@
-"""Progress of `motet train`: live on a terminal, a few plain lines elsewhere."""
+"""Progress of `motet train`: live on a terminal, elsewhere a plain line every few seconds."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -27,24 +28,25 @@ from motet.runtime.autotune.history import TuningRecord
 from motet.runtime.core.machine import Machine
 from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
 
-PLAIN_LINES = 10
+LINE_EVERY_S = 10.0
 SHOWN_DECISIONS = 4
 REFRESH_PER_S = 8
 BAR_WIDTH, SPARK_WIDTH, SPLIT_WIDTH = 40, 16, 10
 
 
 class LineProgress(JobProgress):
-    """Logs each start-up step and about `lines` epochs."""
+    """Logs each start-up step, the first epoch, the last, and others every `every_s` seconds."""
 
     def __init__(
         self,
         log: RunLog,
-        lines: int = PLAIN_LINES,
+        every_s: float = LINE_EVERY_S,
         now_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(now_s=now_s)
         self._log = log
-        self._lines = lines
+        self._every_s = every_s
+        self._last_line_s = -math.inf
 
     def remark(self, text: str) -> None:
         """Log a note about the data or the run."""
@@ -61,10 +63,11 @@ class LineProgress(JobProgress):
         self._log.line(f"training: {instance_count:,} instances, model {bytes_text(model_bytes)}")
 
     def epoch_done(self, report: EpochReport) -> None:
-        """Log the epochs at even distances, and the last one."""
+        """Log the epoch if it is the last one, or if the time for a line has come."""
         super().epoch_done(report)
-        every = max(1, self.epochs // self._lines)
-        if (report.epoch + 1) % every == 0 or report.epoch + 1 == self.epochs:
+        now_s = self._now_s()
+        if now_s - self._last_line_s >= self._every_s or report.epoch + 1 == self.epochs:
+            self._last_line_s = now_s
             self._log.line(epoch_line(self, report))
 
     def recovering(self, recovery: Recovery) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
-from motet.interfaces.cli.screens.train import PLAIN_LINES, LineProgress, LiveTrain, live
+from motet.interfaces.cli.screens.train import LINE_EVERY_S, LineProgress, LiveTrain, live
 from motet.interfaces.cli.shell.results import print_result
 from motet.interfaces.cli.shell.safe_console import SafeConsole
 from motet.interfaces.cli.shell.terminal import is_live_terminal
@@ -92,7 +92,7 @@ def _is_live(flags: TrainFlags) -> bool:
 @contextmanager
 def _progress(flags: TrainFlags, log: RunLog, console: Console) -> Iterator[LineProgress]:
     """Progress on stderr: live on a terminal, lines elsewhere or with -v, nothing with -q."""
-    progress = LineProgress(log, sys.maxsize if flags.verbose else PLAIN_LINES)
+    progress = LineProgress(log, 0.0 if flags.verbose else LINE_EVERY_S)
     if not _is_live(flags):
         yield progress
         return
