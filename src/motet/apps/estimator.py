@@ -10,13 +10,14 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from motet.apps.inputs.arrays import as_dataset
+from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.bounded_reading.decompression import DecompressionLimit
@@ -46,6 +47,16 @@ class Estimator(Application):
     random_state: int | None
     tol: float = 0.0
     """`fit` stops early when the loss improves by less than this, relatively (0: never)."""
+
+    n_features_in_: int
+    feature_names_in_: Array
+
+    def learn_features(self, dataset: LabelledMatrix) -> None:
+        """Keep the number of features and, if the data have them, their names."""
+        self.n_features_in_ = dataset.feature_count
+        vars(self).pop("feature_names_in_", None)
+        if dataset.has_column_names:
+            self.feature_names_in_ = np.array(dataset.feature_names, dtype=np.str_)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train in this process on arrays, SciPy sparse matrices, DataFrames or a Motet data set.
@@ -276,11 +287,31 @@ def check_columns(found: int, expected: int, what: str = "features") -> None:
 
 
 def features_for(model: Estimator, X: Any) -> Any:
-    """Return the features for a prediction. Raises BadInput for another width than in training."""
+    """Return the features for a prediction.
+
+    Raises BadInput for another number of them than in training, other names or another order.
+    """
     model.check_fitted()
-    features = as_dataset("unlabelled", X).features
-    check_columns(features.shape[1], vars(model)["n_features_in_"])
-    return features
+    dataset = as_dataset("unlabelled", X)
+    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
+    trained_on = vars(model).get("feature_names_in_")
+    if trained_on is not None and dataset.has_column_names:
+        _check_names(dataset.feature_names, trained_on.tolist())
+    return dataset.features
+
+
+def _check_names(found: Sequence[str], wanted: list[str]) -> None:
+    if list(found) == wanted:
+        return
+    missing = [name for name in wanted if name not in set(found)]
+    if missing:
+        raise BadInput(
+            f"X has no column {missing[0]!r}, which the training data had ({len(missing)} of "
+            f"{len(wanted)} are missing)"
+        )
+    raise BadInput(
+        "X has its columns in another order than the training data; use X[model.feature_names_in_]"
+    )
 
 
 def _not_fitted(model: Estimator) -> Exception:

@@ -68,7 +68,7 @@ class KMeans(Estimator):
             raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
         self._require_memory(dataset.row_count, dataset.feature_count)
         features = finite_features(dataset)
-        self.n_features_in_ = dataset.feature_count
+        self.learn_features(dataset)
         return Rows(np.arange(dataset.row_count), feature_columns(features))
 
     def model_table(self) -> ModelTable:

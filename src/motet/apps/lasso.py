@@ -114,7 +114,7 @@ class Lasso(Estimator):
         """Rows with features and `target` in trained units."""
         del seed
         self._check_parameters()
-        self.n_features_in_ = dataset.feature_count
+        self.learn_features(dataset)
         self._uses_gram = self.solver == "gram" or (
             self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
         )

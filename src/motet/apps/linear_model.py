@@ -108,7 +108,7 @@ class LinearModel(Estimator):
         """Rows with features in trained coordinates and `target`."""
         del seed
         self._check_parameters()
-        self.n_features_in_ = dataset.feature_count
+        self.learn_features(dataset)
         self._uses_newton = self.solver == "newton" or (
             self.solver == "auto" and self.n_features_in_ <= _NEWTON_COLUMNS
         )

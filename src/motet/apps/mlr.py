@@ -99,7 +99,7 @@ class MLR(Estimator):
         features, self._coordinates = standardise(finite_features(dataset), shrink_large_columns)
         self._penalty = self.l2 / self._coordinates.scale**2
         self._first_step_size = self.learning_rate or self._stable_step_size(features)
-        self.n_features_in_ = dataset.feature_count
+        self.learn_features(dataset)
         residual = np.zeros((len(labels), len(self.classes_)))
         columns = {**feature_columns(features), "label": labels, "residual": residual}
         return Rows(np.arange(len(labels)), columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -46,6 +46,12 @@ class LabelledMatrix(Dataset):
         return int(self.features.shape[1])
 
     @property
+    def has_column_names(self) -> bool:
+        """Whether the columns have names; without a header they are called by their numbers."""
+        names = self.feature_names
+        return names is not None and not all(name.isdigit() for name in names)
+
+    @property
     def is_sparse(self) -> bool:
         """Whether `features` is a CSR matrix."""
         return not isinstance(self.features, np.ndarray)
@@ -79,6 +85,10 @@ class LabelledMatrix(Dataset):
         """Return the chosen rows, in the chosen order."""
         target = None if self.target is None else self.target[selection]
         return replace(self, features=self.features[selection], target=target)
+
+    def with_columns(self, names: Sequence[str]) -> LabelledMatrix:
+        """Return the columns of these names in this order. Raises `BadInput` if one is missing."""
+        return _columns_by_name(self, tuple(names), self.feature_names or ())
 
     def reindexed_like(self, train: Dataset) -> LabelledMatrix:
         """Return this data with the columns and classes of `train`, for applying its model.

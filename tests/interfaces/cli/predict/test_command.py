@@ -35,8 +35,7 @@ def test_a_row_holds_what_predict_returns(wine: Path) -> None:
 
 def test_a_table_without_the_target_is_written_to_a_file(wine: Path, tmp_path: Path) -> None:
     features = open_dataset("wine").features
-    named = ",".join(f"c{column}" for column in range(features.shape[1]))
-    np.savetxt(tmp_path / "new.csv", features, delimiter=",", header=named, comments="")
+    np.savetxt(tmp_path / "new.csv", features, delimiter=",")
     out = tmp_path / "predicted.csv"
     ended = run_motet("predict", wine, "--data", tmp_path / "new.csv", "--out", out)
     assert (ended.code, ended.out) == (0, "")
@@ -66,3 +65,16 @@ def test_a_model_that_is_no_model_is_refused(tmp_path: Path) -> None:
     ended = run_motet("predict", tmp_path / "model.npz", "--data", "wine")
     assert ended.code == 2
     assert "not a model that Motet saved" in ended.err
+
+
+def test_columns_are_found_by_their_names(wine: Path, tmp_path: Path) -> None:
+    """Also the target is left out, which the model does not know."""
+    data = open_dataset("wine")
+    assert data.feature_names is not None
+    assert data.target is not None
+    table = np.column_stack([data.target, np.asarray(data.features)[:, ::-1]])
+    header = ",".join(["label", *reversed(data.feature_names)])
+    np.savetxt(tmp_path / "new.csv", table, delimiter=",", header=header, comments="")
+    _, *rows = rows_of(run_motet("predict", wine, "--data", tmp_path / "new.csv"))
+    expected = motet.load_model(wine).predict(data.features)
+    assert [float(row[0]) for row in rows] == expected.tolist()

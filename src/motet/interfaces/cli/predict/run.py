@@ -77,6 +77,9 @@ def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
     if not callable(getattr(model, "predict", None)):
         raise BadInput(f"{model.name}: defines no predict, so nothing can be predicted")
     assert isinstance(dataset, LabelledMatrix)
+    trained_on = vars(model).get("feature_names_in_")
+    if trained_on is not None and dataset.has_column_names:
+        dataset = dataset.with_columns(trained_on.tolist())
     return Predictions(("prediction",), (app.predict(dataset.features),))
 
 

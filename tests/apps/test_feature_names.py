@@ -1,0 +1,43 @@
+"""Predictions use the columns that the model was trained on, as in scikit-learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import motet
+from motet.apps.estimator import Estimator
+from motet.domain.errors import BadInput
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(size=(40, 3)), columns=["a", "b", "c"])
+TARGET = (FRAME["a"] > 0).astype(float)
+MODELS = [motet.MLR(epochs=2), motet.LinearRegression(epochs=2), motet.Lasso(epochs=2)]
+
+
+@pytest.mark.parametrize("model", [*MODELS, motet.KMeans(n_clusters=2, epochs=2)], ids=repr)
+def test_names_are_kept_and_checked(model: Estimator, tmp_path: Path) -> None:
+    fitted = type(model)(**model.get_params()).fit(FRAME, TARGET)
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    fitted.save(tmp_path / "model.npz")
+    for each in (fitted, motet.load_model(tmp_path / "model.npz")):
+        expected = each.predict(FRAME)
+        np.testing.assert_array_equal(each.predict(FRAME.to_numpy()), expected)
+        with pytest.raises(BadInput, match="columns in another order"):
+            each.predict(FRAME[["c", "b", "a"]])
+        with pytest.raises(BadInput, match="no column 'b'"):
+            each.predict(FRAME.rename(columns={"b": "z"}))
+
+
+def test_fitting_again_on_an_array_forgets_the_names() -> None:
+    model = motet.MLR(epochs=1).fit(FRAME, TARGET).fit(FRAME.to_numpy(), TARGET)
+    assert "feature_names_in_" not in vars(model)
+    model.predict(FRAME[["c", "b", "a"]])
+
+
+def test_numbers_of_columns_are_no_names() -> None:
+    model = motet.MLR(epochs=1).fit(pd.DataFrame(FRAME.to_numpy()), TARGET)
+    assert "feature_names_in_" not in vars(model)
