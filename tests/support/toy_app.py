@@ -6,6 +6,7 @@ Every instance counts how often it was computed, so a test can tell a lost or a 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ class ToyRegression(Application):
         sparse: bool = False,
         partition: str = "range",
         fail_at_clock: int = -1,
+        exits: bool = False,
     ) -> None:
         self.features = features
         self.batch_size = batch_size
@@ -45,6 +47,7 @@ class ToyRegression(Application):
         self.sparse = sparse
         self.partition = partition
         self.fail_at_clock = fail_at_clock
+        self.exits = exits
 
     def prepare(self, dataset: Any, seed: int) -> Rows:
         del dataset
@@ -74,6 +77,8 @@ class ToyRegression(Application):
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         if step.clock == self.fail_at_clock:
+            if self.exits:
+                sys.exit("the application left")
             raise ZeroDivisionError("the application's own bug")
         batch.rows["visits"][:] += 1
         x = batch.rows["x"] if batch.keys is None else batch.rows["x"][:, batch.keys]

@@ -189,6 +189,14 @@ def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
     assert psutil.wait_procs(executor_processes(), timeout=20)[1] == []
 
 
+@pytest.mark.timeout(60)
+def test_an_application_that_exits_fails_the_job(cluster: Cluster) -> None:
+    app = ToyRegression(fail_at_clock=3, exits=True)
+    options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
+    with pytest.raises(JobFailed, match="the application left"):
+        Job(app, app.prepare(None, seed=1), options, cluster).run()
+
+
 def test_more_machines_than_the_cluster_has_are_refused(cluster: Cluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=9, workers=2, servers=1, epochs=3)

@@ -9,7 +9,7 @@ from types import FunctionType
 from motet.runtime.core.application import Application
 
 
-def describe_fault(error: Exception, app: Application) -> str:
+def describe_fault(error: BaseException, app: Application) -> str:
     """One line: the error and the last place in the application's own file that led to it."""
     text = f"{type(error).__name__}: {error}"
     files = {

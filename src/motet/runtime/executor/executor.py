@@ -77,7 +77,7 @@ class Executor:
             return RunOutcome("aborted", str(lost))
         except MotetError as error:
             return RunOutcome("failed", str(error))
-        except Exception as error:
+        except BaseException as error:  # An application may call sys.exit.
             detail = describe_fault(error, context.assignment.app)
             return RunOutcome("failed", detail, traceback.format_exc())
         return RunOutcome("finished")
@@ -121,5 +121,5 @@ class Executor:
             context.tables.handle(request)
         except MotetError:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise JobFailed(describe_fault(error, context.assignment.app)) from error

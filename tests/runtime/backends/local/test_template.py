@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,6 +19,7 @@ import local_launcher
 from executor_processes import executor_processes
 from marked_process import MarkedProcess
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.local import executors, template_client
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import ExecutorProcess, TemplateClient
@@ -63,12 +66,12 @@ def test_what_cannot_be_preloaded_does_not_end_the_template(template: TemplateCl
 
 def test_executors_end_with_the_template(template: TemplateClient) -> None:
     forks = [template.fork(number, bytes(32)) for number in range(3)]
-    executors = [executor(forked) for forked in forks]
-    executors[1].suspend()
+    processes = [executor(forked) for forked in forks]
+    processes[1].suspend()
 
     psutil.Process(template.process_id).kill()
 
-    assert psutil.wait_procs(executors, timeout=TIMEOUT_S)[1] == []
+    assert psutil.wait_procs(processes, timeout=TIMEOUT_S)[1] == []
     with pytest.raises(JobFailed, match="the process that starts executors has ended"):
         template.fork(3, bytes(32))
 
@@ -116,6 +119,8 @@ class Unstartable(ToyRegression):
     def warm_up(self) -> None:
         if self.how == "raises":
             raise ValueError("no kernels")
+        if self.how == "exits":
+            sys.exit("by itself")
         if self.how == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         signal.pause()
@@ -124,6 +129,8 @@ class Unstartable(ToyRegression):
 def test_executors_that_do_not_start_are_ended_and_say_why(local_cluster: LocalCluster) -> None:
     with pytest.raises(JobFailed, match=r"executors of job did not start: .*no kernels"):
         local_cluster.launch(request(0, 1, app=Unstartable("raises")))
+    with pytest.raises(JobFailed, match=r"did not start: .*SystemExit: by itself"):
+        local_cluster.launch(request(0, 1, app=Unstartable("exits")))
     with pytest.raises(ExecutorLost, match="died while it started"):
         local_cluster.launch(request(0, 1, app=Unstartable("dies")))
     never = LaunchRequest("job", (0, 1), bytes(32), Unstartable("waits"), lambda: True)
@@ -173,3 +180,86 @@ def test_an_executor_uses_the_python_path_of_its_controller(tmp_path: Path) -> N
         check=False,
     )
     assert (ended.stdout, ended.stderr) == ("warm\n", "")
+
+
+def test_what_an_application_prints_is_on_stderr(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import motet\n"
+        "class Mine(motet.MLR):\n"
+        "    name = 'mine'\n"
+        "    def warm_up(self):\n"
+        "        print('from an executor')\n"
+        "motet.train(Mine(epochs=1), 'iris', workers=1, servers=1)\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == ("", "from an executor\n" * 2)
+
+
+def test_too_many_open_files_fail_one_job_and_no_other(tmp_path: Path) -> None:
+    """The limit is that of the controller, whose end of a connection is missing."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import resource, sys\n"
+        "from motet.domain.errors import JobFailed\n"
+        "from motet.runtime.backends.local.template_client import TemplateClient\n"
+        "template = TemplateClient()\n"
+        "forks = [template.fork(0, bytes(32))]\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))\n"
+        "try:\n"
+        "    while True:\n"
+        "        forks.append(template.fork(0, bytes(32)))\n"
+        "except JobFailed as error:\n"
+        "    print(error)\n"
+        "forks.pop().connection.close()\n"
+        "forks.append(template.fork(0, bytes(32)))\n"
+        "print(forks[0].connection.recv()[1])\n"
+        "template.close()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert ended.stderr == ""
+    assert "an executor could not be started (" in ended.stdout
+    assert "open files" in ended.stdout
+    assert ended.stdout.endswith("True\n")
+
+
+def test_an_answer_that_was_given_up_is_not_taken_for_the_next(template: TemplateClient) -> None:
+    process = psutil.Process(template.process_id)
+    process.suspend()
+    with pytest.raises(LaunchGivenUp):
+        template.fork(0, bytes(32), lambda: True)
+    process.resume()
+    forked = template.fork(1, bytes(32))
+    assert executor(forked).is_running()
+
+
+def test_a_call_to_a_stopped_executor_ends_with_its_loss(
+    local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(template_client, "_SEND_TIMEOUT", struct.pack("@ll", 1, 0))
+    monkeypatch.setattr(executors, "_CALL_TIMEOUT_S", 1.0)
+    [handle] = local_cluster.launch(request(0)).values()
+    assert isinstance(handle, LocalExecutor)
+    psutil.Process(handle.process_id).suspend()
+    large: Any = bytes(8 << 20)
+    with pytest.raises(ExecutorLost):
+        handle.configure(large)
+    assert psutil.wait_procs(executor_processes(), timeout=TIMEOUT_S)[1] == []
+
+
+def test_no_executor_is_left_when_close_returns() -> None:
+    for _ in range(3):
+        template = TemplateClient()
+        forks = [template.fork(number, bytes(32)) for number in range(6)]
+        processes = [executor(forked) for forked in forks]
+        template.close()
+        assert [each for each in processes if each.is_running()] == []

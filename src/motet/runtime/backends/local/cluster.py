@@ -6,6 +6,7 @@ start within milliseconds and share the memory of what they have not changed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from types import TracebackType
@@ -24,6 +25,7 @@ from motet.runtime.controller.ports import (
 from motet.runtime.core.machine import Machine
 
 _LOOK_EVERY_S = 0.1
+_START_TIMEOUT_S = 180.0
 
 
 class LocalCluster:
@@ -54,7 +56,7 @@ class LocalCluster:
         started: list[LocalExecutor] = []
         try:
             for number in request.machines:
-                process = self._template.fork(number, request.secret)
+                process = self._template.fork(number, request.secret, request.is_given_up)
                 started.append(LocalExecutor(number, process))
             _await_warm(started, request)
             return {executor.number: executor for executor in started if executor.endpoint()}
@@ -82,7 +84,12 @@ class LocalCluster:
 def _await_warm(executors: Sequence[LocalExecutor], request: LaunchRequest) -> None:
     """Raises JobFailed, ExecutorLost or LaunchGivenUp."""
     waiting: set[Future[None]] = {executor.warm_up(request.app) for executor in executors}
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
     while waiting:
+        if time.monotonic() > deadline_s:
+            raise JobFailed(
+                f"executors of {request.job} did not start within {_START_TIMEOUT_S:.0f} s"
+            )
         done, waiting = wait(waiting, _LOOK_EVERY_S, FIRST_EXCEPTION)
         for each in done:
             _check_warm(each, request)

@@ -23,8 +23,13 @@ def run_executor(descriptor: int, number: int, secret: bytes) -> None:
     """Serve calls that arrive at a socket until its other end is closed; does not return."""
     connection = Connection(descriptor)
     try:
-        _Calls(connection, Executor(number, secret)).serve()
-    except (EOFError, OSError):  # The controller has ended, or has no use for this executor.
+        executor = Executor(number, secret)
+    except Exception as error:
+        connection.send((READY, False, _brief(error)))
+        os._exit(1)
+    try:
+        _Calls(connection, executor).serve()
+    except (EOFError, OSError):  # The controller has ended or has closed the connection.
         os._exit(0)
 
 
@@ -52,7 +57,7 @@ class _Calls:
     def _carry_out(self, number: int, method: str, arguments: bytes) -> None:
         try:
             answer = (number, True, self._methods[method](*pickle.loads(arguments)))
-        except Exception as error:
+        except BaseException as error:  # An application may call sys.exit.
             answer = (number, False, _brief(error))
         self._answer(answer)
 

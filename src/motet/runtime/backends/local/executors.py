@@ -44,8 +44,8 @@ class LocalExecutor:
         return self._process.process_id
 
     def endpoint(self) -> Endpoint:
-        """Where it listens. Raises ExecutorLost."""
-        endpoint: Endpoint = self._ready.result(_CALL_TIMEOUT_S)
+        """Where it listens. Raises JobFailed, ExecutorLost."""
+        endpoint: Endpoint = self._result(self._ready)
         return endpoint
 
     def warm_up(self, app: Application) -> Future[None]:
@@ -75,8 +75,11 @@ class LocalExecutor:
                 kill(self._process.pidfd)
 
     def _call(self, method: str, *arguments: object) -> None:
+        self._result(self._begin(method, *arguments))
+
+    def _result(self, answer: Future[Any]) -> Any:
         try:
-            self._begin(method, *arguments).result(_CALL_TIMEOUT_S)
+            return answer.result(_CALL_TIMEOUT_S)
         except TimeoutError as error:
             raise ExecutorLost(f"executor {self.number} did not answer in time") from error
 
@@ -89,8 +92,12 @@ class LocalExecutor:
                 answer.set_exception(self._lost())
                 return answer
             self._unanswered[call[0]] = answer
-            with contextlib.suppress(OSError):  # The receiving thread notices it, too.
+            try:
                 self._process.connection.send(call)
+            except BlockingIOError:  # The process reads nothing: part of a call may be sent.
+                self.kill()
+            except OSError:  # The receiving thread notices it, too.
+                pass
         return answer
 
     def _receive(self) -> None:

@@ -1,4 +1,4 @@
-"""System calls of Linux that tie the lives of processes together."""
+"""System calls of Linux that end a process with its parent."""
 
 from __future__ import annotations
 

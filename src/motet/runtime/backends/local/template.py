@@ -23,15 +23,17 @@ from motet.runtime.backends.local.process_control import die_with_parent, kill, 
 MAX_MESSAGE_BYTES = 1 << 12
 Request = tuple[Literal["fork"], int, bytes] | tuple[Literal["preload"], str]
 """An executor's number and secret, or an application as "module:Class"."""
+Answer = tuple[int, str]
+"""To "fork": the number of the process, which comes with its pidfd; or 0 and why there is none."""
 
 
 class Template:
     """Forks executors on request."""
 
     def __init__(self, control: socket.socket, parent: int) -> None:
-        """`parent`: the process that holds the other end of `control`."""
+        """`parent`: a pidfd of the process that holds the other end of `control`."""
         self._control = control
-        self._parent = os.pidfd_open(parent)
+        self._parent = parent
         self._executors: dict[int, int] = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
@@ -43,6 +45,7 @@ class Template:
             while self._handle({key.fd for key, _ in self._selector.select()}):
                 pass
         finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             for descriptor in list(self._executors):
                 kill(descriptor)
                 self._reap(descriptor)
@@ -62,27 +65,47 @@ class Template:
 
     def _serve_request(self) -> bool:
         """Do what the next message says; False at the end of messages."""
-        message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        try:
+            message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        except ConnectionError:
+            return False
         if not message:
             return False
         request: Request = pickle.loads(message)
         if request[0] == "preload":
             _preload(request[1])
-        else:
+        elif descriptors:
             self._fork(descriptors[0], request[1], request[2])
+        else:
+            self._answer((0, "too many open files"))
         return True
 
     def _fork(self, descriptor: int, number: int, secret: bytes) -> None:
-        """Start an executor with its end of a connection; answer with its number and pidfd."""
+        """Start an executor with its end of a connection."""
         template = os.getpid()
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError as error:
+            os.close(descriptor)
+            self._answer((0, str(error.strerror)))
+            return
         if not process:
             self._become_executor(template, descriptor, number, secret)
         os.close(descriptor)
-        pidfd = os.pidfd_open(process)
+        try:
+            pidfd = os.pidfd_open(process)
+        except OSError as error:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            self._answer((0, str(error.strerror)))
+            return
         self._executors[pidfd] = process
         self._selector.register(pidfd, selectors.EVENT_READ)
-        socket.send_fds(self._control, [str(process).encode()], [pidfd])
+        self._answer((process, ""), pidfd)
+
+    def _answer(self, answer: Answer, *descriptors: int) -> None:
+        with contextlib.suppress(OSError):  # The other end is closed: `serve` notices it, too.
+            socket.send_fds(self._control, [pickle.dumps(answer)], descriptors)
 
     def _become_executor(self, template: int, descriptor: int, number: int, secret: bytes) -> None:
         try:
@@ -103,14 +126,18 @@ class Template:
 def _preload(application: str) -> None:
     """Compile an application's kernels, so that every fork has them."""
     module, _, name = application.partition(":")
-    with contextlib.suppress(Exception):  # An executor that cannot do it either says why.
+    with contextlib.suppress(Exception):  # Executors compile again and report the error.
         getattr(importlib.import_module(module), name)().warm_up()
     gc.collect()
     gc.freeze()
 
 
 def run_template(control: int, parent: int) -> None:
-    """`control`: the descriptor of the socket; `parent`: the process at its other end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The controller ends its executors.
+    """`control`: the descriptor of a socket; `parent`: a pidfd of the process at its other end.
+
+    The caller has set the handlers of SIGINT, which the controller alone handles, and SIGTERM.
+    """
     set_process_name("motet-template")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     Template(socket.socket(fileno=control), parent).serve()
