@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import curve_fit
 
 from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
@@ -165,12 +167,22 @@ def test_many_jobs_answer_in_rows() -> None:
     assert models.iterations_to([0.9**50 + 1e-6, -1, 9]).tolist() == [50, math.inf, 3]
 
 
-def test_a_fit_takes_at_most_a_millisecond_of_a_core() -> None:
-    histories = [(np.arange(60), falling(seed, 60)) for seed in range(500)]
+def test_a_fit_takes_a_small_multiple_of_scipys_fit_of_one_family() -> None:
+    """Three times, as measured; the target in milliseconds is that of benchmarks/loss_curves.py."""
+
+    def family(k: Floats, fall: float, limit: float) -> Floats:
+        return fall / (k + 1) + limit
+
+    def cpu_s(work: Callable[[], object]) -> float:
+        began_s = time.process_time()
+        work()
+        return time.process_time() - began_s
+
+    histories = [(np.arange(60), falling(seed, 60)) for seed in range(200)]
     LossPredictor().fit_many(histories[:1])
-    began_s = time.process_time()
-    LossPredictor().fit_many(histories)
-    assert time.process_time() - began_s <= 1e-3 * len(histories)
+    ours_s = cpu_s(lambda: LossPredictor().fit_many(histories))
+    theirs_s = cpu_s(lambda: [curve_fit(family, *each) for each in histories])
+    assert ours_s < 8 * theirs_s
 
 
 def test_no_jobs_have_no_models() -> None:
