@@ -61,19 +61,25 @@ class ExposedConnector(TcpConnector):
 
 @dataclass
 class Plan:
-    """`number`: of the attacked record in its direction, on the first connection."""
+    """`number`: of the attacked record in its direction, on the first connection.
+
+    `handshakes`: so many connections after the first one have a bit of their handshake changed.
+    """
 
     attack: Attack
     direction: str
     number: int
+    handshakes: int = 0
 
 
 class TamperingRelay:
-    """Forwards handshakes and records; attacks once. Later connections are left alone."""
+    """Forwards handshakes and records; attacks one record, and then handshakes."""
 
     def __init__(self, target: Endpoint, plan: Plan) -> None:
         self._target = (target.host, target.port)
         self._plan: Plan | None = plan
+        self._attacked_direction = plan.direction
+        self._handshakes_left = plan.handshakes
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._socks: list[socket.socket] = []
@@ -111,23 +117,35 @@ class TamperingRelay:
             self._socks += [client, server]
             self.connection_count += 1
             plan, self._plan = self._plan, None
+            is_changed = plan is None and self._handshakes_left > 0
+            self._handshakes_left -= is_changed
             for direction, source, sink in (
                 ("to server", client, server),
                 ("to client", server, client),
             ):
                 own = plan if plan is not None and plan.direction == direction else None
                 pump = threading.Thread(
-                    target=self._pump, args=(source, sink, direction, own), daemon=True
+                    target=self._pump,
+                    args=(source, sink, direction, own, is_changed),
+                    daemon=True,
                 )
                 self._threads.append(pump)
                 pump.start()
 
     def _pump(
-        self, source: socket.socket, sink: socket.socket, direction: str, plan: Plan | None
+        self,
+        source: socket.socket,
+        sink: socket.socket,
+        direction: str,
+        plan: Plan | None,
+        is_changed: bool,
     ) -> None:
         with contextlib.suppress(OSError, EOFError):
-            for size in HANDSHAKE_BYTES[direction]:
-                sink.sendall(_exactly(source, size))
+            for number, size in enumerate(HANDSHAKE_BYTES[direction]):
+                message = _exactly(source, size)
+                if is_changed and number == 0 and direction == self._attacked_direction:
+                    [message] = change([message])
+                sink.sendall(message)
             records = _records(source)
             for number, record in enumerate(records):
                 if plan is None or number != plan.number:

@@ -72,6 +72,24 @@ def test_an_attack_is_noticed_and_loses_nothing(
 
 
 @pytest.mark.parametrize("direction", ["to server", "to client"])
+def test_changed_handshakes_of_later_connections_lose_nothing(
+    secret: bytes, direction: str
+) -> None:
+    book = Book()
+    with Server(book, secret) as server:
+        plan = Plan(drop, direction, 3, handshakes=2)
+        with (
+            TamperingRelay(server.endpoint, plan) as relay,
+            Connection(server.endpoint, secret, connectors=[relay.connector]) as connection,
+        ):
+            for place, data in enumerate(payloads()):
+                meta = place.to_bytes(4, "little") + hashlib.sha256(data).hexdigest().encode()
+                assert connection.request(APPEND, meta, [data], timeout_s=60).payload == data
+            assert relay.connection_count == 4
+    assert [number for number, _ in dict.fromkeys(book.entries)] == list(range(REQUESTS))
+
+
+@pytest.mark.parametrize("direction", ["to server", "to client"])
 def test_the_last_record_that_is_dropped_is_noticed(secret: bytes, direction: str) -> None:
     """Nothing comes behind it but pings; the first one opens the gap."""
     book = Book()

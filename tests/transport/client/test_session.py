@@ -185,7 +185,8 @@ def test_a_client_reconnects_to_a_restarted_server(secret: bytes) -> None:
 
 def test_a_restarted_server_with_another_secret_is_refused(secret: bytes) -> None:
     first = Server(lambda request: None, secret)
-    with Connection(first.endpoint, secret, shared_memory=False) as connection:
+    connecting = Connection(first.endpoint, secret, shared_memory=False, retry_for_s=1)
+    with connecting as connection:
         call = connection.submit(ECHO)
         first.close()
         with Server(echo, new_secret(), port=first.endpoint.port):

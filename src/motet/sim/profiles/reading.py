@@ -108,8 +108,10 @@ def _rows(path: Path) -> Iterator[_Row]:
             raise BadInput(f"{path}:{kept[0][0]}: {error}")
     if "model" not in header:
         raise BadInput(f"{path}: no column 'model'; the columns are {', '.join(COLUMNS)}")
-    for (number, _), values in zip(kept[1:], cells, strict=True):
-        place = f"{path}:{number}"
+    for values in cells:
+        place = f"{path}:{kept[cells.line_num - 1][0]}"
+        if any("\n" in value for value in values):
+            raise BadInput(f"{place}: a cell holds a line end; write one row per line")
         if len(values) != len(header):
             raise BadInput(f"{place}: {len(values)} cells, but the header has {len(header)}")
         yield _Row(place, dict(zip(header, map(str.strip, values), strict=True)))

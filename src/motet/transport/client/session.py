@@ -127,16 +127,14 @@ class Session:
                 raise DeadlinePassed
             try:
                 self._replace_stream()
-            except AuthenticationFailed as refused:
-                self._finish(refused)
-                raise
-            except OSError as again:
+            except (OSError, AuthenticationFailed) as again:
+                # The server has accepted this client before: its answer may have been changed.
                 error = again
                 self._closing.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
                 return
-        lost = self._lost(error)
+        lost = error if isinstance(error, AuthenticationFailed) else self._lost(error)
         self._finish(lost)
         raise lost
 

@@ -119,5 +119,5 @@ def test_a_flipped_bit_never_gives_a_wrong_model(
 def test_without_a_whole_checkpoint_the_run_is_refused(run: KilledRun) -> None:
     for name in (OLDER, NEWER):
         (run.out / "checkpoints" / name / "manifest.json").write_bytes(b"")
-    with pytest.raises(BadInput, match=r"no checkpoint is whole: .*; start without --resume"):
+    with pytest.raises(BadInput, match=r"no checkpoint is whole: .*; give --overwrite"):
         run.resumed()

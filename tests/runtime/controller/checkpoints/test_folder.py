@@ -124,7 +124,7 @@ def test_without_a_whole_checkpoint_the_error_names_the_problem_and_the_remedy(
     message = str(raised.value)
     assert f"{tmp_path}: no checkpoint is whole: epoch-000001: " in message
     assert problem in message
-    assert message.endswith("; start without --resume")
+    assert message.endswith("; give --overwrite instead of --resume to train from the beginning")
 
 
 def test_every_byte_of_a_manifest_and_of_its_digests_is_protected(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def _wrong_epochs(checkpoint: Checkpoint, folder: str) -> str:
     count = checkpoint.epoch_count
     if folder != folder_name(count):
         return f"it says that {count} epochs are done"
-    if [report.epoch for report in checkpoint.reports] != list(range(count)):
+    epochs = [report.epoch for report in checkpoint.reports]
+    if len(epochs) != count or epochs != list(range(count)):
         return f"it has no report of each of its {count} epochs"
     if not all(math.isfinite(report.loss) for report in checkpoint.reports):
         return "a loss is not finite"

@@ -126,7 +126,7 @@ def _read_arrays(path: Path) -> tuple[Array, Rows]:
             names = [name for name in arrays if name.startswith(_STATE)]
             state = {name.removeprefix(_STATE): arrays[name] for name in names}
             return arrays["model"], Rows.from_arrays(arrays["ids"], state)
-    except Damaged:
+    except (Damaged, MemoryError):
         raise
     except Exception as error:  # NumPy and zipfile raise errors of many kinds for odd bytes.
         raise Damaged(f"{_ARRAYS} cannot be read ({error!r:.100})") from error
@@ -155,7 +155,10 @@ def _number(value: object) -> float:
     """Raises Damaged for other values; a metric may be infinite or not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Damaged(f"{_MANIFEST} has {value!r:.40} where a number belongs")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise Damaged(f"{_MANIFEST} has a number of {value.bit_length():,} bits") from None
 
 
 def _count(value: object) -> int:

@@ -27,6 +27,7 @@ from motet.runtime.controller.checkpoints.files import (
 from motet.runtime.controller.checkpoints.identity import JobIdentity, difference
 
 _KEPT = 2
+_START_OVER = "give --overwrite instead of --resume to train from the beginning"
 _NAME = re.compile(r"epoch-(\d{6,})")
 
 
@@ -51,7 +52,7 @@ class CheckpointFolder:
 
     def clear(self) -> None:
         """Remove the checkpoints of an earlier run. Raises BadInput if that is not possible."""
-        for folder in self._path.glob("epoch-*"):
+        for folder in (*self._path.glob("epoch-*"), *self._path.glob(".writing-*")):
             try:
                 _remove(folder)
             except OSError as error:
@@ -67,11 +68,13 @@ class CheckpointFolder:
         job.
         """
         problems: list[str] = []
+        is_unreadable = True
         for folder in self._newest_first():
             try:
                 found = self._read(folder)
             except (Damaged, OSError) as error:
                 problems.append(f"{folder.name}: {_cause(error)}")
+                is_unreadable = is_unreadable and isinstance(error, OSError)
                 continue
             for problem in problems:
                 report(f"damaged checkpoint {problem}; passed over, {folder.name} is used")
@@ -79,7 +82,7 @@ class CheckpointFolder:
         if problems:
             raise BadInput(
                 f"{self._path}: no checkpoint is whole: {'; '.join(problems)}; "
-                "start without --resume"
+                + ("check the disk and the permissions" if is_unreadable else _START_OVER)
             )
         return None
 
@@ -103,10 +106,14 @@ class CheckpointFolder:
         temporary = self._path / f".writing-{uuid.uuid4().hex}"
         temporary.mkdir(parents=True)
         spent_s = time.perf_counter() - self._began_s
-        write_files(temporary, checkpoint, self._job.fingerprint, spent_s)
-        if final.exists():
-            _remove(final)
-        temporary.rename(final)
+        try:
+            write_files(temporary, checkpoint, self._job.fingerprint, spent_s)
+            if final.exists():
+                _remove(final)
+            temporary.rename(final)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
         flush_folder(self._path)
         self._drop_old()
         return final
