@@ -1,4 +1,4 @@
-# One entry point for people and for CI; `make` alone says what there is.
+# The entry points of users and of CI; `make` alone lists all targets.
 PYTHON ?=
 TEST_WORKERS ?= 2
 BIN := .venv/bin
@@ -8,7 +8,7 @@ INSTALLED_BENCH := .venv/.installed-bench
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test soak mutants lint format docs architecture readme bench evidence check lock clean
 
-help: ## Say what there is to make
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Create .venv with pinned versions (again only when they change)
@@ -42,7 +42,7 @@ lint: $(INSTALLED) ## Check style, types and the rules of who may import whom
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 
-format: $(INSTALLED) ## Mend what can be mended by machine
+format: $(INSTALLED) ## Fix style and formatting automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

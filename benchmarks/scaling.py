@@ -1,8 +1,8 @@
 """Epoch time against 1, 2 and 4 workers, and memory per executor, for the four applications.
 
-Real executors on an embedded Ray cluster; generated data with enough work in a mini-batch for
+Real executors on this machine; generated data with enough work in a mini-batch for
 workers to matter. On a machine with fewer cores than workers the best possible speed-up is the
-number of cores, and the servers want some of them, too; the figure says how many there were.
+number of cores, which the servers use as well; the figure states it.
 Memory is the unique set size (USS) of an executor's process after training.
 """
 

@@ -31,8 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     `make test` hands files to processes in this order.
     """
-    with_ray = {item.path for item in items if item.get_closest_marker("cluster")}
-    items.sort(key=lambda item: item.path not in with_ray)
+    with_cluster = {item.path for item in items if item.get_closest_marker("cluster")}
+    items.sort(key=lambda item: item.path not in with_cluster)
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,9 @@
     python tools/mutation_check.py --only engine/step.py  # in one file
 
 Faults are drawn by line (`tools/mutations.py` lists the kinds). Each is put into a copy of the
-tree, on which the test files nearest to the changed module run (`tools/test_map.py`) until the
-first failure; a test that exceeds its time counts as a failure. Tests that start Ray are left out.
+tree, on which the test files nearest to the changed module run (`tools/test_map.py`), twelve at a
+time, until the first failure; a test that exceeds its time counts as a failure. Tests that start
+executors in processes of their own are left out.
 At the end the tests that failed run on an unchanged copy: one that fails there too proves nothing.
 
 Exit status 0: at least nine of ten faults were caught; 1: fewer; 2: a test fails without a fault.
@@ -39,7 +40,7 @@ from test_map import REPOSITORY, ImportGraph
 PACKAGES = ("runtime/server", "runtime/client", "runtime/controller", "engine")
 COUNT = 30
 MOST_SURVIVORS = 0.1
-NEAREST_TESTS = 12
+TESTS_AT_ONCE, MOST_TESTS = 12, 48
 TEST_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 900
 PYTEST_OK, PYTEST_FAILED, PYTEST_NO_TESTS = 0, 1, 5
@@ -151,9 +152,13 @@ def drawn(seed: int, count: int, only: str) -> list[Mutant]:
 def judged(mutant: Mutant, copy: Copy, tests: ImportGraph) -> Verdict:
     began_s = time.monotonic()
     module = tests.module_of(REPOSITORY / mutant.path)
-    nearest = [relation.test for relation in tests.tests_of(module)][:NEAREST_TESTS]
+    nearest = [relation.test for relation in tests.tests_of(module)][:MOST_TESTS]
+    status, out = PYTEST_NO_TESTS, ""
     with copy.with_fault(mutant):
-        status, out = copy.pytest(nearest, "-x") if nearest else (PYTEST_NO_TESTS, "")
+        for begin in range(0, len(nearest), TESTS_AT_ONCE):
+            status, out = copy.pytest(nearest[begin : begin + TESTS_AT_ONCE], "-x")
+            if status not in (PYTEST_OK, PYTEST_NO_TESTS):
+                break
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", out, re.MULTILINE)
     is_caught = status not in (PYTEST_OK, PYTEST_NO_TESTS)
     name = failed.group(1) if failed else "did not end or could not start" if is_caught else ""

@@ -201,6 +201,8 @@ def _manifests() -> Iterator[NamedDamage]:
     for spent_s in (-1.0, float("nan"), float("inf")):
         yield NamedDamage(changed_manifest(spent_s=spent_s), "s were spent")
     yield NamedDamage(changed_manifest(spent_s="long"), "where a number belongs")
+    yield NamedDamage(changed_manifest(spent_s=10**400), "a number that is too large")
+    yield NamedDamage(changed_report(wall_s=10**400), "a number that is too large")
     for reports in (None, 1, "x", [1], [None], {}, [{}], [[]]):
         yield NamedDamage(changed_manifest(reports=reports), "report")
     yield NamedDamage(changed_report(epoch=5), "has no report of each")

@@ -1,4 +1,4 @@
-"""Starts two executors, says so, and waits to be killed."""
+"""Starts two executors, prints a line, and waits for a signal."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Engine:
         policy = make_policy(name, kind, event.settings)
         if policy.wants_estimates and self._measurements is None:
             raise BadInput(
-                f"{name} wants estimates, but goals and losses of jobs were not kept so far; "
+                f"{name} requires estimates, but goals and losses of jobs were not kept so far; "
                 "create the engine with measurements (fitted_measurements())"
             )
         self.state.change_memory(dict(policy.memory_columns))

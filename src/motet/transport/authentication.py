@@ -11,7 +11,7 @@ as the other. Every message has a fixed size and there is a deadline, so an unau
 cannot cause an allocation or block a thread.
 
 The mode says whether the bytes that follow are encrypted (`sealing`). They are unless both ends see
-that they do not leave the host; the proofs cover the mode, so nobody in between can change it.
+that they do not leave the host; the proofs cover the mode, so a relay cannot change it.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_executors_that_do_not_answer_are_removed(cluster: ScriptedCluster) -> N
     pool = pool_on(cluster)
     pool.reconcile(LAYOUT)
     pool.handles[2].kill()
-    pool.retire_the_dead()
+    pool.retire_unresponsive()
     assert sorted(pool.handles) == [0, 1]
 
 

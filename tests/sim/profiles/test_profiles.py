@@ -119,6 +119,13 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str
     assert f"{path}:4" in str(caught.value)
 
 
+def test_a_line_end_in_a_cell_is_named_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "B,V100,1,,1,,,", '"A', '16",V100,1,,1,,,')
+    with pytest.raises(BadInput, match="a cell holds a line end") as caught:
+        open_profiles(path)
+    assert f"{path}:5" in str(caught.value)
+
+
 def test_an_unknown_column_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="steps_per_second"):
         open_profiles(written(tmp_path, header="model,steps_per_second"))

@@ -93,3 +93,15 @@ def test_the_same_text_gives_the_same_bytes_also_gzipped(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         write_text(tmp_path / "none" / "jobs.csv", "text")
+
+
+def test_a_spreadsheet_runs_no_cell_and_the_names_are_read_back(tmp_path: Path) -> None:
+    formula = '=HYPERLINK("http://x")'
+    jobs = Workload.of([formula, "'=b"], [0, 0], [10**6] * 2, [1, 1], users=["@sum", "-1"])
+    text = motet_csv(jobs)
+    assert "'=HYPERLINK" in text
+    assert ",'@sum," in text
+    assert ",-1," in text
+    (tmp_path / "jobs.csv").write_text(text)
+    found = read_trace(tmp_path / "jobs.csv").workload
+    assert dict(zip(found.ids, found.users, strict=True)) == {formula: "@sum", "'=b": "-1"}

@@ -95,7 +95,7 @@ class ExecutorPool:
         """End one."""
         self.handles.pop(handle.number).kill()
 
-    def retire_the_dead(self) -> None:
+    def retire_unresponsive(self) -> None:
         """End the generation of all executors, and remove those that do not answer."""
         for handle in list(self.handles.values()):
             if not _answers(handle):

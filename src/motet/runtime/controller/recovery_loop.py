@@ -101,9 +101,9 @@ class RecoveryLoop:
             self._layout, self._generation = generation.layout.repaired(), None
 
     def _recover(self, lost: Exception, progress: Progress) -> None:
-        """Go back to the last checkpoint: stop what lives, let go of what is dead."""
+        """Return to the last checkpoint: abort executors, remove those that do not answer."""
         if self._failure is not None:
             raise self._failure from lost
         recovery = progress.go_back(str(lost), self._options.max_recoveries)
         self._observer.recovering(recovery)
-        self._pool.retire_the_dead()
+        self._pool.retire_unresponsive()

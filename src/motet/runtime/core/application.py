@@ -1,10 +1,10 @@
-"""The application protocol: what a training application is, without a word about machines.
+"""The application protocol: the methods of a training application, independent of machines.
 
 One class, one file. The same object is a scikit-learn
-style estimator: its constructor arguments are its hyper-parameters, `fit` runs the very same
+style estimator: its constructor arguments are its hyper-parameters, `fit` runs the same
 kernels in this process, `save`/`load` keep the fitted model, which needs no cluster.
 
-The life of one training run:
+The calls of one training run:
 
     rows  = app.prepare(dataset, seed)        driver: validate, learn shapes, make instances + state
     table = app.model_table()                 driver: keys, value shape, dtype

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
+from motet.report.rendering.csv_cells import inert_cell
 from motet.sim.traces.cells import GIGA
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.formats.intervention_columns import (
@@ -71,7 +72,8 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
     text = _Lines()
     writer = csv.writer(text, lineterminator=_BOTH_ENDS)
     writer.writerow(names)
-    writer.writerows(zip(*(columns[name] for name in names), strict=True))
+    for row in zip(*(columns[name] for name in names), strict=True):
+        writer.writerow(map(inert_cell, row))
     return "".join(text.lines)
 
 

@@ -1,4 +1,4 @@
-"""`motet demo`: trains four jobs on one embedded cluster and compares the results."""
+"""`motet demo`: trains four jobs on the logical machines of one host and compares the results."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def require_listener(address: str) -> None:
     except OSError as error:
         raise Unreachable(
             f"--address {address}: connection failed ({error.strerror or error}); start a Ray "
-            "cluster with 'ray start --head', or leave --address out for one on this machine"
+            "cluster with 'ray start --head', or leave --address out to train on this machine"
         ) from None
 
 

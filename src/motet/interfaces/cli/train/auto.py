@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from motet.runtime.core.options import TrainOptions
 
 LOGICAL_MACHINES = 4
-"""Machines of a Ray cluster that is started here, without --machines."""
+"""Logical machines of this machine, without --machines and --address."""
 _MOST_MACHINES = 10_000
 
 

@@ -1,8 +1,9 @@
-"""Starts or joins the cluster of a command. Ray is imported here, only if it is asked for."""
+"""Starts or joins the cluster of a command. Ray is imported only for `--ray` and `--address`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -20,7 +21,7 @@ class ClusterStart:
 
     `apps`: what will be trained. `address`: of a Ray cluster to join; `with_ray`: start a Ray here.
     With neither, executors are processes of this machine: their imports and kernels take longer
-    than a small training, so they begin at once.
+    than a small training, so they begin at once. Raises BadInput: Ray is not installed.
     """
 
     def __init__(
@@ -29,8 +30,12 @@ class ClusterStart:
         self._address = address
         self._template = TemplateClient() if address is None and not with_ray else None
         if self._template is not None:
-            for app in APPLICATIONS.keys() & set(apps):
-                self._template.preload(APPLICATIONS[app])
+            for app in dict.fromkeys(apps):
+                if app in APPLICATIONS:
+                    self._template.preload(APPLICATIONS[app])
+        elif find_spec("ray") is None:
+            flag = "--ray" if address is None else "--address"
+            raise BadInput(f"{flag} needs Ray; install it with: pip install 'motet[cluster]'")
 
     def __enter__(self) -> Self:
         return self
@@ -51,15 +56,8 @@ class ClusterStart:
         """
         if self._template is not None:
             return LocalCluster(machines, self._template)
-        try:
-            from motet.runtime.backends.ray.cluster import RayCluster
-        except ModuleNotFoundError as error:
-            if error.name != "ray":
-                raise
-            raise BadInput(
-                f"{'--ray' if self._address is None else '--address'} needs Ray; install it with: "
-                "pip install 'motet[cluster]'"
-            ) from None
+        from motet.runtime.backends.ray.cluster import RayCluster
+
         if self._address is None:
             return RayCluster.embedded(machines=machines)
         return RayCluster.join(self._address, machines=machines, at_least=at_least)

@@ -1,4 +1,4 @@
-"""Checks that a model fits into memory, before any process is started."""
+"""Checks that a model fits into memory, before executors are started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks the options of `motet train` and reads the data, before a cluster is started."""
+"""Checks the options of `motet train` and reads the data, before executors are started."""
 
 from __future__ import annotations
 

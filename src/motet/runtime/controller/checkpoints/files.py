@@ -158,7 +158,7 @@ def _number(value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise Damaged(f"{_MANIFEST} has a number of {value.bit_length():,} bits") from None
+        raise Damaged(f"{_MANIFEST} has a number that is too large") from None
 
 
 def _count(value: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from motet.report.rendering.csv_cells import original_cell
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
 from motet.sim.traces.curve_files import CurveFiles
 from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
@@ -50,11 +51,11 @@ class MotetCsvFormat(TraceFormat):
         submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
         return Jobs(
             table.lines,
-            stripped(table["job_id"]),
+            _original(stripped(table["job_id"])),
             submit_us,
             problems.numbers("duration", _durations(table, work), seconds_us),
             gpus,
-            table.texts(**_TEXTS),
+            {name: _original(cells) for name, cells in table.texts(**_TEXTS).items()},
             misspelt_columns(table, _MATTERING, (*MORE_COLUMNS, *INTERVENTION_COLUMNS)),
             work=work,
             sha256=curves.hash_with(source.sha256),
@@ -62,6 +63,11 @@ class MotetCsvFormat(TraceFormat):
             memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
             interventions=read_interventions(table, submit_us, problems),
         )
+
+
+def _original(cells: Sequence[str]) -> list[str]:
+    """Cells as they were before the writer made formulas of spreadsheets inert."""
+    return [original_cell(cell) if cell.startswith("'") else cell for cell in cells]
 
 
 def _durations(table: Table, work: WorkModels | None) -> Sequence[str]:
