@@ -20,9 +20,9 @@ from motet.datasets import open_dataset
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from support.figures import RESULTS, Figure, parser, report
 
 Case = tuple[str, dict[str, Any]]

@@ -24,7 +24,7 @@ from motet.runtime.autotune.history import TuningRecord
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 from support.recorder import Recorder
 from support.walk import TRAINING, say
 

@@ -22,7 +22,7 @@ from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 from support.recorder import Recorder

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from motet.runtime.controller.job import Job
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
 
 class Recorder(TrainObserver):

@@ -11,7 +11,7 @@ from typing import Any
 
 from motet.apps.estimator import Estimator
 from motet.runtime.core.application import Batch, Step, Update
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.worker.local_training import LocalTraining
 
 Sample = Callable[[], float]

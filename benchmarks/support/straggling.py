@@ -21,10 +21,10 @@ from motet.datasets import open_dataset
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 
 SLOW_EXECUTOR = 1
 ASK = "please: "

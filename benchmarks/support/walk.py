@@ -21,7 +21,7 @@ from motet.domain.errors import Interrupted
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport
 from motet.runtime.elastic.even_plans import plan_for_counts
 from support.recorder import Recorder
 

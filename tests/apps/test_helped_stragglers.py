@@ -19,7 +19,7 @@ from motet.datasets.kinds import LabelledMatrix
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from small_data import corpus, ratings
 
 MACHINES, LATE = 4, 1

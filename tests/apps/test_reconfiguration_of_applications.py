@@ -18,9 +18,9 @@ from motet.datasets.builtin.toys import load_diabetes, load_digits
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 from motet.runtime.core.application import Application
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from random_plans import RandomPlans
 from small_data import corpus, ratings
 

@@ -13,7 +13,7 @@ from motet.datasets import open_dataset
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from real_data import a9a, communities, mnist
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]

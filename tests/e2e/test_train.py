@@ -16,7 +16,7 @@ from motet.datasets import open_dataset
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 
 pytestmark = pytest.mark.cluster
 

@@ -16,7 +16,7 @@ from executor_processes import executor_processes
 from motet import BadInput, Cluster, train
 from motet.datasets import open_dataset
 from motet.interfaces.trained_model import TrainedModel
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 
 pytestmark = pytest.mark.cluster
 

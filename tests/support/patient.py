@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport
 
 
 class Patient(TrainObserver):

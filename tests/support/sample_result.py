@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from motet.apps.lasso import Lasso
 from motet.datasets import open_dataset
-from motet.runtime.core.reports import Recovery, TrainResult
+from motet.runtime.core.reporting.reports import Recovery, TrainResult
 from motet.runtime.worker.local_training import LocalTraining
 
 EPOCHS = 3

@@ -9,7 +9,7 @@ from motet.apps import load_application
 from motet.datasets import open_dataset
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 
 
 def trained_here(

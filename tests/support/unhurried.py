@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 
 PAUSE_S = 0.3
 

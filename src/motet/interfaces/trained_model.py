@@ -12,7 +12,7 @@ from motet.apps.estimator import Estimator
 from motet.report.rendering.quantities import count_text, duration_text, number_text
 from motet.report.training.document import TrainDocument
 from motet.report.training.loss_plot import PlottedLoss, loss_figure
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,9 +21,9 @@ from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.controller.job import Job
 from motet.runtime.core.consistency import consistency_of
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import StopRule, TrainOptions
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 
 if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster

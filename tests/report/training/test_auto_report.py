@@ -22,7 +22,7 @@ from motet.report.training.auto_document import (
 from motet.report.training.auto_figure import auto_figure
 from motet.report.training.auto_summary import configurations_table, decision_line
 from motet.runtime.autotune.history import EpochRecord, TuningHistory, TuningRecord
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 START, THEN = RoleCounts(3, 5), RoleCounts(5, 3)
 REPORT = ReconfigurationReport(2, START, THEN, 0.3, 3.5, 4, 7_900_000, 0.27)

@@ -22,9 +22,9 @@ from motet.runtime.autotune.history import TuningHistory, TuningRecord
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import PlanMaker, Reconfiguration
 from motet.runtime.core.consistency import Async
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.worker.local_training import LocalTraining

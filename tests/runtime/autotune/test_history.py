@@ -6,7 +6,7 @@ from motet.cruise.decision import TuningDecision
 from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.autotune.history import EpochRecord, TuningHistory, TuningRecord
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 ROLES = RoleCounts(1, 1)
 DECISION = TuningDecision(TuningReason.GAIN, ROLES, ROLES, 2)

@@ -11,9 +11,9 @@ from motet.domain.reconfiguration import Move, Plan
 from motet.runtime.autotune.load_balancer import LoadBalancer, plan_for_shares
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import PlanMaker, Reconfiguration
-from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import Recovery
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.reports import Recovery
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.rebalancing import FEWEST_ROUNDS, ROUND_BATCHES
 from motet.runtime.elastic.role_placement import RolePlacement

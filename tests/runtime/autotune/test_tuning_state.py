@@ -35,8 +35,8 @@ from motet.runtime.autotune.instructions import (
     StartChange,
 )
 from motet.runtime.autotune.tuning_state import TuningState
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 ONE_WORKER, TWO_WORKERS = RoleCounts(1, 2), RoleCounts(2, 1)
 MACHINES = (CandidateMachine(0), CandidateMachine(1), CandidateMachine(2))

@@ -19,9 +19,9 @@ from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster

@@ -23,7 +23,7 @@ from killed_controller import (
     train,
     train_until_killed,
 )
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.wire.messages import RequestKind
 
 STEPS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from motet.runtime.controller.event_inbox import BatchProgress, EventInbox, WorkerReport
-from motet.runtime.core.batch_costs import BatchCost
+from motet.runtime.core.reporting.batch_costs import BatchCost
 from motet.runtime.wire.control_messages import ControlRequest, Dismiss
 from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.exchange import answer_of, submit

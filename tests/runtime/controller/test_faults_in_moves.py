@@ -12,7 +12,7 @@ from motet.domain.reconfiguration import Add, Delete, Move, Operation, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression

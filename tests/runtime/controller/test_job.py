@@ -18,9 +18,9 @@ from motet.domain.errors import BadInput, Interrupted, JobFailed
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Step
 from motet.runtime.core.consistency import Async, Consistency, Ssp
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import StopRule, TrainOptions
-from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.worker.local_training import LocalTraining
 from toy_app import ToyRegression
 

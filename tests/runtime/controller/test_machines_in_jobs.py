@@ -13,9 +13,14 @@ from in_process_cluster import InProcessCluster
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.job import Job
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    TrainResult,
+)
 from toy_app import ToyRegression
 
 EPOCHS = 60

@@ -14,7 +14,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.consistency import Ssp
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.table_requests import PushHead, Target

@@ -11,7 +11,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.options import StopRule, TrainOptions
-from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
 from motet.runtime.core.rows import Rows
 
 

@@ -17,9 +17,14 @@ from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorHandle, LaunchGivenUp, LaunchRequest
 from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration, TimedPlan
 from motet.runtime.core.consistency import Async, Consistency, Ssp
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    TrainResult,
+)
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.worker.local_training import LocalTraining

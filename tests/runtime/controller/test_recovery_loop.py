@@ -18,9 +18,9 @@ from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
 from motet.runtime.controller.progress import Progress
 from motet.runtime.controller.recovery_loop import RecoveryLoop
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import Recovery
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import Recovery
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 from toy_app import ToyRegression

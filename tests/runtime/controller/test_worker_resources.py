@@ -18,7 +18,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.application import Batch
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import SubtaskKind
 from motet.runtime.worker.block_store import MakeBatch, MemoryBlockStore

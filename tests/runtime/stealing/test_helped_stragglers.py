@@ -13,9 +13,9 @@ from motet.domain.errors import BadInput
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
 from motet.runtime.core.consistency import Async
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from motet.runtime.wire.messages import RequestKind
 from random_plans import RandomPlans
 from toy_app import ToyRegression

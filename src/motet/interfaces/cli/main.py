@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from motet.interfaces.cli.shell.standard_streams import repair_standard_streams
-from motet.interfaces.cli.shell.supervisor import leave_on_signals
+from motet.interfaces.cli.shell.process.supervisor import leave_on_signals
+from motet.interfaces.cli.shell.streams.standard_streams import repair_standard_streams
 
 
 def main() -> NoReturn:

@@ -11,7 +11,7 @@ import numpy as np
 
 from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.autotune.history import EpochRecord, TuningHistory, TuningRecord
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 EPOCH_COLUMNS = ("epoch", "end_s", "workers", "servers", "predicted_s", "measured_s", "steady")
 DECISION_COLUMNS = (

@@ -11,7 +11,7 @@ from typing import Any
 from motet.report.rendering.json_text import plain
 from motet.report.training.auto_document import auto_document
 from motet.runtime.autotune.history import TuningHistory
-from motet.runtime.core.reports import ReconfigurationReport, Recovery, TrainResult
+from motet.runtime.core.reporting.reports import ReconfigurationReport, Recovery, TrainResult
 
 
 @dataclass(frozen=True)

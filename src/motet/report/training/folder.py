@@ -19,7 +19,7 @@ from motet.report.training.auto_document import (
 from motet.report.training.auto_figure import save_auto_figure
 from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
 from motet.runtime.autotune.history import TuningHistory
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 
 LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
 AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT = "auto-epochs.csv", "auto-decisions.csv", "auto.png"

@@ -14,7 +14,7 @@ from motet.datasets import Dataset
 from motet.report.training.document import TrainDocument
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 
 PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")

@@ -41,9 +41,9 @@ from motet.runtime.autotune.machine_states import candidate_machines, machine_st
 from motet.runtime.autotune.tuning_state import TuningState
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
 _CHECK_EVERY_S = 0.5
 _DECIDING_SHARE = 0.05

@@ -9,8 +9,8 @@ from motet.cruise.calibration.machine_groups import CandidateMachine
 from motet.cruise.decision import TuningDecision
 from motet.cruise.machine_state import MachineState
 from motet.domain.reconfiguration import RoleCounts
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from motet.cruise.decision import TuningDecision
 from motet.domain.reconfiguration import RoleCounts
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 
 
 @dataclass(frozen=True)

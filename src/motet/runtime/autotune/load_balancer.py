@@ -12,9 +12,9 @@ from functools import partial
 from motet.domain.reconfiguration import Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import ReconfigurationReport, Recovery
 from motet.runtime.elastic.even_plans import share_moves
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.rebalancing import Rebalancer

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from motet.runtime.core.batch_costs import BatchCost
+from motet.runtime.core.reporting.batch_costs import BatchCost
 from motet.runtime.wire.assignment import RunOutcome
 from motet.runtime.wire.codec import decode
 from motet.runtime.wire.errors import BadMessage

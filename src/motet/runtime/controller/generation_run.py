@@ -16,9 +16,9 @@ from motet.runtime.controller.progress import Progress
 from motet.runtime.controller.reconfiguration.operations import Operations
 from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue
 from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.replacement import usable_machines

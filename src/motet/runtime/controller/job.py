@@ -31,9 +31,9 @@ from motet.runtime.controller.reconfiguration.plan_queue import (
 from motet.runtime.controller.recovery_loop import RecoveryLoop
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.observers import Observers, TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.observers import Observers, TrainObserver
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
 
 @dataclass

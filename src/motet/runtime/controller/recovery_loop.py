@@ -15,8 +15,8 @@ from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
 from motet.runtime.controller.progress import Progress
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.elastic.layout import JobLayout
 
 

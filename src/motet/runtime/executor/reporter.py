@@ -6,7 +6,7 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
-from motet.runtime.core.batch_costs import CostKeeper
+from motet.runtime.core.reporting.batch_costs import CostKeeper
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.wire.assignment import CONTROLLER

@@ -11,7 +11,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Step, Update
 from motet.runtime.core.batch_keys import BatchKeys
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer, monotonic_us

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from motet.interfaces.cli.screens.job_progress import JobProgress
-from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
 
 class Clock:

@@ -13,7 +13,7 @@ from motet.interfaces.cli.screens.job_progress import JobProgress
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress, LiveTrain
 from motet.report.rendering.palette import job_colour
-from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
 from motet.runtime.elastic.role_placement import RolePlacement
 
 EPOCHS = 20

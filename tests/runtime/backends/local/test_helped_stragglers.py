@@ -10,10 +10,10 @@ import pytest
 
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import Stragglers, TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import TrainResult
 from toy_app import SlowSomewhere
 
 pytestmark = pytest.mark.cluster

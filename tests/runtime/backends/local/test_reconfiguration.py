@@ -16,9 +16,9 @@ from motet.domain.reconfiguration import Add, Delete, Plan, Switch
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport, Recovery, TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from motet.runtime.elastic.layout import JobLayout
 from random_plans import RandomPlans

@@ -23,8 +23,8 @@ from motet.runtime.backends.ray.token import PrivateToken
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reporting.observers import TrainObserver
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
 

@@ -9,9 +9,9 @@ import pytest
 from executor_processes import executor_processes
 from motet.runtime.backends.ray.cluster import RayCluster, ray
 from motet.runtime.controller.job import Job
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster

@@ -17,7 +17,7 @@ from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, merged_s
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, state_digest
 from motet.runtime.core.application import ModelTable
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Ragged, Rows
 
 FINGERPRINT = {"app": "toy", "parameters": {"rank": "4"}, "seed": 0, "instances": 3, "data": "d"}

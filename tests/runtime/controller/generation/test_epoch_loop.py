@@ -26,10 +26,10 @@ from motet.runtime.controller.event_inbox import (
 from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation, ModelTable
-from motet.runtime.core.batch_costs import BatchCost
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
 from worker_reports import report

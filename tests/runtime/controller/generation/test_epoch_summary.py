@@ -8,7 +8,7 @@ import pytest
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from worker_reports import done
 
 

@@ -14,7 +14,7 @@ from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.controller.reconfiguration.operations import Operations
 from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue, Reconfiguration
 from motet.runtime.controller.reconfiguration.plan_runner import PlanRunner
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import JobLayout
 from scripted_executors import ScriptedExecutor
 

@@ -29,7 +29,7 @@ def demo_command(ctx: click.Context, out: Path, as_json: bool, quiet: bool) -> N
     takes about a minute and ends with a table of results beside those of a single machine.
     """
     from motet.interfaces.cli.shell.exits import exit_code_of
-    from motet.interfaces.cli.shell.supervisor import run_supervised
+    from motet.interfaces.cli.shell.process.supervisor import run_supervised
 
     def run_demo() -> None:
         from motet.interfaces.cli.demo.run import run_demo

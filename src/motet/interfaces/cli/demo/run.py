@@ -22,10 +22,10 @@ from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LineProgress, live
 from motet.interfaces.cli.shell.called_as import called_as
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.safe_console import SafeConsole
-from motet.interfaces.cli.shell.terminal import is_live_terminal
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import more_metrics
 from motet.report.rendering.json_text import to_json
@@ -35,7 +35,7 @@ from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorCluster
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.role_placement import RolePlacement
 
 WIDTH = 100

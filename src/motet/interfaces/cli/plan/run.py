@@ -12,9 +12,9 @@ from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan.fleet import read_fleet
 from motet.interfaces.cli.plan.profile import JobProfile, read_profile
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.safe_console import SafeConsole
-from motet.interfaces.cli.shell.terminal import is_live_terminal
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.report.rendering.folder import Folder
 from motet.report.rendering.json_text import to_json
 from motet.report.training.plan_figure import save_plan_figure

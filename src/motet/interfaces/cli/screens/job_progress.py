@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
-from motet.runtime.core.observers import TrainObserver
-from motet.runtime.core.reports import EpochReport, Recovery
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
 RECENT_EPOCHS = 5
 

@@ -26,7 +26,7 @@ from motet.report.rendering.quantities import (
 from motet.report.training.auto_summary import decision_line
 from motet.runtime.autotune.history import TuningRecord
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
 LINE_EVERY_S = 10.0
 SHOWN_DECISIONS = 4

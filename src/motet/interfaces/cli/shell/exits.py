@@ -19,8 +19,8 @@ from typing import TextIO
 import click
 
 from motet.domain.errors import MotetError
-from motet.interfaces.cli.shell.standard_streams import FULL, is_stdout_closed
-from motet.interfaces.cli.shell.visible import echo_note, visible_text
+from motet.interfaces.cli.shell.streams.standard_streams import FULL, is_stdout_closed
+from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 LONGEST_MESSAGE, _OMITTED = 499, " ... "

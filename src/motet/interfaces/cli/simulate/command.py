@@ -142,7 +142,7 @@ def simulate_command(ctx: click.Context, /, **flags: Any) -> None:
                      --sweep thresholds=3600:3600,7200:3600,7200,14400 --out runs/k
     """
     from motet.interfaces.cli.shell.exits import exit_code_of
-    from motet.interfaces.cli.shell.supervisor import run_supervised
+    from motet.interfaces.cli.shell.process.supervisor import run_supervised
 
     ctx.exit(run_supervised(lambda: exit_code_of(lambda: _simulate(flags))))
 

@@ -53,7 +53,7 @@ def compare_command(
     """
     import sys
 
-    from motet.interfaces.cli.shell.results import print_result
+    from motet.interfaces.cli.shell.streams.results import print_result
     from motet.report.rendering.json_text import to_json
     from motet.report.simulation.comparison_notes import comparison_notes, comparison_warnings
     from motet.report.simulation.comparison_tables import comparison_page

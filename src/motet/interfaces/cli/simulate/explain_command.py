@@ -49,7 +49,7 @@ def explain_command(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
     """
     import sys
 
-    from motet.interfaces.cli.shell.results import print_result
+    from motet.interfaces.cli.shell.streams.results import print_result
     from motet.interfaces.cli.simulate.explain_screen import story_page
     from motet.report.rendering.json_text import to_json
     from motet.report.simulation.job_story import read_job_story

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from motet.interfaces.cli.shell.safe_console import SafeConsole
-from motet.interfaces.cli.shell.terminal import is_live_terminal
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.simulation_pool import ProgressReport
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from motet.interfaces.cli.shell.terminal import is_live_terminal
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.simulation_runs import SimulationTask, run_output
 from motet.report.rendering.quantities import count_text, duration_text
 from motet.report.simulation.folder import RunOutput, SimulationFolder

@@ -13,8 +13,8 @@ from typing import Any
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.simulate.input import TraceFlags, traces
 from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.progress import simulation_progress

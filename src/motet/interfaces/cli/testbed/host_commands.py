@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.testbed.options import (
     hosts_argument,
     limit_options,

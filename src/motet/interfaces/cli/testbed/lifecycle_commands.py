@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.interfaces.cli.shell.option_groups import json_option
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.testbed.options import (
     limit_options,
     name_option,
@@ -48,7 +48,7 @@ def up_command(name: str, as_json: bool, **flags: Any) -> None:
       motet testbed up --machines 8 --cpus 0.2 --bandwidth 50mbit
       motet testbed up --types hosts.csv --memory 1gb --name uneven
     """
-    from motet.interfaces.cli.shell.signals import raise_on_signals
+    from motet.interfaces.cli.shell.process.signals import raise_on_signals
     from motet.interfaces.cli.testbed.screen import show_status, warn_of_scarce_cpus
 
     blueprint = _blueprint(name, **flags)

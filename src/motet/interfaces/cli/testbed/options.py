@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
     from motet.testbed.hosts import Limits

@@ -7,8 +7,8 @@ import sys
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.quantities import bytes_text
 from motet.testbed.hosts import Blueprint

@@ -52,7 +52,7 @@ def describe_command(
     as_json: bool,
 ) -> None:
     """Show number, sizes, durations and arrivals of the jobs in FILE."""
-    from motet.interfaces.cli.shell.results import print_result
+    from motet.interfaces.cli.shell.streams.results import print_result
     from motet.interfaces.cli.trace.output_file import print_trace_notices
     from motet.interfaces.cli.trace.screen import trace_document, trace_table
     from motet.report.rendering.folder import Folder

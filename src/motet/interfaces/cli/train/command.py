@@ -167,7 +167,7 @@ def train_command(ctx: click.Context, /, **flags: Any) -> None:
                       --workers 3 --servers 2
     """
     from motet.interfaces.cli.shell.exits import exit_code_of
-    from motet.interfaces.cli.shell.supervisor import run_supervised
+    from motet.interfaces.cli.shell.process.supervisor import run_supervised
 
     ctx.exit(run_supervised(lambda: exit_code_of(lambda: _train(flags))))
 

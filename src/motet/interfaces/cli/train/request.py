@@ -31,7 +31,7 @@ from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
 from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
-from motet.runtime.core.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 
 

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LINE_EVERY_S, LineProgress, LiveTrain, live
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.safe_console import SafeConsole
-from motet.interfaces.cli.shell.terminal import is_live_terminal
-from motet.interfaces.cli.shell.visible import echo_note
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request, more_metrics
 from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
@@ -33,7 +33,7 @@ from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
-from motet.runtime.core.reports import ReconfigurationReport, TrainResult
+from motet.runtime.core.reporting.reports import ReconfigurationReport, TrainResult
 from motet.runtime.elastic.replacement import usable_machines
 
 COLOUR = job_colour(0)

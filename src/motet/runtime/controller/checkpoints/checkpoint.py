@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.domain.arrays import Array
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 
 

@@ -25,7 +25,7 @@ from motet.domain.arrays import Array
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 
 FORMAT_VERSION = 2

@@ -21,8 +21,8 @@ from motet.runtime.controller.generation.epoch_barrier import AnswerWorker, EndE
 from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER
 

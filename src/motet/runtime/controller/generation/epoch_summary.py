@@ -9,7 +9,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.wire.worker_reports import EpochDone
 
 

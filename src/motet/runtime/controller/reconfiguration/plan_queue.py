@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from motet.domain.reconfiguration import Plan
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import JobLayout
 
 PlanMaker: TypeAlias = Callable[[JobLayout], Plan]

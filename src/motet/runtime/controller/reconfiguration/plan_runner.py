@@ -12,7 +12,7 @@ from motet.runtime.controller.reconfiguration.concurrent_plan import run_plan
 from motet.runtime.controller.reconfiguration.cost import Cost, total_cost
 from motet.runtime.controller.reconfiguration.operations import CannotLaunch, Operations
 from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue, Reconfiguration
-from motet.runtime.core.reports import ReconfigurationReport
+from motet.runtime.core.reporting.reports import ReconfigurationReport
 from motet.runtime.elastic.plan_effects import layout_after_plan
 
 _CLOSE_TIMEOUT_S = 200.0

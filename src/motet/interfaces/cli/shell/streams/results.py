@@ -8,7 +8,7 @@ import sys
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 
-from motet.interfaces.cli.shell.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 
 PLAIN_WIDTH = 100
 

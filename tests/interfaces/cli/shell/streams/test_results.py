@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from motet.interfaces.cli.shell.results import PLAIN_WIDTH, print_result
+from motet.interfaces.cli.shell.streams.results import PLAIN_WIDTH, print_result
 
 WORDS = Text("many words " * 50)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.interfaces.cli.shell.scratch import LOCK_NAME, PREFIX, make_scratch
+from motet.interfaces.cli.shell.process.scratch import LOCK_NAME, PREFIX, make_scratch
 
 
 @pytest.fixture

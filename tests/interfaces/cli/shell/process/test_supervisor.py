@@ -19,7 +19,7 @@ BUSY = {
 }
 PROGRAM = """
 import itertools, os, signal, subprocess, sys, tempfile, time
-from motet.interfaces.cli.shell.supervisor import leave_on_signals, run_supervised
+from motet.interfaces.cli.shell.process.supervisor import leave_on_signals, run_supervised
 
 def swallow():
     while True:
@@ -102,7 +102,7 @@ def test_the_folder_of_a_running_command_is_kept() -> None:
 def test_a_signal_before_the_command_starts_ends_the_process_without_a_traceback() -> None:
     program = """
 import time
-from motet.interfaces.cli.shell.supervisor import leave_on_signals
+from motet.interfaces.cli.shell.process.supervisor import leave_on_signals
 leave_on_signals()
 print("ready", flush=True)
 time.sleep(60)

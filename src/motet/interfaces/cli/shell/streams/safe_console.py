@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from motet.interfaces.cli.shell.visible import visible_text
+from motet.interfaces.cli.shell.streams.visible import visible_text
 
 
 class SafeConsole(Console):

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.exits import LONGEST_MESSAGE, exit_code_of
-from motet.interfaces.cli.shell.results import print_result
-from motet.interfaces.cli.shell.safe_console import SafeConsole
-from motet.interfaces.cli.shell.visible import visible_text
+from motet.interfaces.cli.shell.streams.results import print_result
+from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.interfaces.cli.shell.streams.visible import visible_text
 
 ODD = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x00\u202e"
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from motet.interfaces.cli.shell.scratch import make_scratch
+from motet.interfaces.cli.shell.process.scratch import make_scratch
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from motet.runtime.core.batch_costs import BatchCost
 from motet.runtime.core.machine import Machine
-from motet.runtime.core.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.batch_costs import BatchCost
+from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
 
 class TrainObserver:

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from motet.domain.errors import Interrupted
-from motet.interfaces.cli.shell.signals import raise_on_signals
+from motet.interfaces.cli.shell.process.signals import raise_on_signals
 
 
 def interrupted_twice() -> None:

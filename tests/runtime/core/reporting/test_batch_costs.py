@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from in_process_cluster import InProcessCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.core.batch_costs import BatchCost, CostKeeper
-from motet.runtime.core.observers import TrainObserver
 from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.reporting.batch_costs import BatchCost, CostKeeper
+from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.subtask import Subtask, SubtaskKind, SubtaskLog
 from toy_app import ToyRegression
 

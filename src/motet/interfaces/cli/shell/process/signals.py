@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from motet.domain.errors import Interrupted
-from motet.interfaces.cli.shell.supervisor import SIGNALS
+from motet.interfaces.cli.shell.process.supervisor import SIGNALS
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The child process of a command, its scratch folder and signals."""

@@ -1,0 +1,1 @@
+"""What a run reports while it goes on and at its end."""
