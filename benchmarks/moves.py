@@ -14,7 +14,7 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.domain.reconfiguration import Move, Plan, TableName
-from motet.runtime.backends.ray.cluster import RayCluster
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.options import TrainOptions
@@ -104,7 +104,7 @@ class Mover(TrainObserver):
         return Plan.of([Move(self._table, tuple(half), source, destination)])
 
 
-def measure(cluster: RayCluster, table: TableName, model_mb: int, data_mb: int) -> list[Figure]:
+def measure(cluster: LocalCluster, table: TableName, model_mb: int, data_mb: int) -> list[Figure]:
     """Moves of half an executor's blocks, and the mini-batches around them."""
     app, mover = Dense(model_mb, data_mb), Mover(table)
     options = TrainOptions(machines=4, workers=2, servers=2, epochs=31)
@@ -139,7 +139,7 @@ def main() -> None:
     """Small and large models and data."""
     parser(__doc__).parse_args()
     figures: list[Figure] = []
-    with RayCluster.embedded(machines=4) as cluster:
+    with LocalCluster(machines=4) as cluster:
         for model_mb, data_mb in ((8, 32), (64, 256)):
             figures += measure(cluster, "model", model_mb, data_mb)
             figures += measure(cluster, "data", model_mb, data_mb)

@@ -17,7 +17,7 @@ import psutil
 
 from motet.apps import load_application
 from motet.datasets import open_dataset
-from motet.runtime.backends.ray.cluster import RayCluster
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import TrainOptions
@@ -50,7 +50,7 @@ class MemoryProbe(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         """Look at every executor process below this one."""
         for child in psutil.Process().children(recursive=True):
-            if "ExecutorActor" in " ".join(child.cmdline()):
+            if child.name() == "motet-executor":
                 self.largest_bytes = max(self.largest_bytes, child.memory_full_info().uss)
 
 
@@ -64,7 +64,7 @@ class Measurement:
     executor_bytes: int
 
 
-def measure(cluster: RayCluster, name: str, case: Case, workers: int, epochs: int) -> Measurement:
+def measure(cluster: LocalCluster, name: str, case: Case, workers: int, epochs: int) -> Measurement:
     """Median epoch over all but the first."""
     data, settings = case
     app: Application = load_application(name)(**settings)
@@ -108,7 +108,7 @@ def main() -> None:
     epochs = 4 if arguments.quick else 9
     cores = os.cpu_count() or 1
     figures: list[Figure] = []
-    with RayCluster.embedded(machines=4) as cluster:
+    with LocalCluster(machines=4) as cluster:
         for name, case in CASES.items():
             alone = measure(cluster, name, case, 1, epochs)
             for workers in WORKERS:
