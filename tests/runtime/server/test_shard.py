@@ -10,10 +10,11 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.application import ModelTable, Step
 from motet.runtime.core.consistency import Bsp, Synchronisation
+from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.table_requests import ALL_ROWS, PullHead, PushHead, Target
+from motet.runtime.wire.table_requests import ALL_ROWS, WAIT, PullHead, PushHead, Target
 
 
 class FakeRequest:
@@ -22,9 +23,11 @@ class FakeRequest:
     def __init__(self, payload: Array | None = None) -> None:
         self.payload = memoryview(b"") if payload is None else memoryview(payload).cast("B")
         self.values: list[float] | None = None
+        self.meta = b""
 
     def reply(self, status: int, meta: bytes = b"", buffers: Any = (), on_sent: Any = None) -> None:
-        del status, meta
+        del status
+        self.meta = meta
         data = b"".join(bytes(memoryview(buffer).cast("B")) for buffer in buffers)
         self.values = np.frombuffer(data, np.float64).tolist()
         if on_sent is not None:
@@ -85,7 +88,10 @@ def test_a_pull_that_sees_the_new_clock_gets_the_new_values() -> None:
 def test_an_early_pull_is_answered_by_the_push_it_waited_for() -> None:
     shard = shard_of_two_keys()
     early = FakeRequest()
+    parked_us = monotonic_us()
     shard.pull(cast(Any, early), target(1), PullHead())
     assert early.values is None
     push(shard, 0, np.array([3.0, 4.0]))
     assert early.values == [3.0, 4.0]
+    [waited_us] = WAIT.unpack(early.meta)
+    assert waited_us <= monotonic_us() - parked_us

@@ -1,0 +1,43 @@
+"""Ownership tables and blocks at one executor: a newer table replaces an older one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from motet.runtime.core.application import ModelTable
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
+from motet.runtime.server.held_blocks import HeldBlocks
+from motet.runtime.wire.ownership import Ownership
+
+BLOCKS = 4
+FIRST = Ownership.even(BLOCKS, [0])
+SECOND = FIRST.moved([0], 1)
+THIRD = SECOND.moved([1], 1)
+
+
+def held_blocks() -> HeldBlocks:
+    spec = TableSpec(MODEL_TABLE, ModelTable(BLOCKS, (1,), np.dtype(np.float64)), BLOCKS)
+    return HeldBlocks(spec, lambda *_: None, FIRST, 0, 0)
+
+
+def test_a_newer_table_replaces_an_older_one() -> None:
+    held = held_blocks()
+    held.learn(THIRD)
+    assert held.ownership.version == THIRD.version
+
+
+def test_a_table_that_arrives_late_is_ignored() -> None:
+    held = held_blocks()
+    held.learn(THIRD)
+    held.learn(SECOND)
+    assert held.ownership.version == THIRD.version
+
+
+def test_blocks_leave_with_the_newest_table_that_is_known() -> None:
+    held = held_blocks()
+    held.learn(THIRD)
+    with held.lock:
+        leaving = held.let_go([0], SECOND)
+    assert list(leaving) == [0]
+    assert held.numbers == [1, 2, 3]
+    assert held.ownership.version == THIRD.version
