@@ -154,3 +154,15 @@ def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
         [sys.executable, str(script)], capture_output=True, text=True, check=False
     )
     assert (ended.stdout, ended.stderr) == ("once\n2 Mine\n", "")
+
+
+def test_training_on_this_machine_needs_no_ray() -> None:
+    program = (
+        "import sys; sys.modules['ray'] = None\n"
+        "import motet\n"
+        "print(len(motet.train('mlr', 'iris', epochs=2).losses))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("2\n", "")
