@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ def finite_features(dataset: LabelledMatrix) -> Any:
             "remove or fill them (CSV: --drop missing leaves out columns with missing values)"
         )
     return features
+
+
+def nonzero_share(features: Any) -> float:
+    """Return the part of all entries that is not 0, in whichever form they are stored."""
+    values = features if isinstance(features, np.ndarray) else features.data
+    return float(np.count_nonzero(values) / math.prod(features.shape))
 
 
 def training_bytes(dataset: LabelledMatrix) -> int:
