@@ -52,12 +52,13 @@ _CENTRED_SHARE = 0.1
 
 
 class MLR(Estimator):
-    """Softmax classifier. Fitted: `coef_: (classes, features)`, `intercept_`, `classes_`.
+    """Softmax classifier for two or more classes.
 
     `l2`: penalty. `solver`: lbfgs (an epoch is one step on the whole data set), saga
-    (mini-batches), or auto: lbfgs if its table, (features + 1) x (23 classes + 3) numbers, has at
+    (mini-batches), or auto: lbfgs if its table, (features + 1) x (23 classes + 3) numbers, takes at
     most 64 MB. Only saga uses `learning_rate`, the first step size, in trained units (None: from
-    the data), and `batch_size`, instances per mini-batch over all workers (0: all).
+    the data), and `batch_size`, instances per mini-batch over all workers (0: all); lbfgs takes all
+    instances at once. Fitted: `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
     """
 
     name: ClassVar[str] = "mlr"
