@@ -28,7 +28,8 @@ BANDWIDTH_BPS = 50_000_000
 SIZED = "synthetic-classification:rows=900,features=2000,classes=20,density=0.02"
 TRAIN = (
     sys.executable, "-m", "motet.interfaces.cli", "train", "mlr", "--data", SIZED,
-    "--set", "solver=saga", "--set", "batch_size=300", "--machines", "2", "--workers", "1", "--servers", "1", "--json",
+    "--set", "solver=saga", "--set", "batch_size=300",
+    "--machines", "2", "--workers", "1", "--servers", "1", "--json",
 )  # fmt: skip
 EPOCHS = 30
 ALL_HOSTS = (

@@ -7,9 +7,10 @@ optimum:
     saga    variance-reduced mini-batches (`optimisers/saga.py`), for wide models: a mini-batch of
             sparse rows pulls and pushes only the features that occur in it
 
-The form in which data are stored does not change the model. Columns are centred without filling
-sparse ones (`centred.py`), and scaled; under saga only if at least a tenth of all entries is not 0,
-because a centred mini-batch needs all features, and scaled only where one towers above the others.
+The form in which data are given does not change the model: what is mostly 0 trains as CSR, the rest
+dense. Columns are centred without filling sparse ones (`centred.py`), and scaled; under saga only
+if at least a tenth of all entries is not 0, because a centred mini-batch needs all features, and
+scaled only where one towers above the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import Centred, trained_features
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
-from motet.apps.inputs.matrix import finite_features, nonzero_share, training_bytes
+from motet.apps.inputs.matrix import (
+    finite_features,
+    nonzero_share,
+    stored_by_content,
+    training_bytes,
+)
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
 from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
@@ -46,8 +52,6 @@ Solver = Literal["auto", "lbfgs", "saga"]
 
 # Every worker pulls the whole table of lbfgs in every epoch.
 _LBFGS_BYTES = 64_000_000
-# From this share of entries on that are not 0, a dense array is about as small as CSR, and faster.
-_DENSE_SHARE = 0.5
 _CENTRED_SHARE = 0.1
 
 
@@ -271,11 +275,8 @@ class MLR(Estimator):
 
     def _trained_features(self, dataset: LabelledMatrix) -> Any:
         """The features in trained coordinates, where those of a CSR matrix lack `_centre`."""
-        features = finite_features(dataset)
-        share = nonzero_share(features)
-        if share >= _DENSE_SHARE and not isinstance(features, np.ndarray):
-            features = features.toarray()
-        centring = self._uses_lbfgs or share >= _CENTRED_SHARE
+        features = stored_by_content(finite_features(dataset))
+        centring = self._uses_lbfgs or nonzero_share(features) >= _CENTRED_SHARE
         scale_of = np.sqrt if self._uses_lbfgs else shrink_large_columns
         trained, self._coordinates = trained_features(features, centring, True, scale_of)
         self._centre, self._penalty = trained.centre, self.l2 / self._coordinates.scale**2
