@@ -29,7 +29,7 @@ Case = tuple[str, dict[str, Any]]
 CASES: dict[str, Case] = {
     "mlr": (
         "synthetic-classification:rows=40000,features=784,classes=10,seed=1",
-        {"batch_size": 4000},
+        {"solver": "saga", "batch_size": 4000},
     ),
     "nmf": ("synthetic-ratings:users=20000,items=4000,rank=16,density=0.02,seed=1", {}),
     "lda": (

@@ -52,7 +52,7 @@ def _mlr_figure(classes: int, repetitions: int) -> Figure:
 
 def _motet_epoch(data: LabelledMatrix) -> Callable[[], None]:
     """COMP of every mini-batch, with a model that has been trained for an epoch."""
-    app = MLR()
+    app = MLR(solver="saga")
     rows = app.prepare(data, 0)
     training = LocalTraining(app, rows, 0)
     next(training.epochs(1))

@@ -56,7 +56,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "mlr": Case(
             "mlr",
             "synthetic-classification:rows=20000,features=60,classes=800,density=0.9,seed=1",
-            {"batch_size": 10000},
+            {"solver": "saga", "batch_size": 10000},
         ),
         # Flat priors: with few topics per document COMP would become still faster in time.
         "lda": Case(

@@ -35,8 +35,9 @@ def sparse() -> Any:
 
 CASES: dict[str, tuple[Application, Any, int]] = {
     "nmf": (NMF(rank=4, batch_size=50), ratings, 3),
-    "mlr, dense": (MLR(l2=1e-3, batch_size=600), load_digits, 3),
-    "mlr, sparse": (MLR(l2=1e-3, batch_size=100), sparse, 6),
+    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, 12),
+    "mlr, saga, dense": (MLR(solver="saga", l2=1e-3, batch_size=600), load_digits, 3),
+    "mlr, saga, sparse": (MLR(solver="saga", l2=1e-3, batch_size=100), sparse, 6),
     "lda": (LDA(topics=5, batch_size=60), corpus, 4),
     "lasso, fista": (Lasso(solver="fista", standardize=True), load_diabetes, 12),
     "lasso, gram": (Lasso(solver="gram", standardize=True), load_diabetes, 6),

@@ -29,8 +29,10 @@ def wide_sparse(rows: int = 300, columns: int = 5_000) -> LabelledMatrix:
 
 
 CASES = {
-    "mlr, dense": (MLR(l2=1e-3), load_digits(), 3),
-    "mlr, sparse": (MLR(l2=1e-3, batch_size=20), wide_sparse(), 5),
+    "mlr, lbfgs, dense": (MLR(solver="lbfgs"), load_breast_cancer(), 100),
+    "mlr, lbfgs, sparse": (MLR(solver="lbfgs"), wide_sparse(columns=500), 30),
+    "mlr, saga, dense": (MLR(solver="saga", l2=1e-3), load_digits(), 3),
+    "mlr, saga, sparse": (MLR(solver="saga", l2=1e-3, batch_size=20), wide_sparse(), 5),
     "lasso, gram": (Lasso(solver="gram", standardize=True), load_diabetes(), 4),
     "lasso, fista": (Lasso(solver="fista", standardize=True), load_diabetes(), 30),
     "kmeans": (KMeans(10), load_digits(), 8),
@@ -73,7 +75,12 @@ def test_fit_in_this_process_is_one_more_placement(case: str) -> None:
 def test_any_placement_of_a_sparse_classifier_gives_the_same_weights(
     workers: int, servers: int, seed: int
 ) -> None:
-    app, dataset = MLR(l2=1e-2, batch_size=30), wide_sparse(rows=120, columns=60)
-    alone = train_placed(app, dataset, 3, 1, 1, seed)
-    spread = train_placed(app, dataset, 3, workers, servers, seed)
+    for app in (MLR(solver="saga", l2=1e-2, batch_size=30), MLR(solver="lbfgs", l2=1e-2)):
+        assert_same_weights(app, workers, servers, seed)
+
+
+def assert_same_weights(app: MLR, workers: int, servers: int, seed: int) -> None:
+    dataset = wide_sparse(rows=120, columns=60)
+    alone = train_placed(app, dataset, 8, 1, 1, seed)
+    spread = train_placed(app, dataset, 8, workers, servers, seed)
     np.testing.assert_allclose(spread.app.coef_, alone.app.coef_, rtol=1e-6, atol=1e-12)

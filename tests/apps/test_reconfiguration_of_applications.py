@@ -63,7 +63,8 @@ def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) 
 
 CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
     "nmf": (NMF(rank=4, batch_size=30), ratings, 120),
-    "mlr": (MLR(l2=1e-3, batch_size=200), load_digits, 60),
+    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, 200),
+    "mlr, saga": (MLR(solver="saga", l2=1e-3, batch_size=200), load_digits, 60),
     "lda": (LDA(topics=5), corpus, 60),
     "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 160),
 }

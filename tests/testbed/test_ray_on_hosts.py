@@ -28,7 +28,8 @@ BANDWIDTH_BPS = 50_000_000
 SIZED = "synthetic-classification:rows=900,features=2000,classes=20,density=0.02"
 TRAIN = (
     sys.executable, "-m", "motet.interfaces.cli", "train", "mlr", "--data", SIZED,
-    "--set", "batch_size=300", "--machines", "2", "--workers", "1", "--servers", "1", "--json",
+    "--set", "solver=saga", "--set", "batch_size=300",
+    "--machines", "2", "--workers", "1", "--servers", "1", "--json",
 )  # fmt: skip
 EPOCHS = 30
 ALL_HOSTS = (
@@ -117,7 +118,8 @@ def test_a_job_continues_on_other_hosts_after_a_kill_and_the_host_returns(bed: B
 
 
 def test_a_job_leaves_a_draining_host_without_losing_an_update(bed: Bed) -> None:
-    undisturbed = load_application("mlr")(batch_size=300, epochs=EPOCHS, random_state=0)
+    parameters = {"solver": "saga", "batch_size": 300, "epochs": EPOCHS, "random_state": 0}
+    undisturbed = load_application("mlr")(**parameters)
     undisturbed.fit(open_dataset(SIZED))
     training = Training(bed, *ALL_HOSTS)
     training.wait_for("epoch 2/")

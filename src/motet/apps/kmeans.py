@@ -35,7 +35,7 @@ class KMeans(Estimator):
     name: ClassVar[str] = "kmeans"
     dataset_kind: ClassVar[str] = "unlabelled"
     estimator_type: ClassVar[EstimatorType | None] = "clusterer"
-    needs_bsp: ClassVar[bool] = True
+    needs_bsp: bool = True
     default_epochs: ClassVar[int] = 30
     fitted_attribute: ClassVar[str] = "cluster_centers_"
 

@@ -73,8 +73,8 @@ class Lasso(Estimator):
     name: ClassVar[str] = "lasso"
     dataset_kind: ClassVar[str] = "labelled"
     estimator_type: ClassVar[EstimatorType | None] = "regressor"
-    statistics: ClassVar[tuple[str, ...]] = ("restarts",)
-    needs_bsp: ClassVar[bool] = True
+    statistics: tuple[str, ...] = ("restarts",)
+    needs_bsp: bool = True
     default_epochs: ClassVar[int] = 300
     fitted_attribute: ClassVar[str] = "coef_"
 

@@ -59,8 +59,8 @@ class LinearModel(Estimator):
     """A linear model; subclasses define its loss."""
 
     dataset_kind: ClassVar[str] = "labelled"
-    statistics: ClassVar[tuple[str, ...]] = ("restarts", "objective", "moved")
-    needs_bsp: ClassVar[bool] = True
+    statistics: tuple[str, ...] = ("restarts", "objective", "moved")
+    needs_bsp: bool = True
     default_epochs: ClassVar[int] = 200
     fitted_attribute: ClassVar[str] = "coef_"
     curvature: ClassVar[float]

@@ -1,80 +1,91 @@
-"""Multinomial logistic regression (softmax) by variance-reduced mini-batch SGD.
+"""Multinomial logistic regression (softmax).
 
-Minimises mean log-loss + l2 / 2 * ||W||^2; the intercept is not penalised. Every instance
-stores its last residual p - onehot(label), `(classes,)`, which moves with it; servers store the
-mean of all stored gradients. A mini-batch then moves W by
+Minimises mean log-loss + l2 / 2 * ||W||^2; the intercept is not penalised. Two solvers for the same
+optimum:
 
-    step_size * (mean over the batch of x (residual - stored residual) + mean gradient + l2 W)
+    lbfgs   L-BFGS on the all-reduced gradient, an epoch is one step (`optimisers/lbfgs.py`)
+    saga    variance-reduced mini-batches (`optimisers/saga.py`), for wide models: a mini-batch of
+            sparse rows pulls and pushes only the features that occur in it
 
-(SAGA, Defazio et al. 2014, in mini-batches). Its noise vanishes at the optimum, so no schedule
-needs tuning: the step size follows from the data's curvature and is halved after an epoch in which
-the loss has risen.
-
-A key is a feature, its row [w: classes | mean gradient: classes | penalty]. The last key but one
-is the intercept (penalty 0). The last is the step-size row: the current step size
-and the losses so far. The workers pull it and report the step size to all blocks as a statistic.
+The form in which data are given does not change the model: what is mostly 0 trains as CSR, the rest
+dense. Columns are centred without filling sparse ones (`centred.py`), and scaled; under saga only
+if at least a tenth of all entries is not 0, because a centred mini-batch needs all features, and
+scaled only where one towers above the others.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
+from motet.apps.inputs.centred import Centred, trained_features
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
-from motet.apps.inputs.coordinates import (
-    Coordinates,
-    Features,
-    feature_columns,
-    features_of,
-    gram_norm,
-    mean_squares,
-    standardise,
+from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
+from motet.apps.inputs.matrix import (
+    finite_features,
+    nonzero_share,
+    stored_by_content,
+    training_bytes,
 )
-from motet.apps.inputs.matrix import finite_features, training_bytes
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.kernels.softmax import (
-    loss_and_hits,
-    renew_residuals,
-    sparse_gradient,
-    variance_reduced_step,
+from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
+from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
+from motet.apps.optimisers.saga import (
+    initial_saga_rows,
+    saga_batch,
+    saga_table,
+    saga_update,
+    saga_weights,
+    shrink_large_columns,
+    stable_step_size,
 )
+from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
+from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-_STEP_SIZE_ROW = -1.0
-_TOWERING = 10.0
+Solver = Literal["auto", "lbfgs", "saga"]
+
+# Every worker pulls the whole table of lbfgs in every epoch.
+_LBFGS_BYTES = 64_000_000
+_CENTRED_SHARE = 0.1
 
 
 class MLR(Estimator):
     """Softmax classifier for two or more classes.
 
-    `l2`: penalty. `learning_rate`: the first step size, in trained units; None: from the data.
-    `batch_size`: instances per mini-batch over all workers (0: all). Fitted:
-    `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
+    `l2`: penalty. `solver`: lbfgs (an epoch is one step on the whole data set), saga
+    (mini-batches), or auto: lbfgs if its table, (features + 1) x (23 classes + 3) numbers, takes at
+    most 64 MB. Only saga uses `learning_rate`, the first step size, in trained units (None: from
+    the data), and `batch_size`, instances per mini-batch over all workers (0: all); lbfgs takes all
+    instances at once. Fitted: `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
     """
 
     name: ClassVar[str] = "mlr"
     dataset_kind: ClassVar[str] = "labelled"
     estimator_type: ClassVar[EstimatorType | None] = "classifier"
-    statistics: ClassVar[tuple[str, ...]] = ("step_size",)
-    state_columns: ClassVar[tuple[str, ...]] = ("residual",)
-    default_epochs: ClassVar[int] = 20
+    without_bsp: str = "solver=saga"
+    default_epochs: ClassVar[int] = 100
 
     classes_: Array
     coef_: Array
     intercept_: Array
     n_features_in_: int
     _coordinates: Coordinates
+    _centre: Array
     _penalty: Array
     _first_step_size: float
+    _lbfgs: LBFGS
+    _uses_lbfgs: bool
 
     def __init__(
         self,
         l2: float = 1e-4,
+        solver: Solver = "auto",
         learning_rate: float | None = None,
         batch_size: int = 100,
         epochs: int = default_epochs,
@@ -82,94 +93,98 @@ class MLR(Estimator):
         random_state: int | None = 0,
     ) -> None:
         self.l2 = l2
+        self.solver = solver
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.epochs = epochs
         self.tol = tol
         self.random_state = random_state
 
+    @property
+    def batch_size(self) -> int:
+        """Instances per mini-batch over all workers: as set, but 0 once lbfgs has been chosen."""
+        return 0 if self._uses_lbfgs else self._set_batch_size
+
+    @batch_size.setter
+    def batch_size(self, value: int) -> None:
+        self._set_batch_size = value
+        self._uses_lbfgs = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyper-parameters by name, `batch_size` as it was set."""
+        return {**super().get_params(deep), "batch_size": self._set_batch_size}
+
     # -- data and model ----------------------------------------------------------------------------
 
     def prepare(self, dataset: LabelledMatrix, seed: int) -> Rows:
-        """Rows with features, `label` and the remembered `residual`."""
+        """Rows with features, `label` and, for saga, the remembered `residual`."""
         del seed
         self._check_parameters()
         self.classes_, labels = learn_classes(dataset)
-        self._require_memory(dataset)
-        features, self._coordinates = standardise(finite_features(dataset), shrink_large_columns)
-        self._penalty = self.l2 / self._coordinates.scale**2
-        self._first_step_size = self.learning_rate or self._stable_step_size(features)
         self.learn_features(dataset)
-        residual = np.zeros((len(labels), len(self.classes_)))
-        columns = {**feature_columns(features), "label": labels, "residual": residual}
+        self._choose_solver()
+        self._require_memory(dataset)
+        columns = {**feature_columns(self._trained_features(dataset)), "label": labels}
+        if not self._uses_lbfgs:
+            columns["residual"] = np.zeros((len(labels), len(self.classes_)))
         return Rows(np.arange(len(labels)), columns)
 
     def model_table(self) -> ModelTable:
-        """Features, intercept, step-size row."""
-        classes = len(self.classes_)
-        return ModelTable(
-            self.n_features_in_ + 2,
-            (2 * classes + 1,),
-            np.dtype(np.float64),
-            delta_shape=(classes,),
-        )
+        """Features and intercept; for saga also the step-size row."""
+        if self._uses_lbfgs:
+            return self._lbfgs.table
+        return saga_table(self.n_features_in_, len(self.classes_))
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
-        """Return zero weights and the stable step size."""
-        del rows, seed
-        model = np.zeros(self.model_table().shape)
-        model[:-2, -1] = self._penalty
-        model[-1, [0, 3, -1]] = self._first_step_size, np.inf, _STEP_SIZE_ROW
-        return model
+        """Zero weights; under lbfgs the intercept begins at the classes' frequencies."""
+        del seed
+        classes = len(self.classes_)
+        if not self._uses_lbfgs:
+            return initial_saga_rows(self._penalty, classes, self._first_step_size)
+        start = np.zeros((self.n_features_in_ + 1, classes))
+        frequencies = np.log(np.bincount(rows["label"], minlength=classes) + 1)
+        start[-1] = frequencies - frequencies.mean()
+        there = self._expansion(self._features_of(rows), rows["label"], start)
+        return self._lbfgs.initial_rows(start, there, len(rows))
 
     def warm_up(self) -> None:
         """Compile all kernels."""
-        tiny = MLR(batch_size=2, epochs=1)
-        x, y = np.eye(4), np.arange(4) % 2
-        tiny.fit(x, y)
         from scipy.sparse import csr_matrix
 
-        tiny.fit(csr_matrix(x), y)
+        x, y = np.eye(4), np.arange(4) % 2
+        MLR(solver="lbfgs", epochs=1).fit(x, y)
+        MLR(solver="saga", batch_size=2, epochs=1).fit(x + 1, y)
+        MLR(solver="saga", batch_size=2, epochs=1).fit(csr_matrix(x), y)
         received = np.zeros((1, 2))
         received.flags.writeable = False
         variance_reduced_step(np.zeros((1, 5)), received, 1.0, 1, 1.0, 1)
 
-    # -- one mini-batch ----------------------------------------------------------------------------
+    # -- one step ----------------------------------------------------------------------------------
 
     def make_batch(self, rows: Rows) -> Batch:
-        """Sparse rows pull only the features that occur in them, if that is at most half of all."""
-        if "x" in rows.columns:
-            return Batch(rows)
-        columns = rows.ragged("columns").values
-        occurring = np.unique(columns).astype(np.int64)
-        if 2 * len(occurring) > self.n_features_in_:
-            return Batch(rows, extras=columns)
-        keys = np.append(occurring, [self.n_features_in_, self.n_features_in_ + 1])
-        return Batch(rows, keys, extras=np.searchsorted(occurring, columns).astype(np.int32))
+        """Under lbfgs all keys and the features as a matrix."""
+        if self._uses_lbfgs:
+            return Batch(rows, extras=self._features_of(rows))
+        return saga_batch(rows, self._centre)
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """Return the changes of gradient, and loss and instances for the step-size row."""
-        del step
-        rows, classes = batch.rows, len(self.classes_)
-        delta = np.zeros((len(model), classes))
-        if "x" in rows.columns:
-            loss = _dense_gradient(rows, model, delta)
-        else:
-            entries = rows.ragged("entries")
-            loss = sparse_gradient(
-                entries.offsets,
-                batch.extras,
-                entries.values,
-                rows["label"],
-                rows["residual"],
-                model,
-                delta,
-            )
-        delta[-1, :2] = loss, len(rows)
-        return Update(delta, (float(model[-1, 0]) * len(rows),))
+        """The gradient after the next step (lbfgs), or changes of gradient (saga)."""
+        classes = len(self.classes_)
+        if not self._uses_lbfgs:
+            return saga_update(batch, model, classes, self._centre)
+        require_whole_batch(step, self.name)
+        move = self._lbfgs.step(model)
+        if move is None:
+            return self._lbfgs.no_update()
+        labels = batch.rows["label"]
+        there = self._expansion(batch.extras, labels, self._lbfgs.coefficients(model) + move)
+        return self._lbfgs.update(model, move, there, len(labels))
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
-        """One variance-reduced step of the block's rows."""
+        """One step of the block's rows."""
+        if self._uses_lbfgs:
+            self._lbfgs.apply(values, delta, step.statistics, step.instances)
+            return
         step_size = step.statistics[0] / (step.instances * step.share)
         variance_reduced_step(
             values, delta, step_size, step.instances, step.share, step.instance_count
@@ -179,14 +194,14 @@ class MLR(Estimator):
 
     def evaluate(self, rows: Rows, model: Array) -> Array:
         """Return the sum of log-losses and the number of correct predictions."""
-        weights, intercept = self._weights(model)
-        logits = features_of(rows, self.n_features_in_) @ weights + intercept
+        weights = self._weights(model)
+        logits = self._features_of(rows) @ weights[:-1] + weights[-1]
         return np.array(loss_and_hits(logits, rows["label"]), dtype=np.float64)
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
         """objective (the loss), log_loss, accuracy."""
         log_loss, accuracy = (float(value) for value in sums / rows_count)
-        weights, _ = self._weights(model)
+        weights = self._weights(model)[:-1]
         objective = log_loss + float(self._penalty @ (weights**2).sum(axis=1)) / 2
         metrics = {"objective": objective, "log_loss": log_loss, "accuracy": accuracy}
         return Evaluation(objective, metrics)
@@ -196,7 +211,8 @@ class MLR(Estimator):
     def adopt(self, model: Array, rows: Rows) -> None:
         """Weights in the original coordinates."""
         del rows
-        weights, self.intercept_ = self._coordinates.original(*self._weights(model))
+        trained = self._weights(model)
+        weights, self.intercept_ = self._coordinates.original(trained[:-1], trained[-1])
         self.coef_ = np.ascontiguousarray(weights.T)
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
@@ -226,60 +242,70 @@ class MLR(Estimator):
     # -- inside ------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        self._uses_lbfgs = False
         self.check_number("l2", at_least=0)
         self.check_number("batch_size", at_least=0, whole=True)
         if self.learning_rate is not None:
             self.check_number("learning_rate", above=0)
+        if self.solver not in ("auto", "lbfgs", "saga"):
+            raise BadInput(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
+
+    def _choose_solver(self) -> None:
+        self._lbfgs = LBFGS(self.n_features_in_ + 1, len(self.classes_))
+        fits = self._lbfgs.table.nbytes <= _LBFGS_BYTES
+        self._uses_lbfgs = self.solver == "lbfgs" or (self.solver == "auto" and fits)
+        self.needs_bsp = self._uses_lbfgs
+        self.state_columns = () if self._uses_lbfgs else ("residual",)
+        self.statistics = LBFGS_STATISTICS if self._uses_lbfgs else ("step_size",)
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
-        """Check the memory: model rows have weights and mean gradients, deltas only gradients."""
+        """Check the memory; the deltas of saga are half as wide as its rows."""
         rows, columns, classes = dataset.row_count, dataset.feature_count, len(self.classes_)
-        needs = {
-            f"the model of {columns:,} columns": float64_bytes(
-                columns, classes, copies=MODEL_COPIES + 1
-            ),
-            f"residuals of {rows:,} rows": float64_bytes(rows, classes, copies=ROW_COPIES),
-            "the features": training_bytes(dataset),
-        }
+        model = f"the model of {columns:,} columns"
+        if self._uses_lbfgs:
+            needs = {model: MODEL_COPIES * self.model_table().nbytes}
+        else:
+            needs = {
+                model: float64_bytes(columns, classes, copies=MODEL_COPIES + 1),
+                f"residuals of {rows:,} rows": float64_bytes(rows, classes, copies=ROW_COPIES),
+            }
+        needs["the features"] = training_bytes(dataset)
         mend = "use fewer rows or columns, or a --target with fewer classes"
         require_memory(f"mlr: {dataset.source}: a target of {classes:,} classes", needs, mend)
 
-    def _weights(self, model: Array) -> tuple[Array, Array]:
-        """Weights `(features, classes)` and intercept `(classes,)` in trained coordinates."""
-        classes = len(self.classes_)
-        return model[:-2, :classes], model[-2, :classes]
+    def _trained_features(self, dataset: LabelledMatrix) -> Any:
+        """The features in trained coordinates, where those of a CSR matrix lack `_centre`."""
+        features = stored_by_content(finite_features(dataset))
+        centring = self._uses_lbfgs or nonzero_share(features) >= _CENTRED_SHARE
+        scale_of = np.sqrt if self._uses_lbfgs else shrink_large_columns
+        trained, self._coordinates = trained_features(features, centring, True, scale_of)
+        self._centre, self._penalty = trained.centre, self.l2 / self._coordinates.scale**2
+        if not self._uses_lbfgs:
+            self._first_step_size = self.learning_rate or stable_step_size(
+                trained, self._penalty, len(self.classes_), self.batch_size
+            )
+        return trained.matrix
 
-    def _stable_step_size(self, features: Features) -> float:
-        """1 / (1 / classes * L): softmax's curvature at uniform probabilities, and that of X'X / n.
+    def _features_of(self, rows: Rows) -> Centred:
+        return Centred(features_of(rows, self.n_features_in_), self._centre)
 
-        The part of X'X / n that a mini-batch of B instances adds to the mean is at most the mean
-        squared row norm / B.
-        """
-        spread = mean_squares(features).sum() + 1
-        batch_size = self.batch_size or features.shape[0]
-        curvature = (gram_norm(features) + spread / batch_size) / len(self.classes_)
-        return float(1 / (curvature + self._penalty.max(initial=0.0)))
+    def _weights(self, model: Array) -> Array:
+        """Weights in trained coordinates, the intercept last, `(features + 1, classes)`."""
+        if self._uses_lbfgs:
+            return self._lbfgs.coefficients(model)
+        return saga_weights(model, len(self.classes_))
 
-
-def shrink_large_columns(mean_squares: Array) -> Array:
-    """Return divisors that shrink columns far above the typical one; all others stay the same.
-
-    Full standardisation would enlarge columns that hardly vary (a border pixel) and cost more
-    epochs than it saves.
-    """
-    varying = mean_squares[mean_squares > 0]
-    if not len(varying):
-        return np.ones_like(mean_squares)
-    heights = mean_squares / (_TOWERING * np.median(varying))
-    return np.asarray(np.sqrt(np.maximum(heights, 1.0)))
-
-
-def _dense_gradient(rows: Rows, model: Array, delta: Array) -> float:
-    """Add the rows' changes of gradient to `delta: (keys, classes)`; returns the sum of losses."""
-    classes = delta.shape[1]
-    changes = rows["x"] @ model[:-2, :classes]
-    changes += model[-2, :classes]
-    loss = renew_residuals(changes, rows["label"], rows["residual"])
-    np.matmul(rows["x"].T, changes, out=delta[:-2])
-    delta[-2] = changes.sum(axis=0)
-    return float(loss)
+    def _expansion(self, features: Centred, labels: Array, weights: Array) -> DiagonalExpansion:
+        """Expand the instances' objective around a point, with their part of the penalty."""
+        logits = features @ weights[:-1] + weights[-1]
+        curvatures = np.empty_like(logits)
+        loss = expand_softmax(logits, labels, curvatures)
+        penalty = len(labels) * self._penalty[:, None]
+        pull = penalty * weights[:-1]
+        return DiagonalExpansion(
+            value=float(loss + np.vdot(pull, weights[:-1]) / 2),
+            gradient=np.vstack([features.T @ logits + pull, logits.sum(axis=0)]),
+            diagonal=np.vstack(
+                [features.square_sums(curvatures) + penalty, curvatures.sum(axis=0)]
+            ),
+        )

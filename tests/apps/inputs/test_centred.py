@@ -21,6 +21,9 @@ def test_products_are_those_of_a_centred_copy(is_sparse: bool) -> None:
     np.testing.assert_allclose(centred @ weights, COPY @ weights)
     np.testing.assert_allclose(centred.T @ residuals, COPY.T @ residuals)
     np.testing.assert_allclose(centred.gram(), COPY.T @ COPY, atol=1e-9)
+    several = np.random.default_rng(1).random((40, 3))
+    np.testing.assert_allclose(centred.T @ several, COPY.T @ several, atol=1e-9)
+    np.testing.assert_allclose(centred.square_sums(several), (COPY**2).T @ several)
     assert gram_norm(centred, with_intercept=False) == pytest.approx(
         np.linalg.eigvalsh(COPY.T @ COPY)[-1] / 40
     )

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from motet.apps.estimator import features_for
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
-from motet.apps.inputs.matrix import finite_features, varying_target
+from motet.apps.inputs.matrix import finite_features, stored_by_content, varying_target
 from motet.apps.linear_regression import LinearRegression
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
@@ -83,3 +83,18 @@ def test_data_to_predict_on_must_be_as_wide_as_training_data() -> None:
     model.fit(np.eye(3)[:, :2], [1.0, 2.0, 4.0])
     with pytest.raises(BadInput, match="X has 3 features, but the model was fitted with 2"):
         features_for(model, np.eye(3))
+
+
+@pytest.mark.parametrize("nonzeros", [3, 4])
+def test_the_form_of_a_matrix_follows_from_its_entries_alone(nonzeros: int) -> None:
+    X = np.zeros((2, 6))
+    X.flat[:nonzeros] = np.arange(1, nonzeros + 1)
+    with_zeros = csr_matrix(np.ones((2, 6)))
+    with_zeros.data = X.ravel().copy()
+    stored = [stored_by_content(form) for form in (X, csr_matrix(X), with_zeros)]
+    assert [isinstance(each, np.ndarray) for each in stored] == [nonzeros == 4] * 3
+    for each in stored:
+        dense = each if isinstance(each, np.ndarray) else each.toarray()
+        np.testing.assert_array_equal(dense, X)
+        assert isinstance(each, np.ndarray) or each.nnz == nonzeros
+    assert with_zeros.nnz == 12

@@ -48,6 +48,12 @@ def test_the_last_epoch_is_the_last_one_asked_for_or_the_one_that_converged() ->
     assert not progress(0, 3.0, 2.0).is_last(1, rule)
 
 
+def test_an_epoch_that_rejected_its_step_has_not_converged() -> None:
+    rule = options(until=StopRule("improvement", 0.1), epochs=99)
+    assert not progress(0, 3.0, 2.0, 2.0, 2.0).is_last(3, rule)
+    assert progress(0, 3.0, *[2.0] * 6).is_last(6, rule)
+
+
 def test_a_loss_takes_the_reports_back_to_the_checkpoint() -> None:
     now = progress(1, 3.0, 2.0, 1.0)
     assert now.go_back("executor 2 died", 5) == Recovery(3, 1, "executor 2 died")

@@ -7,6 +7,7 @@ sparse: with M = X - 1 m', M w = X w - m . w and M' r = X' r - sum(r) m.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +34,18 @@ class Centred:
 
     @property
     def T(self) -> Transposed:  # noqa: N802 - the name in NumPy and SciPy
-        """The transpose, for products with one number per row."""
+        """The transpose, for products with `(rows,)` or `(rows, outputs)`."""
         return Transposed(self)
+
+    def square_sums(self, weights: Array) -> Array:
+        """Weighted sums of squared entries, `(columns, outputs)`; `weights: (rows, outputs)`."""
+        matrix = self.matrix
+        squares = matrix**2 if isinstance(matrix, np.ndarray) else matrix.power(2)
+        sums: Array = np.asarray(squares.T @ weights)
+        if self.centre.any():
+            centre = self.centre[:, None]
+            sums += centre * (centre * weights.sum(axis=0) - 2 * (matrix.T @ weights))
+        return np.asarray(np.maximum(sums, 0.0))
 
     def gram(self) -> Array:
         """The products of all pairs of columns, `(columns, columns)`, symmetric."""
@@ -55,36 +66,44 @@ class Transposed:
 
     def __matmul__(self, residuals: Array) -> Array:
         centred = self.original
-        return np.asarray(centred.matrix.T @ residuals - residuals.sum() * centred.centre)
+        shares = np.multiply.outer(centred.centre, residuals.sum(axis=0))
+        return np.asarray(centred.matrix.T @ residuals - shares)
 
 
 def trained_features(
-    features: Features, centring: bool, scaling: bool
+    features: Features,
+    centring: bool,
+    scaling: bool,
+    scale_of: Callable[[Array], Array] = np.sqrt,
 ) -> tuple[Centred, Coordinates]:
     """Return the features in trained coordinates, and the coordinates.
 
-    `centring`: subtract the columns' means. `scaling`: divide by their root mean squares, which
-    after centring are standard deviations. A constant column becomes 0, and so does its original
-    weight.
+    `centring`: subtract the columns' means. `scaling`: divide by `scale_of(mean squares)`, by
+    default the roots, which after centring are standard deviations. A constant column becomes 0,
+    and so does its original weight.
     """
     columns = features.shape[1]
     nowhere = np.zeros(columns)
     if not (centring or scaling):
         return Centred(features, nowhere), Coordinates(nowhere, np.ones(columns))
     shift = _column_sums(features) / features.shape[0] if centring else nowhere
+    scale_of = scale_of if scaling else np.ones_like
     if isinstance(features, np.ndarray):
         centred = features - shift
-        scale = _divisors(mean_squares(centred), shift, len(features), scaling)
+        scale = _divisors(mean_squares(centred), shift, len(features), scale_of)
         centred /= scale
         return Centred(centred, nowhere), Coordinates(shift, scale)
-    scale = _divisors(_mean_squares_about(shift, features), shift, features.shape[0], scaling)
+    squares = _mean_squares_about(shift, features)
+    scale = _divisors(squares, shift, features.shape[0], scale_of)
     return Centred(divide_columns(features, scale), shift / scale), Coordinates(shift, scale)
 
 
-def _divisors(squares: Array, shift: Array, row_count: int, scaling: bool) -> Array:
-    """Return 1 or root mean squares; infinity for a column that is 0 up to its mean's rounding."""
+def _divisors(
+    squares: Array, shift: Array, row_count: int, scale_of: Callable[[Array], Array]
+) -> Array:
+    """Return the scales; infinity for a column that is 0 up to its mean's rounding."""
     rounding = row_count * np.finfo(np.float64).eps * shift
-    return np.where(squares > rounding**2, np.sqrt(squares) if scaling else 1.0, np.inf)
+    return np.where(squares > rounding**2, scale_of(squares), np.inf)
 
 
 def _column_sums(features: Features) -> Array:

@@ -30,6 +30,21 @@ def softmax_residual(logits: Array, label: int) -> float:
 
 
 @njit(cache=True, nogil=True)
+def expand_softmax(logits: Array, labels: Array, curvatures: Array) -> float:
+    """Turn logits into residuals and write p (1 - p) to `curvatures`, all `(rows, classes)`.
+
+    Returns the sum of the rows' losses.
+    """
+    loss = 0.0
+    for i in range(len(labels)):
+        loss += softmax_residual(logits[i], labels[i])
+        for c in range(logits.shape[1]):
+            p = logits[i, c] + (c == labels[i])
+            curvatures[i, c] = p * (1.0 - p)
+    return loss
+
+
+@njit(cache=True, nogil=True)
 def renew_residuals(logits: Array, labels: Array, residuals: Array) -> float:
     """Store new residuals, and their change in `logits`, all `(rows, classes)`.
 
@@ -53,12 +68,14 @@ def sparse_gradient(
     labels: Array,
     residuals: Array,
     model: Array,
+    start: Array,
     delta: Array,
 ) -> float:
     """Add the rows' changes of gradient to `delta: (keys, classes)`; returns the sum of losses.
 
     Row i holds `entries[offsets[i]:offsets[i + 1]]` at `positions` among the pulled keys; the
-    intercept is the last key but one. `residuals: (rows, classes)` is updated in place.
+    intercept is the last key but one. `start: (classes,)` are the logits of an empty row.
+    `residuals: (rows, classes)` is updated in place.
     """
     classes = delta.shape[1]
     intercept = len(delta) - 2
@@ -66,7 +83,7 @@ def sparse_gradient(
     loss = 0.0
     for i in range(len(labels)):
         for c in range(classes):
-            logits[c] = model[intercept, c]
+            logits[c] = start[c]
         for k in range(offsets[i], offsets[i + 1]):
             key, entry = positions[k], entries[k]
             for c in range(classes):

@@ -60,13 +60,16 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
 
 
 def _check(app: Application, options: TrainOptions) -> None:
+    alternative = f", or set {app.without_bsp}" if app.needs_bsp and app.without_bsp else ""
     if app.needs_bsp and not options.consistency.is_lockstep:
         raise BadInput(
             f"consistency={options.consistency.name}: {app.name} needs the sum over all workers; "
-            "use consistency=bsp"
+            f"use consistency=bsp{alternative}"
         )
-    if options.worker_batch_size is not None and "batch_size" not in app.get_params():
+    if options.worker_batch_size is not None and (
+        alternative or "batch_size" not in app.get_params()
+    ):
         raise BadInput(
-            f"worker_batch_size={options.worker_batch_size}: {app.name} always takes the whole "
-            "data set as one mini-batch; leave worker_batch_size out"
+            f"worker_batch_size={options.worker_batch_size}: {app.name} takes the whole "
+            f"data set as one mini-batch; leave worker_batch_size out{alternative}"
         )

@@ -135,14 +135,18 @@ class Application(ABC):
     name: ClassVar[str]
     dataset_kind: ClassVar[str]
     """Which datasets it reads: "labelled", "unlabelled", "ratings" or "corpus"."""
-    statistics: ClassVar[tuple[str, ...]] = ()
-    state_columns: ClassVar[tuple[str, ...]] = ()
-    """Columns of `Rows` that `compute` changes in place; they are checkpointed."""
+    statistics: tuple[str, ...] = ()
+    """Names of what `compute` reports in `Update.statistics`."""
+    state_columns: tuple[str, ...] = ()
+    """Columns of `Rows` that `compute` changes in place; they are checkpointed. `prepare` may set
+    this and `needs_bsp`, if they depend on parameters or data."""
     batch_size: int = 0
     """Instances per mini-batch over all workers; 0: the whole data set."""
     default_epochs: ClassVar[int] = 20
-    needs_bsp: ClassVar[bool] = False
+    needs_bsp: bool = False
     """True when `apply` is only right for the sum over all workers (K-means, Lasso)."""
+    without_bsp: str = ""
+    """A setting that makes `needs_bsp` false, for error messages ("solver=saga")."""
 
     # -- data and model --------------------------------------------------------------------------
 

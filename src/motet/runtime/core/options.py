@@ -11,6 +11,10 @@ from motet.runtime.core.consistency import DEFAULT_CONSISTENCY, Consistency
 
 Stragglers = Literal["ignore", "help"]
 
+# An epoch that leaves the loss exactly as it is may have rejected a step that was too long
+# (Newton, L-BFGS); so many in a row have converged.
+_MOST_REJECTED = 5
+
 
 @dataclass(frozen=True)
 class StopRule:
@@ -44,6 +48,8 @@ class StopRule:
         if len(losses) < 2:
             return False
         previous, last = losses[-2:]
+        if previous == last:
+            return len(losses) > _MOST_REJECTED and set(losses[-_MOST_REJECTED - 1 :]) == {last}
         return abs(previous - last) < self.value * max(abs(previous), 1e-300)
 
 
