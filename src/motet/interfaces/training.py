@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from motet.apps import APPLICATIONS, load_application
@@ -149,13 +148,8 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:  # Jobs that still train end with the processes.
+    def __exit__(self, *exc_info: object) -> None:
+        if exc_info[0] is not None:  # Jobs that still train end with the processes.
             self._jobs.shutdown(wait=False, cancel_futures=True)
             self._cluster.close()
         else:
