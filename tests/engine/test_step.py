@@ -232,7 +232,7 @@ def test_an_unknown_policy_changes_nothing() -> None:
 def test_a_policy_that_wants_estimates_does_not_take_over_without_measurements() -> None:
     engine = engine_of()
     engine.step(0, [submitted(1)])
-    with pytest.raises(BadInput, match=r"slaq wants estimates.* create the engine with"):
+    with pytest.raises(BadInput, match=r"slaq requires estimates.* create the engine with"):
         engine.step(1, [PolicyChanged("slaq")])
     assert engine.step(2, [Finished(1), submitted(2)]) == [start(2, 0)]
 

@@ -119,6 +119,12 @@ def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
         (("mlr", "iris"), {"resume": True}, "resume=True needs checkpoints"),
         (("mlr", "nowhere.csv"), {}, "nowhere.csv"),
         (("mlr", [["a"]]), {}, "not a matrix of numbers"),
+        (("mlr", (np.eye(3), ["a", None, "b"])), {}, "y: holds missing values"),
+        (("mlr", (np.eye(3), np.array(["a", np.nan, "b"], object))), {}, "y: holds missing"),
+        (("mlr", "iris"), {"consistency": "foo"}, "unknown consistency 'foo'"),
+        (("mlr", "iris"), {"seed": -1}, "must be None or a whole number"),
+        (("mlr", "iris"), {"seed": "a"}, "must be None or a whole number"),
+        (("mlr", "iris"), {"callbacks": [3]}, "callbacks: 3 is no function"),
     ],
 )
 def test_what_cannot_be_trained_is_one_clear_error(
@@ -166,3 +172,18 @@ def test_training_on_this_machine_needs_no_ray() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (ended.stdout, ended.stderr) == ("2\n", "")
+
+
+def test_a_closed_cluster_says_so() -> None:
+    with Cluster(machines=1) as ended:
+        pass
+    with pytest.raises(BadInput, match="the cluster is closed"):
+        ended.train("mlr", "iris")
+    with pytest.raises(BadInput, match="the cluster is closed"):
+        ended.submit("mlr", "iris")
+
+
+def test_queued_jobs_end_before_the_cluster() -> None:
+    with Cluster(machines=1) as cluster:
+        futures = [cluster.submit("mlr", "iris", epochs=1) for _ in range(12)]
+    assert all(future.result().losses.size for future in futures)

@@ -1,4 +1,4 @@
-"""What a policy that wants estimates sees, made by hand."""
+"""What a policy that requires estimates sees, made by hand."""
 
 from __future__ import annotations
 

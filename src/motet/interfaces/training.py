@@ -6,20 +6,20 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, get_args
 
 from motet.apps import APPLICATIONS, load_application
-from motet.apps.estimator import Estimator
+from motet.apps.estimator import Estimator, seed_of
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.trained_model import TrainedModel
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.controller.job import Job
-from motet.runtime.core.consistency import consistency_of
+from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
@@ -66,6 +66,7 @@ class Cluster:
         _require_whole("machines", machines)
         self._template = TemplateClient() if address is None else None
         self._cluster = _cluster(machines, address, self._template)
+        self._is_closed = False
         self._jobs = ThreadPoolExecutor(thread_name_prefix="motet-job")
 
     @property
@@ -102,9 +103,11 @@ class Cluster:
         `resume` continues. `parameters`: of the application, if it is no object. Raises BadInput,
         JobFailed.
         """
+        if self._is_closed:
+            raise BadInput("the cluster is closed; make another one")
         made = _application(app, parameters)
-        if seed is None:
-            seed = 0 if made.random_state is None else made.random_state
+        seed = seed_of((made.random_state or 0) if seed is None else seed)
+        observers = _observers(callbacks)
         shape = _shape(self.machines, workers, servers)
         run = TrainOptions(
             machines=shape.machines,
@@ -112,7 +115,7 @@ class Cluster:
             servers=shape.servers,
             epochs=_epochs(made, epochs),
             seed=seed,
-            consistency=consistency_of(consistency, staleness),
+            consistency=_consistency(consistency, staleness),
             until=None if until is None else StopRule.parse(until),
             checkpoint_every=checkpoint_every,
             checkpoint_dir=None if checkpoints is None else Path(checkpoints),
@@ -126,8 +129,8 @@ class Cluster:
             _require_testable(made)
             held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
         job = Job(made, made.prepare(dataset, run.seed), run, self._cluster)
-        for callback in callbacks:
-            job.listen(callback if isinstance(callback, TrainObserver) else _Epochs(callback))
+        for observer in observers:
+            job.listen(observer)
         result = job.run()
         metrics = {} if held_out is None else made.test_metrics(held_out)
         document = TrainDocument.of(result, dataset.source, run.workers, run.servers, metrics)
@@ -138,11 +141,14 @@ class Cluster:
 
         `options`: those of `train`.
         """
+        if self._is_closed:
+            raise BadInput("the cluster is closed; make another one")
         return self._jobs.submit(self.train, app, data, **options)
 
     def close(self) -> None:
         """Wait for all jobs, then end the cluster's processes."""
         self._jobs.shutdown()
+        self._is_closed = True
         self._cluster.close()
 
     def __enter__(self) -> Self:
@@ -150,6 +156,7 @@ class Cluster:
 
     def __exit__(self, *exc_info: object) -> None:
         if exc_info[0] is not None:  # Jobs that still train end with the processes.
+            self._is_closed = True
             self._jobs.shutdown(wait=False, cancel_futures=True)
             self._cluster.close()
         else:
@@ -226,6 +233,21 @@ def _require_testable(app: Estimator) -> None:
             f"test: {app.name} defines neither predict nor score nor test_metrics; define one of "
             "them, or leave test out"
         )
+
+
+def _consistency(name: str, staleness: int) -> Consistency:
+    if name not in get_args(ConsistencyName):
+        raise UnknownName("consistency", name, get_args(ConsistencyName))
+    return consistency_of(cast(ConsistencyName, name), staleness)
+
+
+def _observers(callbacks: Iterable[Callback]) -> list[TrainObserver]:
+    if callable(callbacks):
+        callbacks = [callbacks]
+    wrong = [each for each in callbacks if not (callable(each) or isinstance(each, TrainObserver))]
+    if wrong:
+        raise BadInput(f"callbacks: {wrong[0]!r:.40} is no function of an EpochReport")
+    return [each if isinstance(each, TrainObserver) else _Epochs(each) for each in callbacks]
 
 
 def _epochs(app: Estimator, epochs: int | None) -> int:

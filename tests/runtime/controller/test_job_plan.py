@@ -62,7 +62,7 @@ def test_workers_help_each_other_only_when_asked_to(stragglers: str, helps: bool
         (
             WholeBatch(),
             {"worker_batch_size": 5},
-            "worker_batch_size=5: toy always takes the whole data set as one mini-batch",
+            "worker_batch_size=5: toy takes the whole data set as one mini-batch",
         ),
         (
             ToyRegression(batch_size=2),

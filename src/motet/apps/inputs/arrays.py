@@ -113,6 +113,12 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
+def _is_missing(label: object) -> bool:
+    """None, NaN, or NA of pandas."""
+    is_nan = isinstance(label, float) and label != label
+    return label is None or is_nan or type(label).__name__ == "NAType"
+
+
 def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
     target = np.asarray(y)
     if target.ndim != 1 or len(target) != row_count:
@@ -120,6 +126,8 @@ def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, 
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
         )
     if target.dtype.kind in "OUS":
+        if any(map(_is_missing, target.tolist())):
+            raise BadInput("y: holds missing values; remove those rows first")
         names, codes = np.unique(target.astype(str), return_inverse=True)
         return codes.astype(np.float64), tuple(map(str, names))
     target = target.astype(np.float64)

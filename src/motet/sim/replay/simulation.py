@@ -81,8 +81,8 @@ class Simulation:
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
     ) -> None:
-        """`measurements`: with fitters, for a policy that wants estimates. `models`: model profiles
-        available to the policy. `imbalance`: of the jobs' servers. `paces`: of machines that are
+        """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
+        that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
         slow at times. `timeline`: machine events, ordered by time.
         """
         self._paces = paces or MachinePaces()

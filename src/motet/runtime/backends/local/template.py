@@ -15,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+from io import TextIOWrapper
 from typing import Literal
 
 from motet.runtime.backends.local.executor_process import run_executor
@@ -139,5 +140,6 @@ def run_template(control: int, parent: int) -> None:
     """
     set_process_name("motet-template")
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+        assert isinstance(stream, TextIOWrapper)
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")
     Template(socket.socket(fileno=control), parent).serve()

@@ -145,11 +145,13 @@ class TemplateClient:
 
 
 def _started(control: int, parent: int) -> subprocess.Popen[bytes]:
+    output = _STDERR if _is_open(_STDERR) else subprocess.DEVNULL
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _START, str(control), str(parent), *sys.path],
         env=os.environ | _ONE_THREAD,
         stdin=subprocess.DEVNULL,
-        stdout=_STDERR if _is_open(_STDERR) else subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
         pass_fds=[control, parent],
     )
 
@@ -163,7 +165,8 @@ def _no_executor(reason: str | None) -> JobFailed:
 
 def _template_ended() -> JobFailed:
     return JobFailed(
-        "the process that starts executors has ended; was it killed, or is memory short?"
+        "the process that starts executors has ended (killed, or out of memory); run again, with "
+        "--resume if the run has checkpoints"
     )
 
 

@@ -56,3 +56,13 @@ def test_files_are_written_whatever_the_streams_are(
 @pytest.mark.parametrize("streams", ["", ">&-", "2>&-", "2>/dev/full", ">&- 2>&-"])
 def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
     assert motet(tmp_path, MISSING, streams).returncode == 2
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+def test_a_model_is_trained_and_written_whatever_the_streams_are(
+    tmp_path: Path, streams: str, code: int
+) -> None:
+    train = "train mlr --data iris --epochs 2 --out run"
+    assert motet(tmp_path, train, streams).returncode == code
+    assert (tmp_path / "run" / "model.npz").stat().st_size > 100
