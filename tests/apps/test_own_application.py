@@ -130,3 +130,17 @@ def test_what_cannot_be_tested_is_refused_before_training(tmp_path: Path) -> Non
     assert ended.code == 2
     assert "--test: poisson_regression defines neither predict nor score" in ended.err
     assert "reading" not in ended.err
+
+
+def test_a_model_without_coefficients_is_fitted_and_saved(
+    poisson_regression: Any, tmp_path: Path
+) -> None:
+    class Rates(poisson_regression):  # type: ignore[misc]
+        def adopt(self, model: Any, rows: Any) -> None:
+            self.rates_ = model.copy()
+
+    X, y = sparse_visits(50)
+    Rates(epochs=1).fit(X, y).save(tmp_path / "model.npz")
+    loaded = Rates.load(tmp_path / "model.npz")
+    loaded.check_fitted()
+    assert loaded.rates_.shape == (5,)

@@ -73,7 +73,7 @@ class Estimator(Application):
             losses.append(report.loss)
             if self.tol > 0 and StopRule("improvement", self.tol).met(losses):
                 break
-        self.adopt(training.model.values, training.final_rows())
+        self.become_fitted(training.model.values, training.final_rows())
         self.loss_curve_ = np.array(losses)
         return self
 
@@ -134,6 +134,7 @@ class Estimator(Application):
             raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
         for name, value in state.items():
             setattr(model, name, value.item() if value.ndim == 0 else value)
+        model.is_adopted = True
         return model
 
     def get_state(self) -> dict[str, Array]:
@@ -188,7 +189,7 @@ class Estimator(Application):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted_attribute in vars(self)
+        return self.is_adopted or self.fitted_attribute in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn import utils

@@ -206,6 +206,14 @@ class Application(ABC):
         `rows` are all instances with their final state columns, ordered by id.
         """
 
+    is_adopted: bool = False
+    """Whether a finished run has called `adopt`."""
+
+    def become_fitted(self, model: Array, rows: Rows) -> None:
+        """`adopt` at the end of a run."""
+        self.adopt(model, rows)
+        self.is_adopted = True
+
     def test_metrics(self, dataset: Any) -> dict[str, float]:
         """Metrics of the fitted model on held-out data; keys start with `test_`."""
         raise NotImplementedError(f"{self.name} has no held-out metrics")
