@@ -144,3 +144,37 @@ def test_a_model_without_coefficients_is_fitted_and_saved(
     loaded = Rates.load(tmp_path / "model.npz")
     loaded.check_fitted()
     assert loaded.rates_.shape == (5,)
+
+
+@pytest.mark.cluster
+def test_what_an_application_prints_is_not_in_the_document(tmp_path: Path) -> None:
+    source = EXAMPLE.read_text()
+    line = "        counts = dataset"
+    talkative = source.replace(line, f"        print('prepares')\n{line}")
+    assert talkative != source
+    (tmp_path / "own.py").write_text(talkative)
+    ended = run_motet(
+        *("train", tmp_path / "own.py", "--data", "diabetes", "--epochs", "1", "--json"),
+        *("--set", "learning_rate=0.01"),
+    )
+    assert json.loads(ended.out)["epochs"] == 1
+    assert "prepares" in ended.err
+
+
+def test_columns_of_an_own_application_are_found_by_their_names(tmp_path: Path) -> None:
+    X, y = sparse_visits(60)
+    rows = np.column_stack([X.toarray()[:, :3], y])
+    table = tmp_path / "visits.csv"
+    np.savetxt(table, rows, delimiter=",", header="a,b,c,visits", comments="")
+    trained = run_motet(
+        *("train", EXAMPLE, "--data", table, "--target", "visits", "--epochs", "2"),
+        *("--out", tmp_path / "run", "--json"),
+    )
+    assert trained.code == 0, trained.err
+    (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
+    (tmp_path / "moved.csv").write_text("c,extra,a,b\n3,9,1,2\n")
+    predicted = [
+        run_motet("predict", tmp_path / "run" / "model.npz", "--data", data, "--app", EXAMPLE).out
+        for data in (tmp_path / "new.csv", tmp_path / "moved.csv")
+    ]
+    assert predicted[0] == predicted[1] != ""

@@ -24,6 +24,7 @@ from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import StopRule
+from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 
 EstimatorType = Literal["classifier", "regressor", "clusterer"]
@@ -58,6 +59,12 @@ class Estimator(Application):
         if dataset.has_column_names:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=np.str_)
 
+    def prepared(self, dataset: Any, seed: int) -> Rows:
+        """`prepare`, after the features' number and names have been kept. Raises BadInput."""
+        if isinstance(dataset, LabelledMatrix):
+            self.learn_features(dataset)
+        return self.prepare(dataset, seed)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train in this process on arrays, SciPy sparse matrices, DataFrames or a Motet data set.
 
@@ -66,7 +73,7 @@ class Estimator(Application):
         self.check_number("epochs", at_least=1, whole=True)
         seed = seed_of(self.random_state)
         training = LocalTraining(
-            self, self.prepare(as_dataset(self.dataset_kind, X, y), seed), seed
+            self, self.prepared(as_dataset(self.dataset_kind, X, y), seed), seed
         )
         losses: list[float] = []
         for report in training.epochs(self.epochs):

@@ -128,7 +128,7 @@ class Cluster:
         if test is not None:
             _require_testable(made)
             held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
-        job = Job(made, made.prepare(dataset, run.seed), run, self._cluster)
+        job = Job(made, made.prepared(dataset, run.seed), run, self._cluster)
         for observer in observers:
             job.listen(observer)
         result = job.run()

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from motet.apps import load_application, load_model
-from motet.apps.estimator import Estimator
+from motet.apps.estimator import Estimator, check_columns
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
@@ -80,6 +80,7 @@ def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
         dataset = dataset.with_columns(trained_on.tolist())
+    check_columns(dataset.feature_count, vars(model).get("n_features_in_", dataset.feature_count))
     return Predictions(("prediction",), (app.predict(dataset.features),))
 
 

@@ -122,7 +122,7 @@ def check_request(
         for note in data.notes:
             progress.remark(f"{data.source}: {note}")
     app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
-    rows = app.prepare(dataset, options.seed)
+    rows = app.prepared(dataset, options.seed)
     plan = plan_job(app, rows, options)
     layouts = check_changes(changes, plan.first_layout, options.machines)
     workers = max(len(layout.workers) for layout in layouts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,11 @@ def run_training(flags: TrainFlags, began_s: float) -> None:
     started_at = datetime.now(UTC)
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
     console = SafeConsole(stderr=True)
-    with _log(flags, folder, console) as log, _progress(flags, log, console) as progress:
+    with (
+        redirect_stdout(sys.stderr),  # What the application prints is not part of the result.
+        _log(flags, folder, console) as log,
+        _progress(flags, log, console) as progress,
+    ):
         with ClusterStart([flags.app], flags.address, with_ray=flags.ray) as start:
             training = check_request(flags, folder, progress)
             _begin(flags, folder, log)
