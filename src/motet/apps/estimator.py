@@ -90,10 +90,14 @@ class Estimator(Application):
     # -- held-out data -----------------------------------------------------------------------------
 
     @classmethod
-    def can_be_tested(cls) -> bool:
-        """Whether `test_metrics` works: the class has its own, or `predict` or `score`."""
+    def require_testable(cls, option: str) -> None:
+        """Raises BadInput, which names the option, unless `test_metrics` works for this class."""
         has_own = cls.test_metrics is not Estimator.test_metrics
-        return has_own or _has(cls, "score") or _predicts(cls)
+        if not (has_own or _has(cls, "score") or _predicts(cls)):
+            raise BadInput(
+                f"{option}: {cls.name} defines neither predict nor score nor test_metrics; define "
+                f"one of them, or leave {option} out"
+            )
 
     def test_metrics(self, dataset: Any) -> dict[str, float]:
         """Metrics on held-out data, by default from `predict` and `score`.

@@ -14,10 +14,10 @@ from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
+from motet.interfaces.cli.train.cluster_start import require_ray
 from motet.interfaces.trained_model import TrainedModel
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
-from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.controller.job import Job
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import StopRule, TrainOptions
@@ -64,8 +64,7 @@ class Cluster:
 
     def __init__(self, machines: int = _DEFAULT_MACHINES, *, address: str | None = None) -> None:
         _require_whole("machines", machines)
-        self._template = TemplateClient() if address is None else None
-        self._cluster = _cluster(machines, address, self._template)
+        self._cluster = _cluster(machines, address)
         self._is_closed = False
         self._jobs = ThreadPoolExecutor(thread_name_prefix="motet-job")
 
@@ -103,8 +102,7 @@ class Cluster:
         `resume` continues. `parameters`: of the application, if it is no object. Raises BadInput,
         JobFailed.
         """
-        if self._is_closed:
-            raise BadInput("the cluster is closed; make another one")
+        self._require_open()
         made = _application(app, parameters)
         seed = seed_of((made.random_state or 0) if seed is None else seed)
         observers = _observers(callbacks)
@@ -121,28 +119,14 @@ class Cluster:
             checkpoint_dir=None if checkpoints is None else Path(checkpoints),
             resume=_checked_resume(resume, checkpoints),
         )
-        self._preload(made)
-        made.set_params(epochs=run.epochs, random_state=run.seed)
-        dataset = _dataset(made.dataset_kind, data, "train")
-        held_out = None
-        if test is not None:
-            _require_testable(made)
-            held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
-        job = Job(made, made.prepared(dataset, run.seed), run, self._cluster)
-        for observer in observers:
-            job.listen(observer)
-        result = job.run()
-        metrics = {} if held_out is None else made.test_metrics(held_out)
-        document = TrainDocument.of(result, dataset.source, run.workers, run.servers, metrics)
-        return TrainedModel(made, result, document)
+        return self._train(made, data, test, run, observers)
 
     def submit(self, app: App, data: Any, **options: Any) -> Future[TrainedModel]:
         """Begin to train a model beside others; `result()` of the future waits for it.
 
         `options`: those of `train`.
         """
-        if self._is_closed:
-            raise BadInput("the cluster is closed; make another one")
+        self._require_open()
         return self._jobs.submit(self.train, app, data, **options)
 
     def close(self) -> None:
@@ -162,10 +146,37 @@ class Cluster:
         else:
             self.close()
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise BadInput("the cluster is closed; make another one")
+
+    def _train(
+        self,
+        made: Estimator,
+        data: Any,
+        test: Any,
+        run: TrainOptions,
+        observers: Iterable[TrainObserver],
+    ) -> TrainedModel:
+        self._preload(made)
+        made.set_params(epochs=run.epochs, random_state=run.seed)
+        dataset = _dataset(made.dataset_kind, data, "train")
+        held_out = None
+        if test is not None:
+            made.require_testable("test")
+            held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
+        job = Job(made, made.prepared(dataset, run.seed), run, self._cluster)
+        for observer in observers:
+            job.listen(observer)
+        result = job.run()
+        metrics = {} if held_out is None else made.test_metrics(held_out)
+        document = TrainDocument.of(result, dataset.source, run.workers, run.servers, metrics)
+        return TrainedModel(made, result, document)
+
     def _preload(self, app: Estimator) -> None:
         path = f"{type(app).__module__}:{type(app).__name__}"
-        if self._template is not None and path in APPLICATIONS.values():
-            self._template.preload(path)
+        if isinstance(self._cluster, LocalCluster) and path in APPLICATIONS.values():
+            self._cluster.preload(path)
 
 
 class _Epochs(TrainObserver):
@@ -178,17 +189,12 @@ class _Epochs(TrainObserver):
         self._callback(report)
 
 
-def _cluster(
-    machines: int, address: str | None, template: TemplateClient | None
-) -> LocalCluster | RayCluster:
+def _cluster(machines: int, address: str | None) -> LocalCluster | RayCluster:
     if address is None:
-        return LocalCluster(machines, template)
-    try:
-        from motet.runtime.backends.ray.cluster import RayCluster
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise BadInput("address needs Ray; install it with: pip install 'motet[cluster]'") from None
+        return LocalCluster(machines)
+    require_ray("address")
+    from motet.runtime.backends.ray.cluster import RayCluster
+
     return RayCluster.join(address, machines=machines)
 
 
@@ -225,14 +231,6 @@ def _dataset(kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
     else:
         dataset = as_dataset(kind, data)
     return dataset
-
-
-def _require_testable(app: Estimator) -> None:
-    if not app.can_be_tested():
-        raise BadInput(
-            f"test: {app.name} defines neither predict nor score nor test_metrics; define one of "
-            "them, or leave test out"
-        )
 
 
 def _consistency(name: str, staleness: int) -> Consistency:

@@ -21,3 +21,9 @@ def describe_fault(error: BaseException, app: Application) -> str:
     if not own:
         return text
     return f"{Path(own[-1].filename).name}:{own[-1].lineno} in {own[-1].name}: {text}"
+
+
+def one_line(error: BaseException) -> str:
+    """The error's type and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"

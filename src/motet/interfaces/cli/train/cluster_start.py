@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster
 
 
+def require_ray(option: str) -> None:
+    """Raises BadInput, which names the option, if Ray is not installed."""
+    if find_spec("ray") is None:
+        raise BadInput(f"{option} needs Ray; install it with: pip install 'motet[cluster]'")
+
+
 class ClusterStart:
     """A start that begins before the data are read; a context manager that ends it.
 
@@ -32,9 +38,8 @@ class ClusterStart:
             for app in dict.fromkeys(apps):
                 if app in APPLICATIONS:
                     self._template.preload(APPLICATIONS[app])
-        elif find_spec("ray") is None:
-            flag = "--ray" if address is None else "--address"
-            raise BadInput(f"{flag} needs Ray; install it with: pip install 'motet[cluster]'")
+        else:
+            require_ray("--ray" if address is None else "--address")
 
     def __enter__(self) -> Self:
         return self

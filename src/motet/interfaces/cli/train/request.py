@@ -105,7 +105,7 @@ def check_request(
     """Check the options, then read and check the data. Raises BadInput."""
     settings = read_training_settings(load_application(flags.app), flags.settings)
     if flags.test is not None:
-        _require_testable(type(settings.app))
+        settings.app.require_testable("--test")
     if flags.auto:
         require_drivable(flags.reconfigure, settings.consistency)
     options = _options(flags, settings, folder)
@@ -137,14 +137,6 @@ def check_request(
         )
     most_workers = plan.schedule.block_count
     return TrainRequest(app, options, dataset, test, rows, resumed, changes, most_workers)
-
-
-def _require_testable(app: type[Estimator]) -> None:
-    if not app.can_be_tested():
-        raise BadInput(
-            f"--test: {app.name} defines neither predict nor score nor test_metrics; define one of "
-            "them, or leave --test out"
-        )
 
 
 def _require_one_cluster(flags: TrainFlags) -> None:

@@ -49,6 +49,10 @@ class LocalCluster:
         """All machines by number."""
         return self._machines
 
+    def preload(self, application: str) -> None:
+        """See TemplateClient."""
+        self._template.preload(application)
+
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """See ExecutorCluster."""
         pickle_by_value(request.app)

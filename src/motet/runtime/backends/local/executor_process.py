@@ -9,6 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 
 Call = tuple[int, str, bytes]
@@ -25,7 +26,7 @@ def run_executor(descriptor: int, number: int, secret: bytes) -> None:
     try:
         executor = Executor(number, secret)
     except Exception as error:
-        connection.send((READY, False, _brief(error)))
+        connection.send((READY, False, one_line(error)))
         os._exit(1)
     try:
         _Calls(connection, executor).serve()
@@ -58,14 +59,9 @@ class _Calls:
         try:
             answer = (number, True, self._methods[method](*pickle.loads(arguments)))
         except BaseException as error:  # An application may call sys.exit.
-            answer = (number, False, _brief(error))
+            answer = (number, False, one_line(error))
         self._answer(answer)
 
     def _answer(self, answer: Answer) -> None:
         with self._answering:
             self._connection.send(answer)
-
-
-def _brief(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"

@@ -49,6 +49,7 @@ class TemplateClient:
         """Returns at once; the process imports in the background."""
         self._asking = threading.Lock()
         self._unread_answers = 0
+        self._preloaded: set[str] = set()
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             try:
                 mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -70,7 +71,9 @@ class TemplateClient:
         """Compile the kernels of "module:Class" once for all executors; returns at once."""
         request: Request = ("preload", application)
         with self._asking, contextlib.suppress(OSError):  # The next fork says that it has ended.
-            self._control.send(pickle.dumps(request))
+            if application not in self._preloaded:
+                self._preloaded.add(application)
+                self._control.send(pickle.dumps(request))
 
     def fork(
         self, number: int, secret: bytes, is_given_up: Callable[[], bool] = never

@@ -17,6 +17,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.backends.ray.reservations import Reservation
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
+from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
@@ -115,5 +116,4 @@ def brief(error: BaseException) -> str:
     """One line; of an exception in an executor its own message, without Ray's text around it."""
     if isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
         error = error.cause
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+    return one_line(error)
