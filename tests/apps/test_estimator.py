@@ -17,11 +17,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from motet.apps import APPLICATIONS, load_application, load_model
-from motet.apps.estimator import Estimator, read_model, seed_of
+from motet.apps.estimator import Estimator, seed_of
 from motet.apps.inputs.arrays import labelled_of
 from motet.apps.lda import LDA
 from motet.apps.linear_regression import LinearRegression
 from motet.apps.mlr import MLR
+from motet.apps.model_file import read_model
 from motet.apps.nmf import NMF
 from motet.domain.bounded_reading.decompression import VARIABLE
 from motet.domain.errors import BadInput, UnknownName

@@ -51,7 +51,7 @@ def load_application(name: str) -> type[Estimator]:
 
 def load_model(path: str | Path) -> Estimator:
     """Load a fitted model that any application of `APPLICATIONS` saved. Raises BadInput."""
-    from motet.apps.estimator import read_model
+    from motet.apps.model_file import read_model
 
     name = read_model(path)[0]["application"]
     if name not in APPLICATIONS:

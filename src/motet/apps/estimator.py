@@ -8,19 +8,16 @@ give the same model. The constructor's arguments are the hyper-parameters and ar
 from __future__ import annotations
 
 import inspect
-import json
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from motet.apps.inputs.arrays import as_dataset
+from motet.apps.model_file import read_model, write_model
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.bounded_reading.array_files import load_arrays
-from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import StopRule
@@ -28,9 +25,6 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 
 EstimatorType = Literal["classifier", "regressor", "clusterer"]
-
-_HEADER = "motet"
-_FORMAT_VERSION = 1
 
 
 class Estimator(Application):
@@ -121,14 +115,7 @@ class Estimator(Application):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as npz without pickles: one array per fitted attribute."""
         self.check_fitted()
-        header = {
-            "format": _FORMAT_VERSION,
-            "application": self.name,
-            "parameters": {name: _plain(value) for name, value in self.get_params().items()},
-        }
-        with Path(path).open("wb") as file:
-            arrays = {_HEADER: np.array(json.dumps(header)), **self.get_state()}
-            np.savez(file, allow_pickle=False, **arrays)
+        write_model(path, self.name, self.get_params(), self.get_state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -247,40 +234,6 @@ def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, flo
     return {"test_rmse": float(np.sqrt(np.mean((predicted - target) ** 2)))}
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read the header and the arrays of a saved model. Raises BadInput."""
-    try:
-        with open(path, "rb") as file:
-            limit = DecompressionLimit.of(path, os.fstat(file.fileno()).st_size)
-            arrays = load_arrays(file, limit)
-        if not isinstance(arrays, dict):
-            raise ValueError("one array, not an archive")
-        header: dict[str, Any] = json.loads(str(arrays.pop(_HEADER)))
-        if not isinstance(header, dict):
-            raise ValueError("its header is not a mapping")
-        if header.get("format") == _FORMAT_VERSION:
-            _check_header(header)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no such file") from None
-    except BadInput:
-        raise
-    except Exception as error:  # NumPy and zipfile raise errors of many types for odd bytes.
-        raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
-    if header.get("format") != _FORMAT_VERSION:
-        raise BadInput(
-            f"{path}: model format {header.get('format')}, this Motet reads {_FORMAT_VERSION}; "
-            "install the version that wrote it"
-        )
-    return header, arrays
-
-
-def _check_header(header: Mapping[str, Any]) -> None:
-    if not isinstance(header.get("application"), str):
-        raise ValueError("its header names no application")
-    if not isinstance(header.get("parameters"), dict):
-        raise ValueError("its header has no parameters")
-
-
 def seed_of(random_state: int | None) -> int:
     """Return a seed of 0 or more; None draws a new one. Raises BadInput."""
     if random_state is None:
@@ -315,7 +268,8 @@ def features_for(model: Estimator, X: Any) -> Any:
 def _check_names(found: Sequence[str], wanted: list[str]) -> None:
     if list(found) == wanted:
         return
-    missing = [name for name in wanted if name not in set(found)]
+    known = set(found)
+    missing = [name for name in wanted if name not in known]
     if missing:
         raise BadInput(
             f"X has no column {missing[0]!r}, which the training data had ({len(missing)} of "
@@ -333,7 +287,3 @@ def _not_fitted(model: Estimator) -> Exception:
     message = f"this {type(model).__name__} is not fitted; call fit or load first"
     error: Exception = NotFittedError(message)
     return error
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

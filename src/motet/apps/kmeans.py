@@ -42,7 +42,6 @@ class KMeans(Estimator):
     cluster_centers_: Array
     labels_: Array
     inertia_: float
-    n_features_in_: int
 
     def __init__(
         self,

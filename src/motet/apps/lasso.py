@@ -81,7 +81,6 @@ class Lasso(Estimator):
     coef_: Array
     intercept_: float
     l1_: float
-    n_features_in_: int
     _uses_gram: bool
     _step_size: float
     _centre: Array

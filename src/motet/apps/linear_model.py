@@ -70,7 +70,6 @@ class LinearModel(Estimator):
 
     coef_: Array
     intercept_: Array
-    n_features_in_: int
     _coordinates: Coordinates
     _penalty: Array
     _step_size: float

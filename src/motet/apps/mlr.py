@@ -74,7 +74,6 @@ class MLR(Estimator):
     classes_: Array
     coef_: Array
     intercept_: Array
-    n_features_in_: int
     _coordinates: Coordinates
     _centre: Array
     _penalty: Array
