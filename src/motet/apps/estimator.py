@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from motet.apps.convergence_warning import warn_unless_converged
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.model_file import read_model, write_model
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
-from motet.runtime.core.options import StopRule
+from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 
@@ -40,8 +41,6 @@ class Estimator(Application):
     """An attribute that `adopt` sets and `prepare` does not: where it is, the model is fitted."""
     epochs: int
     random_state: int | None
-    tol: float = 0.0
-    """`fit` stops early when the loss improves by less than this, relatively (0: never)."""
 
     n_features_in_: int
     feature_names_in_: Array
@@ -55,6 +54,7 @@ class Estimator(Application):
 
     def prepared(self, dataset: Any, seed: int) -> Rows:
         """`prepare`, after the features' number and names have been kept. Raises BadInput."""
+        self.check_number("tol", at_least=0)
         if isinstance(dataset, LabelledMatrix):
             self.learn_features(dataset)
         return self.prepare(dataset, seed)
@@ -62,7 +62,9 @@ class Estimator(Application):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train in this process on arrays, SciPy sparse matrices, DataFrames or a Motet data set.
 
-        Afterwards `loss_curve_: (epochs,)` holds the loss after each epoch. Raises BadInput.
+        Afterwards `loss_curve_: (epochs,)` holds the loss after each epoch. Warns with
+        scikit-learn's ConvergenceWarning where `epochs` end before the residual is at most `tol`.
+        Raises BadInput.
         """
         self.check_number("epochs", at_least=1, whole=True)
         seed = seed_of(self.random_state)
@@ -72,10 +74,12 @@ class Estimator(Application):
         losses: list[float] = []
         for report in training.epochs(self.epochs):
             losses.append(report.loss)
-            if self.tol > 0 and StopRule("improvement", self.tol).met(losses):
+            if has_converged(report.residual, self.tol):
                 break
         self.become_fitted(training.model.values, training.final_rows())
         self.loss_curve_ = np.array(losses)
+        found = Convergence.after(self.residual_name, report.residual, self.tol)
+        warn_unless_converged(type(self).__name__, self.epochs, found)
         return self
 
     def warm_up(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.coordinates import feature_columns, features_of
-from motet.apps.inputs.matrix import finite_features
+from motet.apps.inputs.matrix import training_features
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
@@ -66,7 +66,7 @@ class KMeans(Estimator):
         if self.init not in ("k-means++", "first"):
             raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
         self._require_memory(dataset.row_count, dataset.feature_count)
-        features = finite_features(dataset)
+        features = training_features(dataset)
         self.learn_features(dataset)
         return Rows(np.arange(dataset.row_count), feature_columns(features))
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
-from motet.apps.inputs.centred import Centred, trained_features
+from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, steepest_slope, trained_features
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of, gram_norm
-from motet.apps.inputs.matrix import finite_features, training_bytes, varying_target
+from motet.apps.inputs.matrix import training_bytes, training_features, varying_target
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.gram_descent import (
     apply_gram_delta,
@@ -28,6 +28,7 @@ from motet.apps.optimisers.gram_descent import (
     gram_coefficients,
     gram_delta,
     gram_row_width,
+    gram_violation,
     initial_gram_rows,
 )
 from motet.apps.optimisers.proximal import (
@@ -36,6 +37,7 @@ from motet.apps.optimisers.proximal import (
     initial_proximal_rows,
     needs_restart,
     proximal_coefficients,
+    proximal_gradient_norm,
     proximal_step,
 )
 from motet.apps.optimisers.whole_batch import require_whole_batch
@@ -75,12 +77,14 @@ class Lasso(Estimator):
     estimator_type: ClassVar[EstimatorType | None] = "regressor"
     statistics: tuple[str, ...] = ("restarts",)
     needs_bsp: bool = True
+    residual_name: str = RELATIVE_GRADIENT
     default_epochs: ClassVar[int] = 300
     fitted_attribute: ClassVar[str] = "coef_"
 
     coef_: Array
     intercept_: float
     l1_: float
+    _first_norm: float
     _uses_gram: bool
     _step_size: float
     _centre: Array
@@ -95,7 +99,7 @@ class Lasso(Estimator):
         standardize: bool = False,
         solver: Solver = "auto",
         epochs: int = default_epochs,
-        tol: float = 1e-10,
+        tol: float = 1e-6,
         random_state: int | None = 0,
     ) -> None:
         self.l1 = l1
@@ -118,9 +122,10 @@ class Lasso(Estimator):
             self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
         )
         self._require_memory(dataset)
-        features = self._trained_features(finite_features(dataset))
+        features = self._trained_features(training_features(dataset))
         target = self._trained_target(varying_target(dataset))
-        largest = float(np.abs(features.T @ target).max()) / len(target)
+        largest = steepest_slope(features, target)
+        self._first_norm = largest or 1.0
         self.l1_ = self.l1_ratio_of_max * largest if self.l1 is None else float(self.l1)
         if not self._uses_gram:
             self._step_size = 1 / max(gram_norm(features, with_intercept=False), 1e-300)
@@ -185,7 +190,8 @@ class Lasso(Estimator):
         weights = self._weights(model)
         objective = float(sums[0]) / (2 * rows_count) + self.l1_ * float(np.abs(weights).sum())
         nonzeros = float(np.count_nonzero(weights))
-        return Evaluation(objective, {"objective": objective, "nonzeros": nonzeros})
+        metrics = {"objective": objective, "nonzeros": nonzeros}
+        return Evaluation(objective, metrics, self._violation(model) / self._first_norm)
 
     # -- the fitted estimator ----------------------------------------------------------------------
 
@@ -245,6 +251,11 @@ class Lasso(Estimator):
 
     def _features_of(self, rows: Rows) -> Centred:
         return Centred(features_of(rows, self.n_features_in_), self._centre)
+
+    def _violation(self, model: Array) -> float:
+        if self._uses_gram:
+            return gram_violation(model, self.l1_)
+        return proximal_gradient_norm(model, self._step_size)
 
     def _weights(self, model: Array) -> Array:
         if self._uses_gram:

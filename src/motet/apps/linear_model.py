@@ -2,9 +2,9 @@
 
 Each minimises mean loss(x . w + b, target) + l2 / 2 * ||w||^2, with an intercept b that is not
 penalised, on the whole data set: an epoch is one step. Few columns: Newton's method
-(`newton.py`); many: accelerated gradient (`proximal.py`). Training uses coordinates in which every
-column has the same curvature (`coordinates.py`). A key is a feature, the last key the
-intercept. Subclasses define the loss.
+(`newton.py`); many: L-BFGS (`lbfgs.py`). Training uses standardised columns (`centred.py`), dense
+or sparse by content, so the form in which data are given does not change the model. A key is a
+feature, the last key the intercept. Subclasses define the loss.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from motet.apps.estimator import Estimator, features_for
-from motet.apps.inputs.coordinates import (
-    Coordinates,
-    feature_columns,
-    features_of,
-    gram_norm,
-    standardise,
-)
-from motet.apps.inputs.matrix import finite_features, training_bytes
+from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, steepest_slope, trained_features
+from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
+from motet.apps.inputs.matrix import training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
 from motet.apps.optimisers.newton import (
     Expansion,
     accept_or_damp,
@@ -32,15 +28,8 @@ from motet.apps.optimisers.newton import (
     newton_coefficients,
     newton_delta,
     newton_delta_width,
+    newton_gradient_norm,
     newton_row_width,
-)
-from motet.apps.optimisers.proximal import (
-    PROXIMAL_ROW_WIDTH,
-    extrapolate,
-    initial_proximal_rows,
-    needs_restart,
-    proximal_coefficients,
-    proximal_step,
 )
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
@@ -49,8 +38,9 @@ from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Solver = Literal["auto", "newton", "gradient"]
+Solver = Literal["auto", "newton", "lbfgs"]
 
+_NEWTON_STATISTICS = ("objective", "moved")
 # A Hessian makes an epoch `columns` times as expensive; at 100 columns it saves as many epochs.
 _NEWTON_COLUMNS = 256
 
@@ -59,20 +49,20 @@ class LinearModel(Estimator):
     """A linear model; subclasses define its loss."""
 
     dataset_kind: ClassVar[str] = "labelled"
-    statistics: tuple[str, ...] = ("restarts", "objective", "moved")
     needs_bsp: bool = True
+    residual_name: str = RELATIVE_GRADIENT
     default_epochs: ClassVar[int] = 200
     fitted_attribute: ClassVar[str] = "coef_"
-    curvature: ClassVar[float]
-    """Upper bound of the loss's second derivative in the prediction."""
     l2: float
     solver: Solver
 
     coef_: Array
     intercept_: Array
     _coordinates: Coordinates
+    _centre: Array
+    _first_norm: float
     _penalty: Array
-    _step_size: float
+    _lbfgs: LBFGS
     _uses_newton: bool
 
     # -- the loss: what a subclass defines ---------------------------------------------------------
@@ -111,37 +101,40 @@ class LinearModel(Estimator):
         self._uses_newton = self.solver == "newton" or (
             self.solver == "auto" and self.n_features_in_ <= _NEWTON_COLUMNS
         )
+        self.statistics = _NEWTON_STATISTICS if self._uses_newton else LBFGS_STATISTICS
+        self._lbfgs = LBFGS(self.n_features_in_ + 1, 1)
         self._require_memory(dataset)
-        features = finite_features(dataset)
+        features = training_features(dataset)
         target = self.learn_target(dataset)
-        features, self._coordinates = standardise(features, self._column_scales)
+        trained, self._coordinates = trained_features(features, centring=True, scaling=True)
+        self._centre = trained.centre
+        slopes = self.slopes(np.zeros_like(target), target)
+        self._first_norm = steepest_slope(trained, slopes) or 1.0
         self._penalty = np.append(self.l2 / self._coordinates.scale**2, 0.0)
-        if not self._uses_newton:
-            steepest = self.curvature * gram_norm(features) + self._penalty.max()
-            self._step_size = float(1 / steepest)
-        return Rows(np.arange(len(target)), {**feature_columns(features), "target": target})
+        return Rows(np.arange(len(target)), {**feature_columns(trained.matrix), "target": target})
 
     def model_table(self) -> ModelTable:
         """Features, then the intercept."""
+        if not self._uses_newton:
+            return self._lbfgs.table
         keys = self.n_features_in_ + 1
-        width, delta_shape = PROXIMAL_ROW_WIDTH, tuple[int, ...]()
-        if self._uses_newton:
-            width, delta_shape = newton_row_width(keys), (newton_delta_width(keys),)
+        width, delta_shape = newton_row_width(keys), (newton_delta_width(keys),)
         return ModelTable(keys, (width,), np.dtype(np.float64), delta_shape=delta_shape)
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
         """Return zeros."""
-        del rows, seed
-        keys = self.n_features_in_ + 1
+        del seed
         if self._uses_newton:
-            return initial_newton_rows(keys)
-        return initial_proximal_rows(np.zeros(keys))
+            return initial_newton_rows(self.n_features_in_ + 1)
+        start = np.zeros((self.n_features_in_ + 1, 1))
+        there = self._diagonal_expansion(self._features_of(rows), rows["target"], start)
+        return self._lbfgs.initial_rows(start, there, len(rows))
 
     # -- one step ----------------------------------------------------------------------------------
 
     def make_batch(self, rows: Rows) -> Batch:
         """All keys; the features as a matrix."""
-        return Batch(rows, extras=features_of(rows, self.n_features_in_))
+        return Batch(rows, extras=self._features_of(rows))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """The instances' part of the gradient, and of the Hessian for Newton's method."""
@@ -149,19 +142,20 @@ class LinearModel(Estimator):
         features, target = batch.extras, batch.rows["target"]
         if self._uses_newton:
             return self._newton_update(features, target, model)
-        restart = needs_restart(model)
-        point, _ = extrapolate(model, restart)
-        slopes = self.slopes(_predictions(features, point), target)
-        gradient = self._gradient(features, slopes, point)
-        return Update(gradient, (float(restart * len(target)), 0.0, 0.0))
+        move = self._lbfgs.step(model)
+        if move is None:
+            return self._lbfgs.no_update()
+        point = self._lbfgs.coefficients(model) + move
+        there = self._diagonal_expansion(features, target, point)
+        return self._lbfgs.update(model, move, there, len(target))
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """One step of the block's rows."""
-        restarts, objective, moved = step.statistics
         if not self._uses_newton:
-            gradient = delta / step.instances
-            proximal_step(values, gradient, restarts > 0, self._step_size)
-        elif moved > 0:
+            self._lbfgs.apply(values, delta, step.statistics, step.instances)
+            return
+        objective, moved = step.statistics
+        if moved > 0:
             accept_or_damp(values, delta, objective / step.instances, step.instances)
 
     # -- evaluation --------------------------------------------------------------------------------
@@ -169,7 +163,7 @@ class LinearModel(Estimator):
     def evaluate(self, rows: Rows, model: Array) -> Array:
         """Sum of losses, then the tallies."""
         weights = self._weights(model)
-        predictions = _predictions(features_of(rows, self.n_features_in_), weights)
+        predictions = _predictions(self._features_of(rows), weights)
         return self._sums(predictions, rows["target"])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
@@ -178,7 +172,8 @@ class LinearModel(Estimator):
         weights = self._weights(model)
         objective = mean_loss + float(self._penalty @ weights**2) / 2
         metrics = self.metrics(mean_loss, sums[1:], rows_count)
-        return Evaluation(objective, {"objective": objective, **metrics})
+        residual = self._gradient_norm(model) / self._first_norm
+        return Evaluation(objective, {"objective": objective, **metrics}, residual)
 
     # -- the fitted estimator ----------------------------------------------------------------------
 
@@ -208,15 +203,15 @@ class LinearModel(Estimator):
 
     def _check_parameters(self) -> None:
         self.check_number("l2", at_least=0)
-        if self.solver not in ("auto", "newton", "gradient"):
-            raise BadInput(f"{self.name}: solver={self.solver!r} must be auto, newton or gradient")
+        if self.solver not in ("auto", "newton", "lbfgs"):
+            raise BadInput(f"{self.name}: solver={self.solver!r} must be auto, newton or lbfgs")
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
         columns = self.n_features_in_
         needs, mend = {"the features": training_bytes(dataset)}, "use fewer rows or columns"
         if self._uses_newton:
             needs["columns x columns"] = float64_bytes(columns, columns, copies=MODEL_COPIES)
-            mend += ", or solver=gradient"
+            mend += ", or solver=lbfgs"
         subject = f"{self.name}: solver={self.solver}, {dataset.row_count:,} rows, "
         require_memory(f"{subject}{columns:,} columns,", needs, mend)
 
@@ -224,29 +219,54 @@ class LinearModel(Estimator):
         """Weights and intercept in trained coordinates, `(keys,)`."""
         if self._uses_newton:
             return newton_coefficients(model)
-        return proximal_coefficients(model)
+        return self._lbfgs.coefficients(model)[:, 0]
 
-    def _newton_update(self, features: Any, target: Array, model: Array) -> Update:
+    def _gradient_norm(self, model: Array) -> float:
+        if self._uses_newton:
+            return newton_gradient_norm(model)
+        return self._lbfgs.gradient_norm(model)
+
+    def _features_of(self, rows: Rows) -> Centred:
+        return Centred(features_of(rows, self.n_features_in_), self._centre)
+
+    def _newton_update(self, features: Centred, target: Array, model: Array) -> Update:
         point = newton_candidate(model)
         if point is None:
-            return Update(np.zeros((len(model), newton_delta_width(len(model)))), (0.0, 0.0, 0.0))
+            return Update(np.zeros((len(model), newton_delta_width(len(model)))), (0.0, 0.0))
         expansion = self._expansion(features, target, point)
         delta = newton_delta(point, expansion, len(target))
-        return Update(delta, (0.0, expansion.value, float(len(target))))
+        return Update(delta, (expansion.value, float(len(target))))
 
-    def _expansion(self, features: Any, target: Array, point: Array) -> Expansion:
+    def _expansion(self, features: Centred, target: Array, point: Array) -> Expansion:
         """Expand the instances' objective around a point, with their part of the penalty."""
         predictions = _predictions(features, point)
-        penalty = len(target) * self._penalty
         hessian = _weighted_gram(features, self.curvatures(predictions, target))
-        hessian[np.diag_indices_from(hessian)] += penalty
+        hessian[np.diag_indices_from(hessian)] += len(target) * self._penalty
         return Expansion(
-            value=float(self.losses(predictions, target).sum() + penalty @ point**2 / 2),
+            value=self._objective_sum(predictions, target, point),
             gradient=self._gradient(features, self.slopes(predictions, target), point),
             hessian=hessian,
         )
 
-    def _gradient(self, features: Any, slopes: Array, point: Array) -> Array:
+    def _diagonal_expansion(
+        self, features: Centred, target: Array, point: Array
+    ) -> DiagonalExpansion:
+        """As `_expansion`, with the diagonal of the Hessian; `point: (keys, 1)`."""
+        weights = point[:, 0]
+        predictions = _predictions(features, weights)
+        curvatures = self.curvatures(predictions, target)[:, None]
+        diagonal = np.vstack([features.square_sums(curvatures), curvatures.sum(axis=0)])
+        return DiagonalExpansion(
+            value=self._objective_sum(predictions, target, weights),
+            gradient=self._gradient(features, self.slopes(predictions, target), weights)[:, None],
+            diagonal=diagonal + len(target) * self._penalty[:, None],
+        )
+
+    def _objective_sum(self, predictions: Array, target: Array, point: Array) -> float:
+        penalty = len(target) * self._penalty @ point**2 / 2
+        return float(self.losses(predictions, target).sum() + penalty)
+
+    def _gradient(self, features: Centred, slopes: Array, point: Array) -> Array:
         gradient = np.append(features.T @ slopes, slopes.sum())
         gradient += len(slopes) * self._penalty * point
         return gradient
@@ -255,24 +275,16 @@ class LinearModel(Estimator):
         loss = self.losses(predictions, target).sum()
         return np.append(loss, self.tallies(predictions, target))
 
-    def _column_scales(self, mean_squares: Array) -> Array:
-        """Divisors that give the objective the same curvature along every column."""
-        scales = np.sqrt(mean_squares + self.l2 / self.curvature)
-        return np.where(scales > 0, scales, 1.0)
 
-
-def _predictions(features: Any, weights: Array) -> Array:
+def _predictions(features: Centred, weights: Array) -> Array:
     return np.asarray(features @ weights[:-1] + weights[-1])
 
 
-def _weighted_gram(features: Any, weights: Array) -> Array:
+def _weighted_gram(features: Centred, weights: Array) -> Array:
     """[X 1]' diag(weights) [X 1], `(keys, keys)`."""
     keys = features.shape[1] + 1
     gram = np.empty((keys, keys))
-    if isinstance(features, np.ndarray):
-        gram[:-1, :-1] = features.T @ (weights[:, None] * features)
-    else:
-        gram[:-1, :-1] = (features.T @ features.multiply(weights[:, None])).toarray()
+    gram[:-1, :-1] = features.gram(weights)
     gram[-1, :-1] = gram[:-1, -1] = features.T @ weights
     gram[-1, -1] = weights.sum()
     return gram

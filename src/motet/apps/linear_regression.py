@@ -21,22 +21,21 @@ class LinearRegression(LinearModel):
     """Least squares.
 
     `l2`: penalty on the weights, not on the intercept. `solver`: newton (few epochs, each with a
-    sum of columns x columns), gradient (accelerated gradient: more epochs, each as cheap as a pass
-    over the data), auto (newton up to 256 columns).
+    sum of columns x columns), lbfgs (more epochs, each as cheap as a pass over the data), auto
+    (newton up to 256 columns). Training ends once the relative gradient norm is at most `tol`.
 
     Fitted: `coef_: (features,)`, `intercept_`.
     """
 
     name: ClassVar[str] = "linear_regression"
     estimator_type: ClassVar[EstimatorType | None] = "regressor"
-    curvature: ClassVar[float] = 1.0
 
     def __init__(
         self,
         l2: float = 0.0,
         solver: Solver = "auto",
         epochs: int = LinearModel.default_epochs,
-        tol: float = 1e-9,
+        tol: float = 1e-6,
         random_state: int | None = 0,
     ) -> None:
         self.l2 = l2

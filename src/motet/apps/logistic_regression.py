@@ -19,21 +19,20 @@ class LogisticRegression(BinaryClassifier):
     """Classifier for two classes.
 
     `l2`: penalty on the weights, not on the intercept. `solver`: newton (few epochs, each with a
-    sum of columns x columns), gradient (accelerated gradient: more epochs, each as cheap as a pass
-    over the data), auto (newton up to 256 columns).
+    sum of columns x columns), lbfgs (more epochs, each as cheap as a pass over the data), auto
+    (newton up to 256 columns). Training ends once the relative gradient norm is at most `tol`.
 
     Fitted: `coef_: (1, features)`, `intercept_: (1,)`, `classes_`.
     """
 
     name: ClassVar[str] = "logistic_regression"
-    curvature: ClassVar[float] = 0.25
 
     def __init__(
         self,
         l2: float = 1e-4,
         solver: Solver = "auto",
         epochs: int = LinearModel.default_epochs,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         random_state: int | None = 0,
     ) -> None:
         self.l2 = l2

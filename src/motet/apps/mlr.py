@@ -20,14 +20,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
-from motet.apps.inputs.centred import Centred, trained_features
+from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, steepest_slope, trained_features
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
 from motet.apps.inputs.matrix import (
-    finite_features,
     nonzero_share,
-    stored_by_content,
     training_bytes,
+    training_features,
 )
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
@@ -35,6 +34,7 @@ from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansi
 from motet.apps.optimisers.saga import (
     initial_saga_rows,
     saga_batch,
+    saga_gradient_norm,
     saga_table,
     saga_update,
     saga_weights,
@@ -62,14 +62,16 @@ class MLR(Estimator):
     (mini-batches), or auto: lbfgs if its table, (features + 1) x (23 classes + 3) numbers, takes at
     most 64 MB. Only saga uses `learning_rate`, the first step size, in trained units (None: from
     the data), and `batch_size`, instances per mini-batch over all workers (0: all); lbfgs takes all
-    instances at once. Fitted: `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
+    instances at once. Training ends once the relative gradient norm is at most `tol`. Fitted:
+    `coef_: (classes, features)`, `intercept_: (classes,)`, `classes_`.
     """
 
     name: ClassVar[str] = "mlr"
     dataset_kind: ClassVar[str] = "labelled"
     estimator_type: ClassVar[EstimatorType | None] = "classifier"
     without_bsp: str = "solver=saga"
-    default_epochs: ClassVar[int] = 100
+    residual_name: str = RELATIVE_GRADIENT
+    default_epochs: ClassVar[int] = 300
 
     classes_: Array
     coef_: Array
@@ -77,6 +79,7 @@ class MLR(Estimator):
     _coordinates: Coordinates
     _centre: Array
     _penalty: Array
+    _first_norm: float
     _first_step_size: float
     _lbfgs: LBFGS
     _uses_lbfgs: bool
@@ -88,7 +91,7 @@ class MLR(Estimator):
         learning_rate: float | None = None,
         batch_size: int = 100,
         epochs: int = default_epochs,
-        tol: float = 0.0,
+        tol: float = 1e-5,
         random_state: int | None = 0,
     ) -> None:
         self.l2 = l2
@@ -123,7 +126,9 @@ class MLR(Estimator):
         self.learn_features(dataset)
         self._choose_solver()
         self._require_memory(dataset)
-        columns = {**feature_columns(self._trained_features(dataset)), "label": labels}
+        features = self._trained_features(dataset)
+        self._first_norm = _norm_of_frequencies(features, labels, len(self.classes_))
+        columns = {**feature_columns(features.matrix), "label": labels}
         if not self._uses_lbfgs:
             columns["residual"] = np.zeros((len(labels), len(self.classes_)))
         return Rows(np.arange(len(labels)), columns)
@@ -151,9 +156,9 @@ class MLR(Estimator):
         from scipy.sparse import csr_matrix
 
         x, y = np.eye(4), np.arange(4) % 2
-        MLR(solver="lbfgs", epochs=1).fit(x, y)
-        MLR(solver="saga", batch_size=2, epochs=1).fit(x + 1, y)
-        MLR(solver="saga", batch_size=2, epochs=1).fit(csr_matrix(x), y)
+        MLR(solver="lbfgs", epochs=1, tol=0).fit(x, y)
+        MLR(solver="saga", batch_size=2, epochs=1, tol=0).fit(x + 1, y)
+        MLR(solver="saga", batch_size=2, epochs=1, tol=0).fit(csr_matrix(x), y)
         received = np.zeros((1, 2))
         received.flags.writeable = False
         variance_reduced_step(np.zeros((1, 5)), received, 1.0, 1, 1.0, 1)
@@ -203,7 +208,7 @@ class MLR(Estimator):
         weights = self._weights(model)[:-1]
         objective = log_loss + float(self._penalty @ (weights**2).sum(axis=1)) / 2
         metrics = {"objective": objective, "log_loss": log_loss, "accuracy": accuracy}
-        return Evaluation(objective, metrics)
+        return Evaluation(objective, metrics, self._gradient_norm(model) / self._first_norm)
 
     # -- the fitted estimator ----------------------------------------------------------------------
 
@@ -272,9 +277,9 @@ class MLR(Estimator):
         mend = "use fewer rows or columns, or a --target with fewer classes"
         require_memory(f"mlr: {dataset.source}: a target of {classes:,} classes", needs, mend)
 
-    def _trained_features(self, dataset: LabelledMatrix) -> Any:
-        """The features in trained coordinates, where those of a CSR matrix lack `_centre`."""
-        features = stored_by_content(finite_features(dataset))
+    def _trained_features(self, dataset: LabelledMatrix) -> Centred:
+        """The features in trained coordinates."""
+        features = training_features(dataset)
         centring = self._uses_lbfgs or nonzero_share(features) >= _CENTRED_SHARE
         scale_of = np.sqrt if self._uses_lbfgs else shrink_large_columns
         trained, self._coordinates = trained_features(features, centring, True, scale_of)
@@ -283,7 +288,7 @@ class MLR(Estimator):
             self._first_step_size = self.learning_rate or stable_step_size(
                 trained, self._penalty, len(self.classes_), self.batch_size
             )
-        return trained.matrix
+        return trained
 
     def _features_of(self, rows: Rows) -> Centred:
         return Centred(features_of(rows, self.n_features_in_), self._centre)
@@ -293,6 +298,11 @@ class MLR(Estimator):
         if self._uses_lbfgs:
             return self._lbfgs.coefficients(model)
         return saga_weights(model, len(self.classes_))
+
+    def _gradient_norm(self, model: Array) -> float:
+        if self._uses_lbfgs:
+            return self._lbfgs.gradient_norm(model)
+        return saga_gradient_norm(model, len(self.classes_))
 
     def _expansion(self, features: Centred, labels: Array, weights: Array) -> DiagonalExpansion:
         """Expand the instances' objective around a point, with their part of the penalty."""
@@ -308,3 +318,10 @@ class MLR(Estimator):
                 [features.square_sums(curvatures) + penalty, curvatures.sum(axis=0)]
             ),
         )
+
+
+def _norm_of_frequencies(features: Centred, labels: Array, classes: int) -> float:
+    """The gradient's largest entry for a model that predicts the classes' frequencies."""
+    residuals = np.tile(np.bincount(labels, minlength=classes) / len(labels), (len(labels), 1))
+    residuals[np.arange(len(labels)), labels] -= 1
+    return steepest_slope(features, residuals) or 1.0

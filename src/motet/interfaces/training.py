@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, get_args
 
 from motet.apps import APPLICATIONS, load_application
+from motet.apps.convergence_warning import warn_unless_converged
 from motet.apps.estimator import Estimator, seed_of
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
@@ -97,10 +98,11 @@ class Cluster:
         `data`, `test`: a path, the name of a built-in data set, arrays (`X` or `(X, y)`), SciPy
         sparse matrices, DataFrames, or Motet data sets. `workers`, `servers`: numbers of machines
         in that role; by default every machine has both. `epochs`: by default the application's.
-        `seed`: by default the application's `random_state`, else 0. `until`: stop early,
-        "loss=X" or "improvement=Y". `checkpoints`: folder to keep checkpoints in, from which
-        `resume` continues. `parameters`: of the application, if it is no object. Raises BadInput,
-        JobFailed.
+        `seed`: by default the application's `random_state`, else 0. `until`: stop early, "loss=X"
+        or "improvement=Y"; the application's `tol` ends training, too, and where it is not reached,
+        scikit-learn's ConvergenceWarning says so. `checkpoints`: folder to keep checkpoints in,
+        from which `resume` continues. `parameters`: of the application, if it is no object. Raises
+        BadInput, JobFailed.
         """
         self._require_open()
         made = _application(app, parameters)
@@ -118,6 +120,7 @@ class Cluster:
             checkpoint_every=checkpoint_every,
             checkpoint_dir=None if checkpoints is None else Path(checkpoints),
             resume=_checked_resume(resume, checkpoints),
+            tol=made.tol,
         )
         return self._train(made, data, test, run, observers)
 
@@ -169,6 +172,7 @@ class Cluster:
         for observer in observers:
             job.listen(observer)
         result = job.run()
+        warn_unless_converged(made.name, len(result.epochs), result.convergence)
         metrics = {} if held_out is None else made.test_metrics(held_out)
         document = TrainDocument.of(result, dataset.source, run.workers, run.servers, metrics)
         return TrainedModel(made, result, document)

@@ -15,6 +15,10 @@ import numpy as np
 from motet.apps.inputs.coordinates import Coordinates, Features, divide_columns, mean_squares
 from motet.domain.arrays import Array
 
+RELATIVE_GRADIENT = "relative gradient norm"
+"""The residual of models with an intercept: the largest entry of the gradient in trained
+coordinates, by that of a model with an intercept alone (`steepest_slope`)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Centred:
@@ -47,13 +51,18 @@ class Centred:
             sums += centre * (centre * weights.sum(axis=0) - 2 * (matrix.T @ weights))
         return np.asarray(np.maximum(sums, 0.0))
 
-    def gram(self) -> Array:
-        """The products of all pairs of columns, `(columns, columns)`, symmetric."""
-        products = self.matrix.T @ self.matrix
+    def gram(self, weights: Array | None = None) -> Array:
+        """Products of all pairs of columns, `(columns, columns)`, symmetric.
+
+        `weights: (rows,)`: of the rows' parts of the sums (None: 1).
+        """
+        matrix = self.matrix
+        products = matrix.T @ (matrix if weights is None else _rows_times(matrix, weights))
         gram: Array = products if isinstance(products, np.ndarray) else products.toarray()
         if self.centre.any():
-            sums = _column_sums(self.matrix)
-            excess = np.outer(sums - self.shape[0] / 2 * self.centre, self.centre)
+            sums = _column_sums(matrix) if weights is None else np.asarray(matrix.T @ weights)
+            total = self.shape[0] if weights is None else weights.sum()
+            excess = np.outer(sums - total / 2 * self.centre, self.centre)
             gram -= excess + excess.T
         return gram
 
@@ -104,6 +113,20 @@ def _divisors(
     """Return the scales; infinity for a column that is 0 up to its mean's rounding."""
     rounding = row_count * np.finfo(np.float64).eps * shift
     return np.where(squares > rounding**2, scale_of(squares), np.inf)
+
+
+def steepest_slope(features: Centred, residuals: Array) -> float:
+    """Return the largest entry of M' r / n: the gradient's at weights 0, from its residuals.
+
+    `residuals: (rows,)` or `(rows, outputs)`, of a model with an intercept alone.
+    """
+    return float(np.abs(features.T @ residuals).max()) / features.shape[0]
+
+
+def _rows_times(matrix: Features, weights: Array) -> Features:
+    if isinstance(matrix, np.ndarray):
+        return weights[:, None] * matrix
+    return matrix.multiply(weights[:, None]).tocsr()
 
 
 def _column_sums(features: Features) -> Array:

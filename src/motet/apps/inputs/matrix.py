@@ -38,6 +38,11 @@ def nonzero_share(features: Any) -> float:
     return float(np.count_nonzero(values) / math.prod(features.shape))
 
 
+def training_features(dataset: LabelledMatrix) -> Any:
+    """Return finite features, stored by content. Raises BadInput for none, NaN or infinity."""
+    return stored_by_content(finite_features(dataset))
+
+
 def stored_by_content(features: Any) -> Any:
     """Return the matrix dense if at least a third of its entries are not 0, else as CSR.
 

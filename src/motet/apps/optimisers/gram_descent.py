@@ -55,6 +55,19 @@ def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
         rows[:, _W] = delta[:, _W] / step.instances
 
 
+def gram_violation(rows: Array, l1: float) -> float:
+    """Return by how much the coefficients miss the optimality conditions, at most.
+
+    At the optimum the gradient c - G w is l1 times the sign of w_j, or between -l1 and l1 where w_j
+    is 0.
+    """
+    weights = gram_coefficients(rows)
+    used = np.flatnonzero(weights)
+    gradient = rows[:, _C] - rows[:, _GRAM + used] @ weights[used]
+    excess = np.where(weights != 0, np.abs(gradient - l1 * np.sign(weights)), np.abs(gradient) - l1)
+    return float(max(excess.max(), 0.0))
+
+
 @njit(cache=True, nogil=True)
 def descend_coordinates(model: Array, l1: float, sweeps: int) -> Array:
     """Return the coefficients after at most `sweeps` sweeps of cyclic descent, `(keys,)`.

@@ -12,8 +12,9 @@ w + step length * direction. The owners accept the step, or shorten it for the n
 
 The recursion starts from the inverse diagonal of the Hessian at w, scaled by the newest pair
 (7.20). On classes that are almost separable this takes a third of the epochs, because the
-curvatures of columns and classes then differ much and change on the way. The coefficients of a key
-must sum to 0 at the optimum (softmax with a penalty) and at the start: all steps keep that sum.
+curvatures of columns and classes then differ much and change on the way. If K > 1, the
+coefficients of a key must sum to 0 at the optimum (softmax with a penalty) and at the start: all
+steps keep that sum.
 
 A step is accepted for a sufficient decrease (Armijo), or if the objective is lower up to its
 rounding and the slope has changed as on a parabola (Hager and Zhang, A new conjugate gradient
@@ -92,6 +93,10 @@ class LBFGS:
         """Return the current coefficients w, `(keys, outputs)`."""
         return np.ascontiguousarray(self._parts(rows)[:, _W])
 
+    def gradient_norm(self, rows: Array) -> float:
+        """Return the largest entry of the gradient at w."""
+        return float(np.abs(self._parts(rows)[:, _GRADIENT]).max())
+
     def step(self, rows: Array) -> Array | None:
         """Return the step to try from w, `(keys, outputs)`, from all rows; None: w is optimal."""
         value, length, pairs = rows[0, :_HEAD]
@@ -143,14 +148,16 @@ class LBFGS:
 
 
 class _InverseDiagonal:
-    """The first approximation of the inverse Hessian, on coefficients whose sum per key is 0."""
+    """The first approximation of the inverse Hessian; of several outputs the sum stays 0."""
 
     def __init__(self, diagonal: Array) -> None:
         self._divisors = np.where(diagonal > 0, diagonal, np.inf)
 
     def __matmul__(self, gradient: Array) -> Array:
         divided = gradient / self._divisors
-        return np.asarray(divided - divided.mean(axis=1, keepdims=True))
+        if divided.shape[1] > 1:
+            divided -= divided.mean(axis=1, keepdims=True)
+        return np.asarray(divided)
 
 
 def _two_loops(

@@ -53,6 +53,11 @@ def newton_coefficients(rows: Array) -> Array:
     return rows[:, _W]
 
 
+def newton_gradient_norm(rows: Array) -> float:
+    """Return the largest entry of the gradient at w; infinite before the first step."""
+    return float(np.abs(rows[:, _GRADIENT]).max()) if np.isfinite(rows[0, _VALUE]) else np.inf
+
+
 def newton_candidate(rows: Array) -> Array | None:
     """Return the next point to try, `(keys,)`, from all rows; None if no step improves w."""
     value, damping = rows[0, _VALUE], rows[0, _DAMPING]

@@ -36,6 +36,11 @@ def needs_restart(rows: Array) -> bool:
     return bool(uphill > 0)
 
 
+def proximal_gradient_norm(rows: Array, step_size: float) -> float:
+    """Return the largest entry of the gradient mapping (y - w) / step size of the last step."""
+    return float(np.abs(rows[:, _Y] - rows[:, _W]).max()) / step_size
+
+
 def extrapolate(rows: Array, restart: bool) -> tuple[Array, Array]:
     """Return the point y of the gradient and the next momentum counter, both `(keys,)`."""
     counter = np.ones_like(rows[:, _T]) if restart else rows[:, _T]

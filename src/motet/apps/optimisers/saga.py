@@ -47,6 +47,12 @@ def saga_weights(rows: Array, classes: int) -> Array:
     return rows[:-1, :classes]
 
 
+def saga_gradient_norm(rows: Array, classes: int) -> float:
+    """Return the largest entry of the mean of the stored gradients, with the penalty's."""
+    weights, penalty = rows[:-1, :classes], rows[:-1, -1:]
+    return float(np.abs(rows[:-1, classes:-1] + penalty * weights).max())
+
+
 def saga_batch(rows: Rows, centre: Array) -> Batch:
     """Sparse rows pull only the features that occur in them, if that is at most half of all.
 

@@ -11,6 +11,7 @@ from typing import Any
 from motet.report.rendering.json_text import plain
 from motet.report.training.auto_document import auto_document
 from motet.runtime.autotune.history import TuningHistory
+from motet.runtime.core.convergence import Convergence
 from motet.runtime.core.reporting.reports import ReconfigurationReport, Recovery, TrainResult
 
 
@@ -32,6 +33,7 @@ class TrainDocument:
     comm_s: float
     bytes_pulled: int
     bytes_pushed: int
+    convergence: Convergence | None
     reconfigurations: list[dict[str, Any]]
     recoveries: list[Recovery]
     model_sha256: str
@@ -67,6 +69,7 @@ class TrainDocument:
             comm_s=sum(report.comm_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
+            convergence=result.convergence,
             reconfigurations=[
                 _reconfiguration(report) | _forecast(report, history)
                 for report in result.reconfigurations

@@ -13,6 +13,7 @@ from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text, number_text
 from motet.report.rendering.text_plot import sparkline
 from motet.report.training.document import TrainDocument
+from motet.runtime.core.convergence import Convergence
 
 SPARK_WIDTH = 30
 
@@ -30,6 +31,8 @@ def train_summary(
     table.add_row("  loss", _loss(document, colour))
     for name, value in document.metrics.items():
         table.add_row(f"  {name}", number_text(value))
+    if document.convergence is not None:
+        table.add_row("  converged", _convergence(document.convergence))
     table.add_row("  time", _times(document, startup_s))
     table.add_row("  moved", _bytes(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
@@ -55,6 +58,13 @@ def _loss(document: TrainDocument, colour: str) -> Text:
         (sparkline(document.loss, SPARK_WIDTH), colour),
         (f" {number_text(document.final_loss)}", "bold"),
     )
+
+
+def _convergence(convergence: Convergence) -> str:
+    if convergence.is_missed:
+        return f"no: {convergence}; try more epochs, or a larger tol"
+    is_reached = convergence.ended_by == "convergence"
+    return f"{'yes' if is_reached else 'ended by --until'}: {convergence}"
 
 
 def _times(document: TrainDocument, startup_s: float) -> str:

@@ -207,6 +207,7 @@ class Job:
             self._options.spent_s + wall_s,
             tuple(progress.recoveries),
             progress.resumed_from_epoch,
+            progress.convergence(app.residual_name, self._options),
             tuple(progress.reconfigurations),
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
 
@@ -27,14 +29,11 @@ class Progress:
 
     def is_over(self, options: TrainOptions) -> bool:
         """Whether the checkpoint is the final state."""
-        is_converged = options.until is not None and options.until.met(self.losses)
-        return is_converged or self.checkpoint.epoch_count >= options.epochs
+        return self.checkpoint.epoch_count >= options.epochs or self._stops_early(options)
 
     def is_last(self, epoch: int, options: TrainOptions) -> bool:
         """Whether training ends with this epoch, the last one that was reported."""
-        if epoch + 1 >= options.epochs:
-            return True
-        return options.until is not None and options.until.met(self.losses)
+        return epoch + 1 >= options.epochs or self._stops_early(options)
 
     def go_back(self, cause: str, max_recoveries: int) -> Recovery:
         """Return to the checkpoint after a loss.
@@ -51,3 +50,16 @@ class Progress:
         self.reports[:] = self.checkpoint.reports
         self.recoveries.append(Recovery(lost_at, here, cause))
         return self.recoveries[-1]
+
+    def convergence(self, measure: str, options: TrainOptions) -> Convergence | None:
+        """At the end of training; None if `tol` is 0."""
+        residual = self.reports[-1].residual if self.reports else math.inf
+        return Convergence.after(measure, residual, options.tol, self._is_enough(options))
+
+    def _stops_early(self, options: TrainOptions) -> bool:
+        if self._is_enough(options):
+            return True
+        return bool(self.reports) and has_converged(self.reports[-1].residual, options.tol)
+
+    def _is_enough(self, options: TrainOptions) -> bool:
+        return options.until is not None and options.until.met(self.losses)

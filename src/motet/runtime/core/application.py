@@ -123,10 +123,15 @@ class Update:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The loss (what training lowers and what `--until loss=` reads) and named metrics."""
+    """The loss (what training lowers and what `--until loss=` reads) and named metrics.
+
+    `residual`: the distance from the optimum, in the measure that `Application.residual_name`
+    names; None: the relative change of the loss takes its place.
+    """
 
     loss: float
     metrics: Mapping[str, float] = field(default_factory=dict)
+    residual: float | None = None
 
 
 class Application(ABC):
@@ -143,6 +148,12 @@ class Application(ABC):
     batch_size: int = 0
     """Instances per mini-batch over all workers; 0: the whole data set."""
     default_epochs: ClassVar[int] = 20
+    tol: float = 0.0
+    """Training has converged once the residual is at most this (0: all epochs are trained)."""
+    residual_name: str = "change of the loss per epoch"
+    """What `Evaluation.residual` measures."""
+    improvement_epochs: ClassVar[int] = 1
+    """Without a residual: over how many epochs the change of the loss is a mean."""
     needs_bsp: bool = False
     """True when `apply` is only right for the sum over all workers (K-means, Lasso)."""
     without_bsp: str = ""

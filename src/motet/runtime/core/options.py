@@ -58,10 +58,11 @@ class TrainOptions:
     """One parameter-server job on a cluster.
 
     `workers` and `servers` are counts of machines in that role; with `workers + servers > machines`
-    some machines host both. `spent_s`: seconds that the run took before this job, in start-up and
-    up to the checkpoint that it resumes; they count in `TrainResult.wall_s`. `stragglers`: with
-    "help" idle workers compute instances of late ones (BSP only); sums are then added in an order
-    that depends on who was late.
+    some machines host both. `tol`: training ends early once it has converged to it
+    (`convergence.py`; 0: never), under SSP and async at the next checkpoint. `spent_s`: seconds
+    that the run took before this job, in start-up and up to the checkpoint that it resumes; they
+    count in `TrainResult.wall_s`. `stragglers`: with "help" idle workers compute instances of late
+    ones (BSP only); sums are then added in an order that depends on who was late.
     """
 
     machines: int
@@ -77,6 +78,7 @@ class TrainOptions:
     resume: bool = False
     max_recoveries: int = 5
     port: int = 0
+    tol: float = 0.0
     spent_s: float = 0.0
     stragglers: Stragglers = "ignore"
 

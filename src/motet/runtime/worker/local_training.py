@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from motet.domain.arrays import Array
-from motet.runtime.core.application import Application, Step, Update
+from motet.runtime.core.application import Application, Evaluation, Step, Update
 from motet.runtime.core.batch_keys import BatchKeys
+from motet.runtime.core.convergence import with_residual
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
@@ -76,6 +78,7 @@ class LocalTraining:
         self.model = LocalModel(app, app.initial_model(rows, seed))
         self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
         blocks = deal_blocks(rows, self.schedule)
+        self._losses: list[float] = []
         self._share = DataShare(app, self.schedule, blocks, make_store)
         self._worker = Worker(
             app,
@@ -87,7 +90,10 @@ class LocalTraining:
         )
 
     def epochs(self, count: int, evaluate: bool = True) -> Iterator[EpochReport]:
-        """Train `count` epochs, yielding after each; the loss is NaN unless `evaluate`."""
+        """Train `count` epochs, yielding after each; the loss is NaN unless `evaluate`.
+
+        Convergence does not end them.
+        """
         for epoch in range(count):
             began = time.perf_counter()
             log = self._worker.run_epoch(epoch)
@@ -100,16 +106,12 @@ class LocalTraining:
         return rows.ordered_by_id()
 
     def _report(self, epoch: int, wall_s: float, log: SubtaskLog, evaluate: bool) -> EpochReport:
-        loss, metrics = float("nan"), {}
-        if evaluate:
-            sums = self._worker.evaluate(self._share)
-            evaluation = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
-            loss, metrics = evaluation.loss, dict(evaluation.metrics)
+        evaluation = self._evaluation() if evaluate else Evaluation(math.nan)
         busy = log.busy_us
         return EpochReport(
             epoch=epoch,
-            loss=loss,
-            metrics=metrics,
+            loss=evaluation.loss,
+            metrics=dict(evaluation.metrics),
             wall_s=wall_s,
             comp_s=busy[SubtaskKind.COMP] / 1e6,
             comm_s=(busy[SubtaskKind.PULL] + busy[SubtaskKind.PUSH]) / 1e6,
@@ -118,4 +120,12 @@ class LocalTraining:
             bytes_pushed=0,
             instances=self.schedule.instance_count,
             batch_s=tuple(us / 1e6 for us in log.batch_us),
+            residual=math.inf if evaluation.residual is None else evaluation.residual,
         )
+
+    def _evaluation(self) -> Evaluation:
+        sums = self._worker.evaluate(self._share)
+        found = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
+        evaluation = with_residual(self.app, found, self._losses)
+        self._losses.append(evaluation.loss)
+        return evaluation

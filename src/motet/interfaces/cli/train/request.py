@@ -176,6 +176,7 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         checkpoint_dir=None if folder is None else folder.checkpoint_folder,
         resume=flags.resume,
         port=flags.port,
+        tol=settings.app.tol,
         stragglers=flags.stragglers,
     )
 

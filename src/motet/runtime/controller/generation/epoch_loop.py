@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from motet.domain.arrays import Array
@@ -61,8 +61,8 @@ class EpochState(Protocol):
         """Whether an executor may end."""
         ...
 
-    def summarise(self, model: Array, sums: Array) -> Evaluation:
-        """Loss and metrics."""
+    def summarise(self, model: Array, sums: Array, earlier_losses: Sequence[float]) -> Evaluation:
+        """Loss, metrics and residual."""
         ...
 
     def read_model(self, epoch_count: int) -> Array:
@@ -156,14 +156,19 @@ class EpochLoop:
         """Report an epoch and write its checkpoint; the final state when training is over."""
         epoch, workers = ended.epoch, [report.done for report in ended.reports]
         model = self._generation.read_model(epoch + 1)
-        evaluation = self._generation.summarise(model, total_sums(workers))
+        losses = self._progress.losses
+        evaluation = self._generation.summarise(model, total_sums(workers), losses)
         report = epoch_summary(workers, evaluation, self._generation.instance_count)
         self._progress.reports.append(report)
         self._observer.epoch_done(report)
-        is_last = self._progress.is_last(epoch, self._options)
+        is_last = self._is_last(epoch)
         if is_last or self._barrier.is_checkpoint(epoch):
             self._write_checkpoint(epoch + 1, model)
         return self._progress.checkpoint if is_last else None
+
+    def _is_last(self, epoch: int) -> bool:
+        """Training can only end where all workers wait."""
+        return self._barrier.is_rendezvous(epoch) and self._progress.is_last(epoch, self._options)
 
     def _write_checkpoint(self, epoch_count: int, model: Array) -> None:
         state = self._generation.read_state(epoch_count)

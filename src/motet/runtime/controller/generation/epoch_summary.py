@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -43,6 +44,7 @@ def epoch_summary(
         bytes_pushed=sum(done.pushed_bytes for done in workers),
         instances=instance_count,
         batch_s=tuple((batch_us / 1e6).tolist()),
+        residual=math.inf if evaluation.residual is None else evaluation.residual,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from motet.runtime.controller.generation.messenger import CONTROL_TIMEOUT_S, Mes
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.ports import ExecutorHandle
 from motet.runtime.core.application import Evaluation
+from motet.runtime.core.convergence import with_residual
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.assignment import CONTROLLER, Assignment, RunOutcome
@@ -92,9 +93,10 @@ class Generation:
         """Instances of the data set."""
         return self._plan.schedule.instance_count
 
-    def summarise(self, model: Array, sums: Array) -> Evaluation:
-        """Loss and metrics from all workers' evaluation sums."""
-        return self._plan.app.summarise(model, sums, self.instance_count)
+    def summarise(self, model: Array, sums: Array, earlier_losses: Sequence[float]) -> Evaluation:
+        """Loss, metrics and residual from all workers' evaluation sums."""
+        app = self._plan.app
+        return with_residual(app, app.summarise(model, sums, self.instance_count), earlier_losses)
 
     def workers_of(self, epoch: int) -> tuple[int, ...]:
         """The workers that finish an epoch."""

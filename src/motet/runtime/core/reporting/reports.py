@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.core.application import Application
+from motet.runtime.core.convergence import Convergence
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class EpochReport:
     """One finished epoch.
 
     `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
-    `wait_s`: means over workers; bytes: sums; `batch_s`: the slowest worker's, per mini-batch.
+    `wait_s`: means over workers; bytes: sums; `batch_s`: the slowest worker's, per mini-batch;
+    `residual`: the distance from convergence (`convergence.py`).
     """
 
     epoch: int
@@ -28,6 +31,7 @@ class EpochReport:
     bytes_pushed: int
     instances: int
     batch_s: tuple[float, ...] = ()
+    residual: float = math.inf
 
     @property
     def instances_per_s(self) -> float:
@@ -70,7 +74,7 @@ class TrainResult:
     """A finished training run; `app` is fitted.
 
     `epochs` are all of the run's, also those before a resumed checkpoint; `wall_s`: seconds of this
-    job and `TrainOptions.spent_s`.
+    job and `TrainOptions.spent_s`; `convergence`: None if `TrainOptions.tol` is 0.
     """
 
     app: Application
@@ -79,6 +83,7 @@ class TrainResult:
     wall_s: float
     recoveries: tuple[Recovery, ...] = field(default=())
     resumed_from_epoch: int | None = None
+    convergence: Convergence | None = None
     reconfigurations: tuple[ReconfigurationReport, ...] = ()
 
     @property

@@ -1,0 +1,79 @@
+"""Convergence of a training run: how far an epoch's model is from the optimum. Pure.
+
+An application measures the distance itself (`Evaluation.residual`), or it is the relative change of
+the loss per epoch, the mean of the last `Application.improvement_epochs`. Training has converged
+once it is at most `tol`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from motet.runtime.core.application import Application, Evaluation
+
+EndedBy = Literal["convergence", "until", "epochs"]
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """The state at the end of a run.
+
+    `residual`: what `measure` names, after the last epoch; `ended_by`: why training went no
+    further, "until" for the user's own rule.
+    """
+
+    measure: str
+    residual: float
+    tol: float
+    ended_by: EndedBy
+
+    @classmethod
+    def after(
+        cls, measure: str, residual: float, tol: float, until_is_met: bool = False
+    ) -> Convergence | None:
+        """At the end of training; None if `tol` is 0."""
+        if tol == 0:
+            return None
+        if has_converged(residual, tol):
+            return cls(measure, residual, tol, "convergence")
+        return cls(measure, residual, tol, "until" if until_is_met else "epochs")
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether training would have gone on, but had no epochs left."""
+        return self.ended_by == "epochs"
+
+    def __str__(self) -> str:
+        """`relative gradient norm 3.1e-04, above tol=1e-05`."""
+        relation = "above" if self.residual > self.tol else "at most"
+        return f"{self.measure} {self.residual:.1e}, {relation} tol={self.tol:g}"
+
+
+def has_converged(residual: float, tol: float) -> bool:
+    """Return whether training may end with this epoch; `tol` 0: it may not."""
+    return tol > 0 and residual <= tol
+
+
+def with_residual(
+    app: Application, evaluation: Evaluation, earlier_losses: Sequence[float]
+) -> Evaluation:
+    """Return the evaluation of an epoch with a residual: the change of the loss if it has none."""
+    if evaluation.residual is not None:
+        return evaluation
+    change = relative_change([*earlier_losses, evaluation.loss], app.improvement_epochs)
+    return replace(evaluation, residual=change)
+
+
+def relative_change(losses: Sequence[float], epochs: int) -> float:
+    """Return the relative change of the loss per epoch over the last `epochs`; at first infinite.
+
+    An application that may reject a step, and so keep its loss for an epoch, must measure its
+    residual itself.
+    """
+    if len(losses) <= epochs:
+        return math.inf
+    before, last = losses[-1 - epochs], losses[-1]
+    return abs(before - last) / epochs / max(abs(before), 1e-300)
