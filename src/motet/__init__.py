@@ -32,6 +32,7 @@ _HOME_OF = {
     "NMF": "motet.apps.nmf",
     "load_application": "motet.apps",
     "load_model": "motet.apps",
+    "ratings_from_frame": "motet.datasets.rating_frames",
     "load_trace": "motet.interfaces.python",
     "simulate": "motet.interfaces.python",
     "train": "motet.interfaces.training",

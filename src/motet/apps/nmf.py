@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns
-from motet.apps.inputs.arrays import as_dataset
+from motet.apps.inputs.arrays import as_dataset, has_ids
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.inputs.ratings import by_user, check_ratings, find, id_pairs, look_up
+from motet.apps.inputs.ratings import by_user, check_ratings, id_pairs, look_up
 from motet.apps.kernels.keyed_random import uniform_rows
 from motet.apps.kernels.ratings import descend_ratings, fold_in_users, squared_error
 from motet.datasets.kinds import Ratings
+from motet.datasets.kinds.ids import id_positions
 from motet.domain.arrays import Array, Floats, Indices
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Ragged, Rows
@@ -40,8 +41,10 @@ class NMF(AutomaticBatches):
     """Non-negative factors of users and items from ratings.
 
     `rank`: factors per user and item. `l2`: regularisation per rating. `learning_rate`: step size
-    of the first epoch, `decay`: its factor from epoch to epoch. `batch_size`: users per mini-batch
-    over all workers; None: a tenth of the users.
+    of the first epoch; in epoch e it is divided by 1 + (1 - decay) e, so steps become smaller and
+    never too small to arrive. `batch_size`: users per mini-batch over all workers; None: a tenth of
+    the users. Training ends once the loss changes by at most `tol` per epoch, relatively, in the
+    mean of five epochs.
 
     Loss: root mean squared error (RMSE) of the training ratings. Fitted: `components_: (rank,
     items)` and `user_factors_: (users, rank)`, in the order of `item_ids_` and `user_ids_`.
@@ -51,7 +54,8 @@ class NMF(AutomaticBatches):
     dataset_kind = "ratings"
     state_columns = ("factors",)
     fitted_attribute = "components_"
-    default_epochs = 60
+    default_epochs = 100
+    improvement_epochs = 5
     batches_per_epoch = 10
 
     components_: Floats
@@ -60,11 +64,12 @@ class NMF(AutomaticBatches):
     def __init__(
         self,
         rank: int = 16,
-        l2: float = 0.08,
+        l2: float = 0.1,
         learning_rate: float = 0.015,
-        decay: float = 0.97,
+        decay: float = 0.98,
         batch_size: int | None = None,
         epochs: int = default_epochs,
+        tol: float = 5e-4,
         random_state: int | None = 0,
     ) -> None:
         self.rank = rank
@@ -73,6 +78,7 @@ class NMF(AutomaticBatches):
         self.decay = decay
         self.batch_size = batch_size
         self.epochs = epochs
+        self.tol = tol
         self.random_state = random_state
 
     # -- data and model ----------------------------------------------------------------------------
@@ -172,15 +178,17 @@ class NMF(AutomaticBatches):
         self.check_fitted()
         if isinstance(pairs, Ratings):
             return self._rate_pairs(*self._positions(pairs))
-        users, items = id_pairs(pairs).T
-        return self._rate_pairs(find(users, self.user_ids_), find(items, self.item_ids_))
+        users, items = id_pairs(pairs)
+        return self._rate_pairs(
+            id_positions(users, self.user_ids_), id_positions(items, self.item_ids_)
+        )
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the RMSE of `X`: ratings by user and item id, or a matrix shaped as in training."""
         del y
         self.check_fitted()
         ratings = self._ratings_of(X)
-        if ratings is not X:
+        if not has_ids(X):
             check_columns(ratings.shape[0], len(self.user_ids_), "users")
             ratings = replace(ratings, user_ids=self.user_ids_)
         errors = self._rate_pairs(*self._positions(ratings)) - ratings.values
@@ -207,7 +215,7 @@ class NMF(AutomaticBatches):
     def warm_up(self) -> None:
         """Compile the kernels of training."""
         tiny = Ratings.from_ids(np.arange(2), np.arange(2), np.ones(2), source="warm-up")
-        type(self)(rank=2, epochs=1, random_state=0).fit(tiny)
+        type(self)(rank=2, epochs=1, tol=0, random_state=0).fit(tiny)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -234,13 +242,13 @@ class NMF(AutomaticBatches):
         return highest * uniform_rows(seed, stream, ids, self.rank)
 
     def _rate(self, epoch: int) -> float:
-        return float(self.learning_rate * self.decay**epoch)
+        return float(self.learning_rate / (1 + (1 - self.decay) * epoch))
 
     def _ratings_of(self, X: Any) -> Ratings:
         """Convert `X` to ratings; the columns of a matrix are the learned items, in order."""
-        if isinstance(X, Ratings):
-            return X
         ratings: Ratings = as_dataset(self.dataset_kind, X)
+        if has_ids(X):
+            return ratings
         check_columns(ratings.shape[1], len(self.item_ids_), "items")
         return replace(ratings, item_ids=self.item_ids_)
 

@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.datasets.kinds.ids import as_ids
+from motet.datasets.rating_frames import rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _SOURCE = "X"
+# user, item, rating and perhaps a time
+_LONG_WIDTHS = (3, 4)
 
 
 def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
     """Convert `X` (and `y`) to the data set kind that an application needs.
 
-    "labelled", "unlabelled": rows are instances. "ratings": rows are users, columns items; a
-    sparse matrix's stored entries are the ratings, of a dense one all. "corpus": rows are
-    documents, columns words, values counts. A Motet data set is taken as it is. Raises BadInput.
+    "labelled", "unlabelled": rows are instances. "ratings": a DataFrame with columns of users,
+    items and ratings, or a matrix: rows are users, columns items; a sparse matrix's stored entries
+    are the ratings, of a dense one all, of a DataFrame those that are not missing. "corpus": rows
+    are documents, columns words, values counts. A Motet data set is taken as it is. Raises
+    BadInput.
     """
     if isinstance(X, Dataset):
         return _require_kind(X, kind)
@@ -49,9 +55,17 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
     return LabelledMatrix(features, target, names, class_names, source=_SOURCE)
 
 
+def has_ids(X: Any) -> bool:
+    """Whether ratings `X` name users and items; rows and columns of an array have numbers only."""
+    return isinstance(X, Ratings) or hasattr(X, "columns")
+
+
 def ratings_of(X: Any) -> Ratings:
-    """Convert a user x item matrix to ratings; every row is a user, every column an item."""
+    """Convert a frame with a row per rating, or a user x item matrix. Raises BadInput."""
+    if hasattr(X, "columns"):
+        return _ratings_of_frame(X)
     matrix = finite_matrix(X)
+    _refuse_triples(matrix)
     users, items, values = _entries(matrix)
     user_count, item_count = matrix.shape
     return Ratings(
@@ -62,6 +76,36 @@ def ratings_of(X: Any) -> Ratings:
         item_ids=np.arange(item_count, dtype=np.int64),
         source=_SOURCE,
     )
+
+
+def _ratings_of_frame(frame: Any) -> Ratings:
+    """A row per rating if columns are named so, else a table of users x items."""
+    found = rating_columns(list(frame.columns))
+    if None not in found or frame.shape[1] in _LONG_WIDTHS:
+        return ratings_from_frame(frame)
+    table = _numbers_of_frame(frame)
+    users, items = np.nonzero(~np.isnan(table))
+    return Ratings.from_ids(
+        as_ids(frame.index.to_numpy(), "index")[users],
+        as_ids(np.array([*frame.columns], dtype=object), "columns")[items],
+        table[users, items],
+        source=_SOURCE,
+    )
+
+
+def _refuse_triples(matrix: Any) -> None:
+    """Raise BadInput for rows of user, item, rating, which a matrix of ratings is mistaken for."""
+    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in _LONG_WIDTHS:
+        return
+    users, items = matrix[:, 0], matrix[:, 1]
+    are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))
+    pairs = len(np.unique(matrix[:, :2], axis=0))
+    if are_ids and pairs == len(matrix) > len(np.unique(users)):
+        raise BadInput(
+            f"{_SOURCE}: its {matrix.shape[1]} columns look like user, item and rating, a row per "
+            "rating, but an array is users x items; give a DataFrame with such columns, or "
+            "motet.ratings_from_frame(frame, user=..., item=..., rating=...)"
+        )
 
 
 def corpus_of(X: Any) -> Corpus:
@@ -84,7 +128,9 @@ def corpus_of(X: Any) -> Corpus:
 def finite_matrix(X: Any) -> Any:
     """Convert to float64, C-contiguous or CSR with sorted, unique columns. Raises BadInput."""
     matrix: Any
-    if hasattr(X, "tocsr"):
+    if hasattr(X, "columns"):
+        values = matrix = _numbers_of_frame(X)
+    elif hasattr(X, "tocsr"):
         from scipy.sparse import csr_matrix
 
         matrix = csr_matrix(X, dtype=np.float64)
@@ -102,6 +148,30 @@ def finite_matrix(X: Any) -> Any:
     if not np.isfinite(values).all():
         raise BadInput(f"{_SOURCE}: holds NaN or infinite values; fill or remove them first")
     return matrix
+
+
+def _numbers_of_frame(frame: Any) -> NDArray[np.float64]:
+    """The numbers of a DataFrame. Raises BadInput for a column of text or categories."""
+    try:
+        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        for position, name in enumerate(frame.columns):
+            column = frame.iloc[:, position]
+            if not _is_numeric(column):
+                shown = ", ".join(repr(value) for value in column.drop_duplicates()[:3])
+                raise BadInput(
+                    f"{_SOURCE}: column {name!r} holds {shown}, not numbers; encode it, for "
+                    "example with pandas.get_dummies(X) or scikit-learn's OneHotEncoder, or drop it"
+                ) from None
+        raise
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds import Ratings
+from motet.datasets.kinds.ids import Ids, as_ids, id_positions
+from motet.datasets.rating_frames import rating_columns
 from motet.domain.arrays import Floats, Indices
 from motet.domain.errors import BadInput
 
@@ -32,26 +34,37 @@ def by_user(ratings: Ratings) -> tuple[Indices, NDArray[np.int32], Floats]:
     return offsets, ratings.items[order], ratings.values[order]
 
 
-def id_pairs(pairs: Any) -> Indices:
-    """Convert `pairs` to `(n, 2)` ids. Raises BadInput."""
-    try:
-        ids = np.asarray(pairs, dtype=np.int64)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"nmf: predict takes pairs of a user and an item id ({error})") from None
-    if ids.size and ids.shape[-1:] != (2,):
+def id_pairs(pairs: Any) -> tuple[Ids, Ids]:
+    """Convert `(n, 2)` pairs of ids, or a DataFrame with such columns, to users and items.
+
+    Raises BadInput.
+    """
+    if hasattr(pairs, "columns"):
+        pairs = _pair_columns(pairs)
+    ids = np.asarray(pairs, dtype=object)
+    if not ids.size:
+        ids = ids.reshape(0, 2)
+    if ids.ndim != 2 or ids.shape[1] != 2:
         raise BadInput(
             "nmf: predict takes pairs of a user and an item id, (n, 2), or a ratings data set; "
             f"this has shape {ids.shape}. For a matrix of ratings use transform or score"
         )
-    return ids.reshape(-1, 2)
+    return as_ids(_plain(ids[:, 0]), "users"), as_ids(_plain(ids[:, 1]), "items")
 
 
-def find(ids: Indices, known_ids: Indices) -> Indices:
-    """Return the position of each id in the ascending `known_ids`, -1 if it is not there."""
-    nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
-    return np.where(known_ids[nearest] == ids, nearest, -1)
-
-
-def look_up(positions: NDArray[np.int32], ids: Indices, known_ids: Indices) -> Indices:
+def look_up(positions: NDArray[np.int32], ids: Ids, known_ids: Ids) -> Indices:
     """Convert positions in `ids` (-1: none) to positions in `known_ids` (-1: not there)."""
-    return np.where(positions >= 0, find(ids, known_ids)[positions], -1)
+    return np.where(positions >= 0, id_positions(ids, known_ids)[positions], -1)
+
+
+def _pair_columns(frame: Any) -> Any:
+    """The user and item columns of a DataFrame, or its only two."""
+    user, item, _ = rating_columns(list(frame.columns))
+    return frame if user is None or item is None else frame.iloc[:, [user, item]]
+
+
+def _plain(column: Any) -> Any:
+    """A column of Python objects as numbers, if all are numbers, else as it is."""
+    values = column.tolist()
+    are_numbers = all(isinstance(value, int | float | np.number) for value in values)
+    return np.array(values, dtype=None if are_numbers and values else object)

@@ -48,29 +48,41 @@ class NumberTable:
 
 
 def holds_words(layout: CellLayout, column: int, na: tuple[str, ...]) -> bool:
-    """Whether the column's first cells are all words: neither numbers nor missing."""
+    """Whether more of the column's first cells are words than numbers; some may be missing."""
     first = islice(layout.data_lines(), _LOOK_AHEAD_LINES)
-    return all(len(cells) > column and not _is_value(cells[column], na) for _, cells in first)
+    cells = [cells[column] for _, cells in first if len(cells) > column]
+    present = [cell for cell in cells if not _is_missing(cell, na)]
+    return 2 * sum(map(is_number, present)) < len(present)
 
 
 def read_classes(
     layout: CellLayout, column: int, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Read a column of words as class numbers (rows,), and the classes in alphabetical order."""
-    words = [_words(layout, column, block) for block in layout.data_blocks()]
-    names, codes = np.unique(np.concatenate(words), return_inverse=True)
-    for wrong in [name for name in names if _is_value(name, na)][:1]:
+    """Read a column of words as class numbers (rows,), and the classes in alphabetical order.
+
+    A missing class has the number nan.
+    """
+    words = np.concatenate([_words(layout, column, block) for block in layout.data_blocks()])
+    names, codes = np.unique(words, return_inverse=True)
+    is_missing = np.array([_is_missing(name, na) for name in names])
+    for wrong in [name for name in names[~is_missing] if is_number(name)][:1]:
         row = int(np.argmax(codes == np.searchsorted(names, wrong)))
         raise layout.file.complaint(
             f"{layout.column_name(column)} is {str(wrong)!r} among words",
             "write every class as a word, or every one as a number",
             layout.line_number(row),
         )
-    return codes.astype(np.float64), tuple(map(str, names))
+    numbers = np.where(is_missing, np.nan, np.cumsum(~is_missing) - 1.0)
+    return numbers[codes], tuple(map(str, names[~is_missing]))
+
+
+def _is_missing(cell: str, na: tuple[str, ...]) -> bool:
+    text = cell.strip()
+    return text == "" or text in na or text.lower() == "nan"
 
 
 def _is_value(cell: str, na: tuple[str, ...]) -> bool:
-    return is_number(cell) or cell == "" or cell in na
+    return is_number(cell) or _is_missing(cell, na)
 
 
 def _words(layout: CellLayout, column: int, block: bytes) -> NDArray[np.str_]:
@@ -89,6 +101,13 @@ def _first_text(
         for column in columns:
             if not _is_value(cells[column], na):
                 problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
+                if holds_words(layout, column, na):
+                    problem = f"{layout.column_name(column)} holds words ({cells[column]!r})"
+                    remedy = (
+                        "encode them as numbers, for example with pandas.get_dummies, leave the "
+                        f"column out (--drop {column}), or make it the target (--target {column})"
+                    )
+                    return layout.file.complaint(problem, remedy, number)
                 remedy = (
                     f"correct it, leave the column out (--drop {column}), make it the target "
                     f"(--target {column}), or say that it means a missing value "

@@ -9,16 +9,21 @@ from motet.datasets.files import InputFile
 from motet.domain.errors import BadInput, UnknownName
 
 MISSING = "missing"
+MISSING_ROWS = "missing-rows"
 _RANGE = re.compile(r"(\d+)-(\d+)")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Positions from 0. `drops_missing`: whether to leave out features with missing values."""
+    """Positions from 0.
+
+    `drops_missing`: whether to leave out features with missing values; `drops_rows`: or rows.
+    """
 
     features: tuple[int, ...]
     target: int | None
     drops_missing: bool
+    drops_rows: bool
 
 
 def choose_columns(
@@ -36,7 +41,8 @@ def choose_columns(
     table = _Table(file, names, column_count)
     wanted = None if target is None else table.index(target.strip(), "--target")
     parts = [part for text in drop for part in table.drop_parts(text)]
-    dropped = {column for part in parts if part != MISSING for column in table.indices(part)}
+    named = [part for part in parts if part not in (MISSING, MISSING_ROWS)]
+    dropped = {column for part in named for column in table.indices(part)}
     if wanted in dropped:
         raise BadInput(f"{file}: column {target!r} is both --target and --drop; give it once")
     features = tuple(
@@ -44,7 +50,7 @@ def choose_columns(
     )
     if not features:
         raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
-    return Columns(features, wanted, MISSING in parts)
+    return Columns(features, wanted, MISSING in parts, MISSING_ROWS in parts)
 
 
 @dataclass(frozen=True)

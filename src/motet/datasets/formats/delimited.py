@@ -1,8 +1,8 @@
 """Tables of numbers: CSV, TSV and similar, with or without a header line.
 
 `--target` names the column to predict; if it holds words, they become class numbers in
-alphabetical order. Missing values (empty cells, nan, the tokens of `--na`) are refused unless
-`--drop missing` leaves their columns out.
+alphabetical order. Missing values (empty cells, nan, NA, NULL, the tokens of `--na`) are refused
+unless `--drop missing` leaves their columns out or `--drop missing-rows` their rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from motet.datasets.formats.separator import Separator
 from motet.datasets.kinds import LabelledMatrix
 
 _SUFFIXES = (".csv", ".tsv")
-_MISSING_REMEDY = "fill it in, or leave columns with missing values out with --drop missing"
+_MISSING_REMEDY = (
+    "fill it in, or leave out columns with missing values (--drop missing) or such rows "
+    "(--drop missing-rows)"
+)
+# Besides empty cells and nan; they are no class either.
+_MISSING_TOKENS = ("NA", "N/A", "#N/A", "NULL", "null")
 
 
 class CsvFormat(Format):
@@ -49,21 +54,26 @@ class CsvFormat(Format):
 
     def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
         """A dense matrix; columns without a header are named by their index."""
-        layout = layout_of(file, options.na)
+        na = (*_MISSING_TOKENS, *options.na)
+        layout = layout_of(file, na)
         columns = choose_columns(
             file, layout.names, layout.column_count, options.target, options.drop
         )
-        target, class_names = _target(layout, columns, options.na)
-        features, kept = _features(layout, columns, options.na)
+        target, class_names = _target(layout, columns, na)
+        features, kept = _features(layout, columns, na)
         left_out = len(columns.features) - len(kept)
-        note = f"columns left out because values are missing: {left_out}"
+        whole = _whole_rows(layout, columns, features, target)
+        lost = len(features) - int(np.count_nonzero(whole))
         return LabelledMatrix(
-            features=features,
-            target=target,
+            features=features[whole] if lost else features,
+            target=target[whole] if target is not None and lost else target,
             feature_names=tuple(layout.names[at] if layout.names else str(at) for at in kept),
             class_names=class_names,
             source=str(file),
-            notes=(note,) if left_out else (),
+            notes=(
+                *([f"columns left out because values are missing: {left_out}"] if left_out else []),
+                *([f"rows left out because values are missing: {lost:,}"] if lost else []),
+            ),
         )
 
 
@@ -74,10 +84,10 @@ def _is_row(cells: list[str], width: int) -> bool:
 def _features(
     layout: CellLayout, columns: Columns, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64], tuple[int, ...]]:
-    """Return the matrix and the columns of the file that it holds."""
+    """Return the matrix and the columns of the file that it holds; nan only if rows are dropped."""
     table = NumberTable.read(layout, columns.features, na)
     is_missing = np.isnan(table.values)
-    if not is_missing.any():
+    if not is_missing.any() or (columns.drops_rows and not columns.drops_missing):
         return table.values, columns.features
     if not columns.drops_missing:
         raise table.complaint_about_first(is_missing, "a missing value", _MISSING_REMEDY)
@@ -95,9 +105,31 @@ def _target(
     if columns.target is None:
         return None, None
     if holds_words(layout, columns.target, na):
-        return read_classes(layout, columns.target, na)
-    table = NumberTable.read(layout, (columns.target,), na)
-    is_missing = np.isnan(table.values)
-    if is_missing.any():
-        raise table.complaint_about_first(is_missing, "a missing value", "every row needs a target")
-    return table.values[:, 0].copy(), None
+        target, class_names = read_classes(layout, columns.target, na)
+    else:
+        target, class_names = NumberTable.read(layout, (columns.target,), na).values[:, 0], None
+    missing = np.flatnonzero(np.isnan(target))
+    if len(missing) and not columns.drops_rows:
+        raise layout.file.complaint(
+            f"{layout.column_name(columns.target)} is missing",
+            "every row needs a target; leave such rows out with --drop missing-rows",
+            layout.line_number(int(missing[0])),
+        )
+    return target.copy(), class_names
+
+
+def _whole_rows(
+    layout: CellLayout,
+    columns: Columns,
+    features: NDArray[np.float64],
+    target: NDArray[np.float64] | None,
+) -> NDArray[np.bool_]:
+    """(rows,) Whether neither a feature nor the target is missing. Raises BadInput for none."""
+    if not columns.drops_rows:
+        return np.ones(len(features), dtype=np.bool_)
+    whole: NDArray[np.bool_] = ~np.isnan(features).any(axis=1)
+    if target is not None:
+        whole = whole & ~np.isnan(target)
+    if not whole.any():
+        raise layout.file.complaint("every row has missing values", "fill or drop columns")
+    return whole

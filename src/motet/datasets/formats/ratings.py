@@ -1,7 +1,7 @@
 """Rating files: user, item, rating and optionally more, separated by tabs, `::`, commas or blanks.
 
 MovieLens' `u.data` (tabs, no header), `ratings.dat` (`::`) and `ratings.csv` (header) are the
-best known. Ids are whole numbers from 1. If a user rated an item twice, the last line counts.
+best known. Ids are whole numbers or text. If a user rated an item twice, the last line counts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from motet.datasets.formats.format import (
     NAMED,
     POSSIBLE,
     SHAPED,
+    UNLIKELY,
     Format,
     Guess,
     ReadOptions,
@@ -28,18 +31,14 @@ from motet.datasets.formats.layout import CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number, is_whole
 from motet.datasets.formats.separator import Separator
 from motet.datasets.kinds import Ratings
+from motet.datasets.kinds.ids import Ids
+from motet.datasets.rating_frames import ROLES, rating_columns, ratings_from_columns
 from motet.domain.errors import BadInput
 
 _MOVIELENS = re.compile(r"u\.data|u[1-5ab]\.(base|test)|ratings\.(dat|csv|data|tsv)")
-_HEADER_WORDS = (
-    ("user", ("userid", "user", "uid")),
-    ("item", ("movieid", "itemid", "item", "movie", "productid", "bookid", "iid")),
-    ("rating", ("rating", "score", "value", "stars")),
-)
-_MOST = 2**63 - 1
 _EARLIEST_TIMESTAMP = 100_000_000
 _ROW = np.dtype([("user", np.int64), ("item", np.int64), ("value", np.float64)])
-_REMEDY = "write: user item rating, ids as whole numbers from 1"
+_REMEDY = "write: user item rating [time], ids as whole numbers or text"
 
 
 class RatingsFormat(Format):
@@ -53,34 +52,25 @@ class RatingsFormat(Format):
     def sniff(self, head: Head) -> Guess:
         """A header that names user, item and rating; or id, id, number, time in every line."""
         separator = Separator.in_line(head.lines[0] if head.lines else "")
-        if head.lines and None not in _named_columns(separator.split(head.lines[0])):
+        if head.lines and None not in rating_columns(separator.split(head.lines[0])):
             return Guess(CERTAIN, "its header names user, item and rating")
         if _MOVIELENS.fullmatch(head.name):
             return Guess(NAMED, "by its name")
         share = share_of(head.lines, lambda line: _is_rating(separator.split(line)))
         if share and (separator.text == "::" or _has_timestamps(head, separator)):
             return Guess(SHAPED * share, f"{share:.0%} of its first lines are id, id, rating, time")
-        return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
+        if share:
+            return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
+        share = share_of(head.lines, lambda line: _is_text_rating(separator.split(line)))
+        return Guess(UNLIKELY * share, f"{share:.0%} of its first lines are id, id, number")
 
     def read(self, file: InputFile, options: ReadOptions) -> Ratings:
         """Ratings with users and items numbered from 0 in the order of their ids."""
         layout = layout_of(file)
         columns = _columns(layout)
-        table = np.concatenate([_parse(layout, columns, block) for block in layout.data_blocks()])
-        _check(layout, table)
-        latest = _last_of_each(table)
-        repeats = len(table) - len(latest)
-        note = (
-            f"the same user and item occur again on {repeats:,} lines: the last one of each counts"
-        )
-        kept = table[latest] if repeats else table
-        return Ratings.from_ids(
-            kept["user"],
-            kept["item"],
-            kept["value"],
-            source=str(file),
-            notes=(note,) if repeats else (),
-        )
+        users, items, values = _parse(layout, columns)
+        _require_finite(layout, values)
+        return ratings_from_columns(users, items, values, source=str(file))
 
 
 def _is_rating(cells: list[str]) -> bool:
@@ -89,20 +79,15 @@ def _is_rating(cells: list[str]) -> bool:
     )
 
 
+def _is_text_rating(cells: list[str]) -> bool:
+    return len(cells) in (3, 4) and is_number(cells[2])
+
+
 def _has_timestamps(head: Head, separator: Separator) -> bool:
     rows = [separator.split(line) for line in head.lines]
     times = [row[3] for row in rows if len(row) == 4]
     good = sum(is_whole(time) and int(time) >= _EARLIEST_TIMESTAMP for time in times)
     return separator.text in ("\t", ",") and 2 * good > len(rows)
-
-
-def _named_columns(names: list[str]) -> list[int | None]:
-    """Return the positions of user, item and rating in a header; None for those it lacks."""
-    plain = [re.sub(r"[^a-z]", "", name.lower()) for name in names]
-    return [
-        next((plain.index(word) for word in words if word in plain), None)
-        for _, words in _HEADER_WORDS
-    ]
 
 
 @dataclass(frozen=True)
@@ -124,31 +109,57 @@ def _columns(layout: CellLayout) -> _Columns:
             problem = f"{layout.column_count} columns (separated by {layout.separator}), not 3 or 4"
             raise layout.file.complaint(problem, _REMEDY, layout.first_line)
         return _Columns(0, 1, 2)
-    found = _named_columns(list(layout.names))
+    found = rating_columns(list(layout.names))
     user, item, value = found
     if user is None or item is None or value is None:
-        lacking = [what for (what, _), at in zip(_HEADER_WORDS, found, strict=True) if at is None]
+        lacking = [what for (what, _), at in zip(ROLES, found, strict=True) if at is None]
         problem = f"the header names no {' and no '.join(lacking)}"
         remedy = "name the columns userId, itemId and rating"
         raise layout.file.complaint(problem, remedy, layout.first_line - 1)
     return _Columns(user, item, value)
 
 
-def _parse(layout: CellLayout, columns: _Columns, block: bytes) -> NDArray[np.void]:
-    """(ratings,) rows of user, item, value."""
-    stream = io.BytesIO(layout.separator.as_single_character(block))
+def _parse(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
+    """Users, items and values of all ratings; ids are text if one of their column is no number."""
     try:
-        return np.loadtxt(
-            stream,
-            _ROW,
-            comments=None,
-            delimiter=layout.separator.delimiter,
-            usecols=columns.positions,
-            quotechar='"',
-            ndmin=1,
-        )
+        table = _cells(layout, columns, _ROW)
+    except (ValueError, OverflowError):
+        return _parse_text(layout, columns)
+    return table["user"], table["item"], table["value"]
+
+
+def _parse_text(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
+    try:
+        cells = _cells(layout, columns, np.dtype(np.str_))
+        users, items = (_ids(np.strings.strip(cells[:, column])) for column in (0, 1))
+        values = cells[:, 2].astype(np.float64)
     except (ValueError, OverflowError) as error:
         raise _first_fault(layout, columns) or layout.file.complaint(str(error), _REMEDY) from None
+    if not (np.all(users != "") and np.all(items != "")):
+        raise _first_fault(layout, columns) or layout.file.complaint("an id is empty", _REMEDY)
+    return users, items, values
+
+
+def _cells(layout: CellLayout, columns: _Columns, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """User, item and value of every line: a structured array, or text `(lines, 3)`."""
+    parse = partial(
+        np.loadtxt,
+        dtype=dtype,
+        comments=None,
+        delimiter=layout.separator.delimiter,
+        usecols=columns.positions,
+        quotechar='"',
+        ndmin=1 if dtype.names else 2,
+    )
+    blocks = (layout.separator.as_single_character(block) for block in layout.data_blocks())
+    return np.concatenate([parse(io.BytesIO(block), encoding="utf-8") for block in blocks])
+
+
+def _ids(cells: NDArray[np.str_]) -> Ids:
+    try:
+        return cells.astype(np.int64)
+    except (ValueError, OverflowError):
+        return cells
 
 
 def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
@@ -156,34 +167,16 @@ def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
         if len(cells) != layout.column_count:
             return layout.uneven(number, len(cells))
         for what, column in (("user", columns.user), ("item", columns.item)):
-            if not is_whole(cells[column]):
-                problem = f"{what} id {cells[column]!r} is not a whole number"
-                return layout.file.complaint(problem, _REMEDY, number)
-            if int(cells[column]) > _MOST:
-                problem = f"{what} id {cells[column]} is above {_MOST}"
-                return layout.file.complaint(problem, "number them anew", number)
+            if not cells[column].strip():
+                return layout.file.complaint(f"the {what} id is empty", _REMEDY, number)
         if not is_number(cells[columns.value]):
             problem = f"rating {cells[columns.value]!r} is not a number"
             return layout.file.complaint(problem, _REMEDY, number)
     return None
 
 
-def _check(layout: CellLayout, table: NDArray[np.void]) -> None:
-    for what in ("user", "item"):
-        for row in np.flatnonzero(table[what] < 1)[:1]:
-            problem = f"{what} id {table[what][row]} is below 1"
-            remedy = "ids are whole numbers from 1; add 1 to all if they start at 0"
-            raise layout.file.complaint(problem, remedy, layout.line_number(int(row)))
-    for row in np.flatnonzero(~np.isfinite(table["value"]))[:1]:
-        problem = f"the rating is {table['value'][row]}"
+def _require_finite(layout: CellLayout, values: NDArray[np.float64]) -> None:
+    for row in np.flatnonzero(~np.isfinite(values))[:1]:
+        problem = f"the rating is {values[row]}"
         remedy = "ratings must be finite numbers"
         raise layout.file.complaint(problem, remedy, layout.line_number(int(row)))
-
-
-def _last_of_each(table: NDArray[np.void]) -> NDArray[np.intp]:
-    """Return the positions, ascending, of the last row of every (user, item)."""
-    order = np.lexsort((table["item"], table["user"]))
-    users, items = table["user"][order], table["item"][order]
-    is_last = np.ones(len(order), dtype=np.bool_)
-    is_last[:-1] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
-    return np.sort(order[is_last])

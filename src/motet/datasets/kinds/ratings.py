@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
+from motet.datasets.kinds.ids import Ids, id_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +18,8 @@ class Ratings(Dataset):
     """Ratings of items by users, one entry per rating.
 
     `users`, `items`: (ratings,) int32, positions in `user_ids` and `item_ids`, which hold the ids
-    of the source, ascending. `values`: (ratings,) float64. Position -1 occurs only after
-    `reindexed_like`, for a user or item that is not in the training data.
+    of the source, ascending: whole numbers or text. `values`: (ratings,) float64. Position -1
+    occurs only after `reindexed_like`, for a user or item that is not in the training data.
     """
 
     kind: ClassVar[str] = "ratings"
@@ -27,14 +28,14 @@ class Ratings(Dataset):
     users: NDArray[np.int32]
     items: NDArray[np.int32]
     values: NDArray[np.float64]
-    user_ids: NDArray[np.int64]
-    item_ids: NDArray[np.int64]
+    user_ids: Ids
+    item_ids: Ids
 
     @classmethod
     def from_ids(
         cls,
-        users: NDArray[np.int64],
-        items: NDArray[np.int64],
+        users: Ids,
+        items: Ids,
         values: NDArray[np.float64],
         *,
         source: str,
@@ -129,8 +130,8 @@ class Ratings(Dataset):
         like = of_same_kind(self, train)
         moved = replace(
             self,
-            users=_positions(self.user_ids, like.user_ids)[self.users],
-            items=_positions(self.item_ids, like.item_ids)[self.items],
+            users=id_positions(self.user_ids, like.user_ids)[self.users].astype(np.int32),
+            items=id_positions(self.item_ids, like.item_ids)[self.items].astype(np.int32),
             user_ids=like.user_ids,
             item_ids=like.item_ids,
         )
@@ -141,11 +142,3 @@ class Ratings(Dataset):
             f"that {train.source} does not have; they count, predicted by the training mean"
         )
         return replace(moved, notes=(*moved.notes, note))
-
-
-def _positions(ids: NDArray[np.int64], known_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the position of each id in the ascending `known_ids`, -1 if it is not there."""
-    if not len(known_ids):
-        return np.full(len(ids), -1, dtype=np.int32)
-    nearest = np.minimum(np.searchsorted(known_ids, ids), len(known_ids) - 1)
-    return np.where(known_ids[nearest] == ids, nearest, -1).astype(np.int32)

@@ -48,6 +48,8 @@ class Convergence:
 
     def __str__(self) -> str:
         """`relative gradient norm 3.1e-04, above tol=1e-05`."""
+        if math.isinf(self.residual):
+            return f"too few epochs to measure the {self.measure}"
         relation = "above" if self.residual > self.tol else "at most"
         return f"{self.measure} {self.residual:.1e}, {relation} tol={self.tol:g}"
 

@@ -22,7 +22,10 @@ from motet.interfaces.cli.apps.completion_words import complete_data
 @click.option("--format", "format_name", metavar="F", help="Format of the file.")
 @click.option("--target", metavar="NAME|INDEX", help="CSV: the column to predict; it is not read.")
 @click.option(
-    "--drop", multiple=True, metavar="NAME|INDEX", help="CSV: a column to leave out; repeatable."
+    "--drop",
+    multiple=True,
+    metavar="NAME|INDEX",
+    help="CSV: a column to leave out, or missing-rows; repeatable.",
 )
 @click.option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @click.option(

@@ -50,7 +50,10 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @data_option("--exclude", metavar="FILE", help="File with ratings that are left out of training.")
 @data_option("--target", metavar="NAME|INDEX", help="CSV: the column to predict (-1: the last).")
 @data_option(
-    "--drop", multiple=True, metavar="NAME|INDEX", help="CSV: a column to leave out; repeatable."
+    "--drop",
+    multiple=True,
+    metavar="NAME|INDEX",
+    help="CSV: a column to leave out, or missing-rows; repeatable.",
 )
 @data_option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")

@@ -1,0 +1,68 @@
+"""Ids of users and items: whole numbers or text, and the positions of some ids among others."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from motet.domain.arrays import Indices
+from motet.domain.errors import BadInput
+
+Ids: TypeAlias = NDArray[Any]
+"""(n,) int64 or text."""
+
+
+def as_ids(values: Any, what: str) -> Ids:
+    """Convert a column of ids `(n,)`: whole numbers to int64, everything else to text.
+
+    Raises BadInput for a missing id; `what` names the column.
+    """
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise BadInput(f"{what}: has shape {column.shape}; ids are one column")
+    if column.dtype.kind in "iu":
+        return column.astype(np.int64)
+    if column.dtype.kind == "f":
+        return _whole_numbers(column, what)
+    missing = [row for row, value in enumerate(column.tolist()) if _is_missing(value)]
+    if missing:
+        raise BadInput(f"{what}: row {missing[0]} has no id; remove such rows")
+    if column.dtype.kind == "O" and all(type(value) is int for value in column.tolist()):
+        return column.astype(np.int64)
+    return column.astype(np.str_)
+
+
+def id_positions(ids: Ids, known_ids: Ids) -> Indices:
+    """Return the position of each id in the ascending `known_ids`, -1 if it is not there.
+
+    Where one side is text, numbers are compared as text.
+    """
+    if not len(known_ids):
+        return np.full(len(ids), -1)
+    if ids.dtype.kind == known_ids.dtype.kind:
+        return _sorted_positions(ids, known_ids, np.arange(len(known_ids)))
+    texts = known_ids.astype(np.str_)
+    order = np.argsort(texts)
+    return _sorted_positions(ids.astype(np.str_), texts[order], order)
+
+
+def _sorted_positions(ids: Ids, ascending: Ids, places: Indices) -> Indices:
+    nearest = np.minimum(np.searchsorted(ascending, ids), len(ascending) - 1)
+    return np.where(ascending[nearest] == ids, places[nearest], -1)
+
+
+def _whole_numbers(column: NDArray[Any], what: str) -> Ids:
+    odd = np.flatnonzero(~np.isfinite(column) | (column != np.floor(column)))
+    if len(odd):
+        row = int(odd[0])
+        raise BadInput(
+            f"{what}: row {row} is {column[row]}; ids are whole numbers or text, remove such rows"
+        )
+    return column.astype(np.int64)
+
+
+def _is_missing(value: object) -> bool:
+    """None, NaN, NaT or NA of pandas, or an empty text."""
+    return value is None or value == "" or value != value or type(value).__name__ == "NAType"

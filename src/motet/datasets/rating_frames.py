@@ -1,0 +1,94 @@
+"""Tables with a rating per row: which columns hold user, item and rating."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from motet.datasets.kinds import Ratings
+from motet.datasets.kinds.ids import as_ids
+from motet.domain.errors import BadInput, UnknownName
+
+_USER = ("user", "customer", "client", "member", "reader", "uid")
+_ITEM = (
+    *("movie", "item", "product", "book", "song", "track", "artist", "game", "film", "article"),
+    *("isbn", "sku", "iid", "title"),
+)
+_RATING = ("rating", "score", "value", "stars", "grade", "plays", "playcount", "count", "quantity")
+ROLES = (("user", _USER), ("item", _ITEM), ("rating", _RATING))
+
+
+def rating_columns(names: Sequence[object]) -> list[int | None]:
+    """Return the positions of user, item and rating among column names; None for a missing one.
+
+    "userId", "user_id" and "User" are the same name.
+    """
+    plain = [re.sub(r"[^a-z]", "", str(name).lower()) for name in names]
+    found: list[int | None] = []
+    for _, words in ROLES:
+        known = [name for word in words for name in (word, f"{word}id")]
+        found.append(next((plain.index(name) for name in known if name in plain), None))
+    return found
+
+
+def ratings_from_frame(
+    frame: Any, *, user: str | None = None, item: str | None = None, rating: str | None = None
+) -> Ratings:
+    """Return the ratings of a DataFrame with a row per rating.
+
+    `user`, `item`, `rating`: the names of its columns, by default found by words such as "user_id",
+    "movie", "stars". Ids are whole numbers or text. If a user rated an item twice, the last row
+    counts, and a note says so. Raises BadInput.
+    """
+    names = list(frame.columns)
+    columns = [
+        _column(names, role, given, found)
+        for (role, _), given, found in zip(
+            ROLES, (user, item, rating), rating_columns(names), strict=True
+        )
+    ]
+    users, items = (as_ids(frame[name].to_numpy(), f"column {name!r}") for name in columns[:2])
+    return ratings_from_columns(users, items, _values(frame, columns[2]), source="X")
+
+
+def ratings_from_columns(users: Any, items: Any, values: Any, source: str) -> Ratings:
+    """Return the ratings of `(n,)` columns; of repeated pairs the last one counts."""
+    ratings = Ratings.from_ids(users, items, values, source=source)
+    cells = ratings.users.astype(np.int64) * len(ratings.item_ids) + ratings.items
+    _, from_end = np.unique(cells[::-1], return_index=True)
+    repeats = len(cells) - len(from_end)
+    if not repeats:
+        return ratings
+    note = f"the same user and item occur again on {repeats:,} lines: the last one of each counts"
+    kept = np.sort(len(cells) - 1 - from_end)
+    return Ratings.from_ids(users[kept], items[kept], values[kept], source=source, notes=(note,))
+
+
+def _column(names: list[Any], role: str, given: str | None, found: int | None) -> Any:
+    if given is not None:
+        if given not in names:
+            raise UnknownName("column of X", given, [str(name) for name in names])
+        return given
+    if found is None:
+        shown = ", ".join(map(str, names[:8]))
+        raise BadInput(
+            f"X: no column is known as the {role} (columns: {shown}); name it with "
+            f"motet.ratings_from_frame(X, {role}=...)"
+        )
+    return names[found]
+
+
+def _values(frame: Any, name: Any) -> Any:
+    try:
+        values = np.asarray(frame[name].to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"column {name!r}: ratings are numbers ({error!s:.100})") from None
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise BadInput(
+            f"column {name!r}: row {wrong[0]} is {values[wrong[0]]}; remove rows without a rating"
+        )
+    return values
