@@ -127,7 +127,7 @@ def _whole_rows(
     """(rows,) Whether neither a feature nor the target is missing. Raises BadInput for none."""
     if not columns.drops_rows:
         return np.ones(len(features), dtype=np.bool_)
-    whole: NDArray[np.bool_] = ~np.isnan(features).any(axis=1)
+    whole = ~np.asarray(np.isnan(features).any(axis=1))
     if target is not None:
         whole = whole & ~np.isnan(target)
     if not whole.any():

@@ -25,7 +25,7 @@ from motet.interfaces.cli.apps.completion_words import complete_data
     "--drop",
     multiple=True,
     metavar="NAME|INDEX",
-    help="CSV: a column to leave out, or missing-rows; repeatable.",
+    help="CSV: a column to leave out (missing, missing-rows: see docs).",
 )
 @click.option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @click.option(

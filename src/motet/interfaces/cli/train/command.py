@@ -53,7 +53,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--drop",
     multiple=True,
     metavar="NAME|INDEX",
-    help="CSV: a column to leave out, or missing-rows; repeatable.",
+    help="CSV: a column to leave out (missing, missing-rows: see docs).",
 )
 @data_option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")
