@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import IO
 
 from motet.apps.estimator import Estimator
 from motet.report.rendering.folder import Folder
@@ -61,6 +62,11 @@ class RunFolder(Folder):
         with_header += [_loss_row(report, metrics) for report in reports]
         self.write(LOSSES, lambda path: _write_csv(path, with_header))
 
+    def append_loss(self, report: EpochReport) -> None:
+        """A further row of `loss.csv`; all epochs have the same metrics."""
+        with (self.path / LOSSES).open("a", newline="", encoding="utf-8") as file:
+            _write_lines(file, [_loss_row(report, sorted(report.metrics))])
+
     def write_plot(self, curves: Sequence[PlottedLoss], name: str = PLOT) -> None:
         """`loss.png`."""
         self.write(name, lambda path: save_loss_plot(curves, path))
@@ -83,6 +89,11 @@ def kept_results(path: Path) -> list[str]:
     return [name for name in (RECORD, MODEL) if os.path.exists(path / name)]
 
 
+def is_finished(path: Path) -> bool:
+    """Whether a folder holds the model of a run that ended."""
+    return os.path.exists(path / MODEL)
+
+
 def kept_checkpoints(path: Path) -> list[str]:
     """Names of the checkpoints of a run in a folder, oldest first."""
     return sorted(str(found.relative_to(path)) for found in path.glob(f"{CHECKPOINTS}/epoch-*"))
@@ -101,4 +112,8 @@ def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:
 
 def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(lines)
+        _write_lines(file, lines)
+
+
+def _write_lines(file: IO[str], lines: Iterable[Sequence[object]]) -> None:
+    csv.writer(file, lineterminator="\n").writerows(lines)

@@ -8,25 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal
 
 from motet.datasets import Dataset
 from motet.report.training.document import TrainDocument
-from motet.runtime.core.application import Application
+from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reporting.reports import EpochReport
-from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 
 PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
+
+
+RunState = Literal["finished", "interrupted"]
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """Inputs and environment of a run. `started_at`: UTC, ISO 8601.
 
-    `instances`, `mini_batches`: of one epoch. `model_blocks`: number of blocks of the model.
+    `state`: "finished" or "interrupted". `instances`, `mini_batches`: of one epoch. `model_blocks`:
+    number of blocks of the model.
     """
 
+    state: RunState
     command: Sequence[str]
     started_at: str
     parameters: Mapping[str, Any]
@@ -42,23 +45,25 @@ class RunRecord:
     @classmethod
     def of(
         cls,
+        state: RunState,
         command: Sequence[str],
         started_at: datetime,
-        app: Application,
+        plan: JobPlan,
         options: TrainOptions,
         dataset: Dataset,
-        epochs: Sequence[EpochReport],
     ) -> RunRecord:
-        """The record of a finished run."""
+        """The record of a run of a job."""
+        app, schedule = plan.app, plan.schedule
         return cls(
+            state=state,
             command=list(command),
             started_at=started_at.isoformat(timespec="seconds"),
             parameters=app.get_params(),
             options={k: v for k, v in vars(options).items() if k != "spent_s"},
             seed=options.seed,
-            instances=epochs[-1].instances if epochs else 0,
-            mini_batches=len(epochs[-1].batch_s) if epochs else 0,
-            model_blocks=TableSpec.of(MODEL_TABLE, app.model_table()).block_count,
+            instances=schedule.instance_count,
+            mini_batches=schedule.batch_count,
+            model_blocks=plan.table.block_count,
             dataset={
                 "source": dataset.source,
                 "kind": dataset.kind,
@@ -70,9 +75,9 @@ class RunRecord:
             platform=_platform(),
         )
 
-    def joined_to(self, document: TrainDocument) -> dict[str, Any]:
-        """The content of `run.json`: the fields of the document, then these."""
-        return {**document.as_dict(), **vars(self)}
+    def joined_to(self, document: TrainDocument | None) -> dict[str, Any]:
+        """The content of `run.json`: the fields of a finished run's document, then these."""
+        return {**({} if document is None else document.as_dict()), **vars(self)}
 
 
 def installed_versions() -> dict[str, str]:

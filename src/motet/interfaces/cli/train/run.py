@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from rich.console import Console
 
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LINE_EVERY_S, LineProgress, LiveTrain, live
+from motet.interfaces.cli.shell.process.interruption import (
+    forget_interruption,
+    prepare_interruption,
+)
 from motet.interfaces.cli.shell.streams.results import print_result
 from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
@@ -26,17 +31,28 @@ from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text
 from motet.report.training.auto_summary import configurations_table
 from motet.report.training.document import TrainDocument
-from motet.report.training.folder import RunFolder
+from motet.report.training.folder import RECORD, RunFolder
+from motet.report.training.loss_file import LossFile
 from motet.report.training.loss_plot import PlottedLoss
 from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.reporting.reports import ReconfigurationReport, TrainResult
 from motet.runtime.elastic.replacement import usable_machines
 
 COLOUR = job_colour(0)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """When a command began, and where it writes. `began_s`: by `time.perf_counter`."""
+
+    began_s: float
+    started_at: datetime
+    folder: RunFolder | None
 
 
 def run_training(flags: TrainFlags, began_s: float) -> None:
@@ -55,7 +71,9 @@ def run_training(flags: TrainFlags, began_s: float) -> None:
         with ClusterStart([flags.app], flags.address, with_ray=flags.ray) as start:
             training = check_request(flags, folder, progress)
             _begin(flags, folder, log)
-            training, result, history = _train(flags, training, start, progress, began_s)
+            training, result, history = _train(
+                flags, training, start, progress, _Begun(began_s, started_at, folder)
+            )
         progress.preparing("evaluating")
         document = _document(flags, training, result, history)
         if folder is not None:
@@ -114,7 +132,7 @@ def _train(
     training: TrainRequest,
     cluster_start: ClusterStart,
     progress: LineProgress,
-    began_s: float,
+    begun: _Begun,
 ) -> tuple[TrainRequest, TrainResult, TuningHistory | None]:
     """Train on a cluster; the request with the options of the start, result, tuning history."""
     progress.preparing(_start_of_cluster(flags))
@@ -126,11 +144,16 @@ def _train(
     with cluster_start.cluster(machines, at_least) as cluster:
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
-        options = replace(options, spent_s=before_s + time.perf_counter() - began_s)
+        options = replace(options, spent_s=before_s + time.perf_counter() - begun.began_s)
+        training = replace(training, options=options)
         timetable = tuple(
             change.timed(lambda: usable_machines(cluster.machines())) for change in training.changes
         )
         job = Job(training.app, training.rows, options, cluster, progress, timetable)
+        if begun.folder is not None:
+            earlier = () if training.resumed is None else training.resumed.reports
+            job.listen(LossFile(begun.folder, earlier))
+            _prepare_interruption(training, job.plan, begun)
         if flags.balances:
             job.listen(LoadBalancer(job))
         result, history = _drive(job, progress) if flags.auto else (job.run(), None)
@@ -139,7 +162,18 @@ def _train(
             f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
             f"{flags.reconfigure} began"
         )
-    return replace(training, options=options), result, history
+    return training, result, history
+
+
+def _prepare_interruption(training: TrainRequest, plan: JobPlan, begun: _Begun) -> None:
+    """Ctrl-C leaves run.json, with the state "interrupted", and prints how to continue."""
+    assert begun.folder is not None
+    record = RunRecord.of(
+        "interrupted", sys.argv, begun.started_at, plan, training.options, training.dataset
+    )
+    words = [word for word in sys.argv[1:] if word not in ("--overwrite", "--resume")]
+    hint = f"continue with: motet {shlex.join([*words, '--resume'])}"
+    prepare_interruption(hint, begun.folder.path / RECORD, to_json(record.joined_to(None)))
 
 
 def _start_of_cluster(flags: TrainFlags) -> str:
@@ -180,12 +214,12 @@ def _write(
     started_at: datetime,
 ) -> None:
     dataset = training.dataset
-    record = RunRecord.of(
-        sys.argv, started_at, training.app, training.options, dataset, result.epochs
-    )
+    plan = plan_job(training.app, training.rows, training.options)
+    record = RunRecord.of("finished", sys.argv, started_at, plan, training.options, dataset)
     title, subtitle = _title(document), f"{_subtitle(training)}; {_roles(document)}"
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
+    forget_interruption()
     folder.write_json("run.json", record.joined_to(document))
     marks = [_mark(report) for report in result.reconfigurations if not report.error]
     folder.write_plot([PlottedLoss(title, subtitle, document.loss, COLOUR, marks=marks)])

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from motet.domain.errors import BadInput
-from motet.report.training.folder import RunFolder, has_begun, kept_checkpoints, kept_results
+from motet.report.training.folder import (
+    RunFolder,
+    has_begun,
+    is_finished,
+    kept_checkpoints,
+    kept_results,
+)
 
 
 def choose_folder(out: Path | None, resume: bool, overwrite: bool) -> RunFolder | None:
@@ -47,7 +53,7 @@ def _require_begun(out: Path) -> None:
     """Raises BadInput unless the folder has a checkpoint, or the log of a run without results."""
     if kept_checkpoints(out):
         return
-    if kept_results(out):
+    if is_finished(out):
         raise BadInput(
             f"no checkpoint in {out}, only {', '.join(kept_results(out))}; give --overwrite "
             "instead of --resume to train from the beginning, or another --out"

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from motet.interfaces.cli.shell.process.interruption import carry_out_interruption
 from motet.interfaces.cli.shell.process.scratch import make_scratch
 
-INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = "\x1b[?25h"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -29,7 +29,7 @@ KILL_ROUND_S = 0.1
 def leave_on_signals() -> None:
     """Exit on a signal until a command starts: there is nothing to clean up yet."""
     for number in _handled_signals():
-        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
+        signal.signal(number, lambda number, _: os._exit(_exit_code(number)))
 
 
 def run_supervised(command: Callable[[], int]) -> int:
@@ -67,24 +67,32 @@ class _Supervisor:
         return code
 
     def interrupt(self, number: int, frame: object) -> NoReturn:
-        """Signal handler: kill all descendants and exit."""
+        """Signal handler: kill all descendants, leave what the command prepared, and exit."""
         _handle_signals(signal.SIG_IGN)
         with contextlib.suppress(ProcessLookupError):  # the child has just ended
             os.kill(self._child, signal.SIGKILL)
+        _kill_descendants()
+        hint = carry_out_interruption(self._scratch)
         self._clean_up()
-        _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\nmotet: interrupted")
-        os._exit(INTERRUPTED)
+        lines = "\n".join(["motet: interrupted", *([hint] if hint else [])])
+        _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\n{lines}")
+        os._exit(_exit_code(number))
 
     def _clean_up(self) -> None:
         _kill_descendants()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
+def _exit_code(number: int) -> int:
+    """The shell's code for an end by a signal: 130 for Ctrl-C, 143 for SIGTERM."""
+    return 128 + number
+
+
 def _run_as_child(command: Callable[[], int], scratch: Path, parent: int) -> NoReturn:
     """Ignore signals, which the parent handles; the kernel kills this process with the parent."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(INTERRUPTED)
+        os._exit(_exit_code(signal.SIGHUP))
     _handle_signals(signal.SIG_IGN)
     os.environ["TMPDIR"] = str(scratch)
     tempfile.tempdir = None
