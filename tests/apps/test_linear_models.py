@@ -96,9 +96,9 @@ def test_both_solvers_and_both_storages_end_at_the_same_optimum(
 ) -> None:
     X, y = scaled_cancer.features, scaled_cancer.target
     newton = kind(l2=1e-2).fit(X, y).loss_curve_[-1]
-    gradient = kind(l2=1e-2, solver="gradient", epochs=1000, tol=0.0).fit(X, y)
+    lbfgs = kind(l2=1e-2, solver="lbfgs").fit(X, y)
     sparse = kind(l2=1e-2).fit(csr_matrix(X), y).loss_curve_[-1]
-    assert gradient.loss_curve_[-1] == pytest.approx(newton, rel=1e-6)
+    assert lbfgs.loss_curve_[-1] == pytest.approx(newton, rel=1e-6)
     assert sparse == pytest.approx(newton, rel=1e-9)
 
 
@@ -158,14 +158,14 @@ def test_more_than_two_classes_are_sent_to_mlr() -> None:
         LinearSVM().fit(load_iris())
 
 
-@pytest.mark.parametrize("solver", ["auto", "gradient"])
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
 @pytest.mark.parametrize(
     ("kind", "objective"), [(LogisticRegression, 0.324423), (LinearSVM, 0.422242)]
 )
 def test_gate_a9a(shared_data: Path, kind: Any, objective: float, solver: Solver) -> None:
     """scikit-learn's objective with l2 = 1e-4 (lbfgs; liblinear); wanted: within 1 %."""
     app = kind(l2=1e-4, solver=solver)
-    epochs = 100 if solver == "gradient" else 10
+    epochs = 100 if solver == "lbfgs" else 10
     placed = train_placed(app, a9a(shared_data), epochs, workers=3, servers=2)
     assert placed.loss <= 1.01 * objective
 
@@ -174,7 +174,7 @@ def test_gate_communities(shared_data: Path) -> None:
     """Wanted: within 1 % of scikit-learn's objective, with 3 workers and 2 servers."""
     data = communities(shared_data)
     peer = LinearPeer().fit(data.features, data.target)
-    solvers: tuple[Solver, ...] = ("auto", "gradient")
+    solvers: tuple[Solver, ...] = ("auto", "lbfgs")
     for solver in solvers:
         app = LinearRegression(solver=solver)
         placed = train_placed(app, data, app.default_epochs, workers=3, servers=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def test_compute_is_the_rule_in_the_docstring() -> None:
     model = app.initial_model(rows, 0)
     items = np.zeros((4, 4))
     items[[0, 2, 3]] = model
-    own, delta = descend_as_written(app, rows["factors"][0].copy(), items, rated, 0.3 * 0.97**2)
+    own, delta = descend_as_written(app, rows["factors"][0].copy(), items, rated, 0.3 / 1.04)
 
     update = app.compute(batch, model, Step(2, 0, 1, 2, 1, 1, 0))
 
@@ -218,7 +219,9 @@ def test_predict_takes_a_ratings_data_set_by_its_ids() -> None:
     )
 
 
-@pytest.mark.parametrize("pairs", [np.ones((4, 3)), 7, [["a", "b"]], csr_matrix(np.eye(2)), None])
+@pytest.mark.parametrize(
+    "pairs", [np.ones((4, 3)), 7, [["a", "b", "c"]], csr_matrix(np.eye(2)), None]
+)
 def test_predict_errors_name_the_expected_input(pairs: object) -> None:
     with pytest.raises(BadInput, match="nmf: predict takes pairs of a user and an item id"):
         NMF(rank=1, epochs=1).fit(planted()).predict(pairs)
@@ -271,3 +274,61 @@ def test_other_items_than_in_training_are_bad_input() -> None:
     model = NMF(rank=1, epochs=1).fit([[1.0, 2.0]])
     with pytest.raises(BadInput, match="X has 3 items, but the model was fitted with 2"):
         model.transform([[1.0, 2.0, 3.0]])
+
+
+# -- ids of any kind -------------------------------------------------------------------------------
+
+
+def long_frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    users, items = np.divmod(rng.permutation(30 * 20)[:300], 20)
+    return pd.DataFrame(
+        {
+            "customer": [f"c{user:02}" for user in users],
+            "product": items,
+            "stars": rng.integers(1, 6, 300),
+        }
+    )
+
+
+def test_a_long_frame_trains_the_model_of_its_ratings(tmp_path: Path) -> None:
+    frame = long_frame()
+    model = NMF(rank=3, epochs=20, tol=0).fit(frame)
+    assert model.user_ids_[0] == "c00"
+    assert model.item_ids_.tolist() == list(range(20))
+    assert model.score(frame) == pytest.approx(-model.loss_curve_[-1])
+    errors = model.predict(frame) - frame["stars"]
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(model.loss_curve_[-1])
+    model.save(tmp_path / "model.npz")
+    pairs = [("c01", 3), ("nobody", 3)]
+    loaded = NMF.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.predict(pairs), model.predict(pairs))
+    assert loaded.predict(pairs)[1] == model.mean_rating_
+
+
+def test_a_pivot_table_has_the_ratings_that_are_not_missing() -> None:
+    frame = long_frame()
+    table = frame.pivot(index="customer", columns="product", values="stars")
+    long, wide = (NMF(rank=3, epochs=5, tol=0).fit(each) for each in (frame, table))
+    np.testing.assert_allclose(wide.loss_curve_, long.loss_curve_, rtol=1e-12)
+    np.testing.assert_array_equal(wide.user_ids_, long.user_ids_)
+
+
+def test_rows_of_user_item_rating_are_not_taken_for_a_matrix() -> None:
+    triples = long_frame().assign(customer=np.arange(300) % 30).to_numpy(dtype=float)
+    triples = np.unique(triples, axis=0)
+    triples = triples[np.unique(triples[:, :2], axis=0, return_index=True)[1]]
+    with pytest.raises(BadInput, match=r"look like user, item and rating.*ratings_from_frame"):
+        NMF().fit(triples)
+
+
+def test_smaller_steps_still_arrive() -> None:
+    """The sum of the schedule's steps has no bound: they do not become too small to converge."""
+    rng = np.random.default_rng(1)
+    truth = rng.gamma(1.0, 1.0, (300, 5)) @ rng.gamma(1.0, 1.0, (5, 200)) / 2
+    known = rng.random(truth.shape) < 0.3
+    noisy = np.maximum(truth + rng.normal(0, 0.25, truth.shape), 0)
+    ratings = Ratings.from_ids(*np.nonzero(known), noisy[known], source="noisy products")
+    constant = NMF(rank=5, decay=1, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
+    default = NMF(rank=5, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
+    assert default <= 1.03 * constant

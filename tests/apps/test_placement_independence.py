@@ -38,8 +38,8 @@ CASES = {
     "kmeans": (KMeans(10), load_digits(), 8),
     "linear_regression": (LinearRegression(), load_diabetes(), 3),
     "logistic_regression": (LogisticRegression(), load_breast_cancer(), 6),
-    "logistic_regression, gradient": (
-        LogisticRegression(solver="gradient"),
+    "logistic_regression, lbfgs": (
+        LogisticRegression(solver="lbfgs"),
         load_breast_cancer(),
         40,
     ),

@@ -1,9 +1,13 @@
-"""Ctrl-C and SIGTERM at any moment of a training run: exit code 130, nothing left running."""
+"""Ctrl-C and SIGTERM at any moment of a training run: exit code 128 + signal, nothing left."""
 
 from __future__ import annotations
 
+import json
 import random
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +26,7 @@ LONGEST_DELAY_S = 2.0
 
 def train_forever(*more: str) -> MarkedProcess:
     arguments = ("--data", "digits", "--epochs", "1000000", "--workers", "2", "--servers", "1")
-    return motet_process("train", "mlr", *arguments, "-v", *more)
+    return motet_process("train", "mlr", *arguments, "--set", "tol=0", "-v", *more)
 
 
 def wait_for_line(running: MarkedProcess, part: str) -> None:
@@ -38,7 +42,7 @@ def wait_for_line(running: MarkedProcess, part: str) -> None:
 def assert_ends_clean(running: MarkedProcess, number: signal.Signals) -> None:
     code, out, err = running.end(number)
 
-    assert (code, out) == (130, "")
+    assert (code, out) == (128 + number, "")
     assert "Traceback" not in err
     assert running.descendants() == {}
 
@@ -53,6 +57,30 @@ def test_a_signal_ends_a_run_at_once_with_everything_it_started(
     time.sleep(random.uniform(0, LONGEST_DELAY_S))
 
     assert_ends_clean(running, number)
+
+
+@pytest.mark.cluster
+def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path) -> None:
+    running = train_forever("--out", str(tmp_path), "--checkpoint-every", "2")
+    wait_for_line(running, "epoch 3/")
+    code, _, err = running.end(signal.SIGINT)
+
+    assert code == 130
+    hint = err.splitlines()[-1]
+    assert hint.startswith("continue with: motet train mlr --data digits --epochs 1000000")
+    assert hint.endswith("--resume")
+    assert json.loads((tmp_path / "run.json").read_text())["state"] == "interrupted"
+    epochs = [line.split(",")[0] for line in (tmp_path / "loss.csv").read_text().splitlines()]
+    assert epochs[:4] == ["epoch", "1", "2", "3"]
+
+    words = shlex.split(hint.removeprefix("continue with: motet "))
+    resumed = subprocess.run(
+        [*(sys.executable, "-m", "motet.interfaces.cli"), *words, "--epochs", "1000"],
+        capture_output=True,
+        text=True,
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads((tmp_path / "run.json").read_text())["state"] == "finished"
 
 
 @pytest.mark.cluster

@@ -53,7 +53,7 @@ TOO_LARGE: dict[str, tuple[Estimator, Any, Any, str]] = {
         LinearRegression(solver="newton"),
         wide(),
         NUMBERS,
-        "linear_regression: solver=newton.* or solver=gradient$",
+        "linear_regression: solver=newton.* or solver=lbfgs$",
     ),
 }
 

@@ -108,8 +108,8 @@ def test_comment_lines_before_the_table_are_skipped_and_counted(write, complaint
 
 def missing(cell: str) -> str:
     return (
-        f"is '{cell}', a missing value; fill it in, or leave columns with missing values out "
-        "with --drop missing"
+        f"is '{cell}', a missing value; fill it in, or leave out columns with missing values "
+        "(--drop missing) or such rows (--drop missing-rows)"
     )
 
 
@@ -143,7 +143,8 @@ def no_number(cell: str, column: int) -> str:
         (
             "a,b,y\n1,2,3\n1,2,\n",
             {"target": "y"},
-            ":3: column 2 'y' is '', a missing value; every row needs a target",
+            ":3: column 2 'y' is missing; every row needs a target; leave such rows out with "
+            "--drop missing-rows",
         ),
         (
             'a,b\n1,2\n"3,4\n5,6\n',
@@ -211,4 +212,33 @@ def test_a_missing_target_is_an_error_with_a_remedy(complaint):
     assert complaint("a.csv", "a,b\n1,2\n", kind="labelled") == (
         "a.csv: this application needs a target, found none; name its column with "
         "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
+    )
+
+
+@pytest.mark.parametrize("absent", ["", "NA", "nan", "?"])
+def test_rows_with_missing_values_are_left_out_on_request(write, absent):
+    path = write("a.csv", f"x,y,kind\n1,2,dog\n3,{absent},cat\n5,6,{absent}\n7,8,cat\n")
+    dataset = labelled(path, target="kind", drop="missing-rows", na="?")
+    np.testing.assert_array_equal(dataset.features, [[1, 2], [7, 8]])
+    assert (dataset.class_names, list(dataset.target)) == (("cat", "dog"), [1.0, 0.0])
+    assert dataset.notes == ("rows left out because values are missing: 2",)
+
+
+def test_a_missing_class_among_words_names_its_line(complaint):
+    assert complaint("a.csv", "x,kind\n1,dog\n2,\n3,cat\n", target="kind") == (
+        "a.csv:3: column 1 'kind' is missing; every row needs a target; leave such rows out with "
+        "--drop missing-rows"
+    )
+
+
+def test_leaving_out_every_row_is_refused(complaint):
+    message = complaint("a.csv", "x,y\n1,\n,2\n", drop="missing-rows")
+    assert message == "a.csv: every row has missing values; fill or drop columns"
+
+
+def test_a_column_of_words_is_named_with_its_remedy(complaint):
+    message = complaint("a.csv", "colour,size\nred,1\nblue,2\n")
+    assert message == (
+        "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
+        "pandas.get_dummies, leave the column out (--drop 0), or make it the target (--target 0)"
     )

@@ -67,27 +67,53 @@ def test_of_repeated_ratings_the_last_one_counts_with_a_note(write):
     )
 
 
+TEXT_IDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=examples(50))
+@given(
+    cells=st.dictionaries(
+        st.tuples(TEXT_IDS, TEXT_IDS), st.floats(-5, 5, allow_nan=False), min_size=1, max_size=20
+    )
+)
+def test_ids_may_be_text(cells, tmp_path_factory):
+    path = tmp_path_factory.mktemp("ratings") / "some.csv"
+    lines = [f"{user},{item},{value!r}" for (user, item), value in cells.items()]
+    path.write_text("customer,product_id,stars\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    read = ratings(path)
+    users, items = read.user_ids[read.users].tolist(), read.item_ids[read.items].tolist()
+    numbers = tuple(ids.dtype.kind == "i" for ids in (read.user_ids, read.item_ids))
+    wanted = {
+        tuple(int(id_) if is_number else id_ for id_, is_number in zip(pair, numbers, strict=True))
+        for pair in cells
+    }
+    assert set(zip(users, items, strict=True)) == wanted
+
+
+def test_one_word_makes_all_ids_of_its_column_text(write):
+    read = ratings(write("r.csv", "user,item,rating\n7,1,2\nann,1,3\n0,-4,1\n"))
+    assert (read.user_ids.tolist(), read.item_ids.tolist()) == (["0", "7", "ann"], [-4, 1])
+
+
+def test_held_out_text_ids_are_found_among_numbers(write):
+    train = ratings(write("a.csv", "user,item,rating\n7,1,2\n10,1,3\n"))
+    held_out = ratings(write("b.csv", "user,item,rating\n10,1,2\nann,1,3\n"))
+    assert held_out.reindexed_like(train).users.tolist() == [1, -1]
+
+
 def test_blank_lines_between_ratings_are_skipped(write):
     assert ratings(write("u.data", "1\t2\t3\t4\n\n2\t2\t3\t4\r\n   \n")).rating_count == 2
 
 
-IDS = "write: user item rating, ids as whole numbers from 1"
-FROM_ONE = "ids are whole numbers from 1; add 1 to all if they start at 0"
+IDS = "write: user item rating [time], ids as whole numbers or text"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("1\t2\t3\t4\n1\t3\tfive\t4\n", f"2: rating 'five' is not a number; {IDS}"),
-        ("1\t2\t3\t4\n1\tx\t3\t4\n", f"2: item id 'x' is not a whole number; {IDS}"),
-        ("1.5\t2\t3\t4\n", f"1: user id '1.5' is not a whole number; {IDS}"),
-        ("1\t\t3\t4\n", f"1: item id '' is not a whole number; {IDS}"),
-        ("1\t2\t3\t4\n0\t2\t3\t4\n", f"2: user id 0 is below 1; {FROM_ONE}"),
-        ("1\t-2\t3\t4\n", f"1: item id -2 is below 1; {FROM_ONE}"),
-        (
-            f"{10**20}\t2\t3\t4\n",
-            f"1: user id {10**20} is above {2**63 - 1}; number them anew",
-        ),
+        ("1\t\t3\t4\n", f"1: the item id is empty; {IDS}"),
+        ("alice\t1\t3\t4\n\t2\t3\t4\n", f"2: the user id is empty; {IDS}"),
         ("1\t2\tnan\t4\n", "1: the rating is nan; ratings must be finite numbers"),
         ("1\t1\t1\t1\n\n1\t2\tinf\t4\n", "3: the rating is inf; ratings must be finite numbers"),
         (
@@ -110,8 +136,8 @@ def test_a_wrong_line_is_named_with_its_value_and_a_remedy(complaint, content, m
         ),
         ("userId,movieId,rating\n", "1: no row follows the header; give a file with data"),
         (
-            "userId,movieId,rating,when\n1,2,3,May\n1,a,3,May\n",
-            f"3: item id 'a' is not a whole number; {IDS}",
+            "userId,movieId,rating,when\n1,2,3,May\n1,2,good,May\n",
+            f"3: rating 'good' is not a number; {IDS}",
         ),
     ],
 )

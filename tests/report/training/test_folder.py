@@ -17,6 +17,7 @@ from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import PlottedLoss
 from motet.report.training.record import RunRecord
+from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.options import TrainOptions
 from sample_result import EPOCHS, lasso_result
 
@@ -68,14 +69,15 @@ def test_run_json_holds_the_document_and_what_repeats_the_run(tmp_path: Path) ->
     options = TrainOptions(machines=2, workers=2, servers=1, epochs=EPOCHS, seed=7)
     document = TrainDocument.of(result, "diabetes", 2, 1)
     started = datetime(2026, 11, 21, 5, 30, tzinfo=UTC)
-    record = RunRecord.of(["motet", "train"], started, result.app, options, dataset, result.epochs)
+    plan = plan_job(result.app, result.app.prepare(dataset, 7), options)
+    record = RunRecord.of("finished", ["motet", "train"], started, plan, options, dataset)
     RunFolder(tmp_path).write_json("run.json", record.joined_to(document))
 
     written = json.loads((tmp_path / "run.json").read_text())
 
     assert written["model_sha256"] == result.model_sha256
     assert (written["command"], written["seed"]) == (["motet", "train"], 7)
-    assert written["instances"] == 442
+    assert (written["state"], written["instances"], written["mini_batches"]) == ("finished", 442, 1)
     assert written["dataset"]["sha256"] == dataset.sha256
     assert written["parameters"]["l1"] == 0.1
     assert written["started_at"] == "2026-11-21T05:30:00+00:00"

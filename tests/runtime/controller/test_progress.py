@@ -71,3 +71,29 @@ def test_only_recoveries_to_the_same_checkpoint_are_counted() -> None:
     now.go_back("third", 2)
     with pytest.raises(JobFailed, match="without progress; the last cause: fourth"):
         now.go_back("fourth", 2)
+
+
+def converged_at(residual: float, loss: float = 2.0) -> Progress:
+    rows = Rows(np.empty(0, np.int64), {})
+    listed = [EpochReport(0, loss, {}, 1, 1, 1, 1, 1, 1, 1, residual=residual)]
+    return Progress(Checkpoint(1, np.zeros(1), rows, tuple(listed)), listed)
+
+
+def test_training_is_over_once_the_residual_is_at_most_the_tolerance() -> None:
+    assert converged_at(1e-3).is_over(options(tol=1e-3))
+    assert not converged_at(1.1e-3).is_over(options(tol=1e-3))
+    assert not converged_at(0.0).is_over(options(tol=0.0))
+
+
+def test_a_tolerance_of_zero_reports_no_convergence() -> None:
+    assert converged_at(0.5).convergence("norm", options()) is None
+
+
+@pytest.mark.parametrize(
+    ("residual", "until", "ended_by"),
+    [(0.1, None, "convergence"), (0.3, None, "epochs"), (0.3, StopRule("loss", 2.0), "until")],
+)
+def test_why_training_ended(residual: float, until: StopRule | None, ended_by: str) -> None:
+    found = converged_at(residual).convergence("norm", options(tol=0.2, until=until, epochs=1))
+    assert found is not None
+    assert (found.measure, found.residual, found.ended_by) == ("norm", residual, ended_by)

@@ -16,6 +16,7 @@ from motet.domain.errors import BadInput
 _SOURCE = "X"
 # user, item, rating and perhaps a time
 _LONG_WIDTHS = (3, 4)
+_FEW_ROWS = 10
 
 
 def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
@@ -100,7 +101,7 @@ def _refuse_triples(matrix: Any) -> None:
     users, items = matrix[:, 0], matrix[:, 1]
     are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))
     pairs = len(np.unique(matrix[:, :2], axis=0))
-    if are_ids and pairs == len(matrix) > len(np.unique(users)):
+    if are_ids and pairs == len(matrix) > max(len(np.unique(users)), _FEW_ROWS):
         raise BadInput(
             f"{_SOURCE}: its {matrix.shape[1]} columns look like user, item and rating, a row per "
             "rating, but an array is users x items; give a DataFrame with such columns, or "

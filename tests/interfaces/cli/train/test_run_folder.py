@@ -80,6 +80,12 @@ def test_a_run_killed_before_its_first_checkpoint_starts_over(tmp_path: Path) ->
     assert starts_over(folder, resume=True)
 
 
+def test_a_run_interrupted_before_its_first_checkpoint_starts_over(tmp_path: Path) -> None:
+    for name in ("log.txt", "run.json", "loss.csv"):
+        (tmp_path / name).write_text("")
+    assert choose_folder(tmp_path, resume=True, overwrite=False) is not None
+
+
 def test_a_run_with_a_checkpoint_continues(finished: Path) -> None:
     assert not starts_over(choose_folder(finished, resume=True, overwrite=False), resume=True)
 

@@ -26,6 +26,7 @@ from motet.runtime.controller.event_inbox import (
 from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation, ModelTable
+from motet.runtime.core.consistency import Async
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.batch_costs import BatchCost
 from motet.runtime.core.reporting.observers import TrainObserver
@@ -39,7 +40,7 @@ TWO_INSTANCES = Rows(np.arange(2), {})
 
 
 class FixedValues:
-    """Two workers; the model after n epochs is n, the loss the workers' sum."""
+    """Two workers; the model after n epochs is n, loss and residual are the workers' sum."""
 
     number = 0
     batch_count = 3
@@ -52,9 +53,10 @@ class FixedValues:
     def is_expected(self, number: int, life: int) -> bool:
         return (number, life) == (1, 0)
 
-    def summarise(self, model: Array, sums: Array) -> Evaluation:
+    def summarise(self, model: Array, sums: Array, earlier_losses: Sequence[float]) -> Evaluation:
         del model
-        return Evaluation(float(sums[0]))
+        self.earlier_losses = list(earlier_losses)
+        return Evaluation(float(sums[0]), residual=float(sums[0]))
 
     def read_model(self, epoch_count: int) -> Array:
         return np.array([float(epoch_count)])
@@ -211,3 +213,18 @@ def test_what_does_not_end_it(event: ControllerEvent) -> None:
     memory = Memory()
     run([event, *epoch(0)], observer=memory, epochs=1)
     assert memory.heard == [("epoch", 0, 11.0)]
+
+
+def test_training_ends_once_it_has_converged() -> None:
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    final = run([*epoch(0), *epoch(1)], progress, epochs=9, tol=11.0)
+    assert (final.epoch_count, progress.losses) == (1, [11.0])
+    going_on = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    assert run([*epoch(0), *epoch(1)], going_on, epochs=2, tol=10.9).epoch_count == 2
+
+
+def test_without_lockstep_it_ends_where_all_workers_wait() -> None:
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    events = [event for number in range(4) for event in epoch(number)]
+    final = run(events, progress, epochs=9, tol=11.0, consistency=Async(), checkpoint_every=3)
+    assert final.epoch_count == 3

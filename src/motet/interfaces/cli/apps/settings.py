@@ -23,8 +23,8 @@ COMMON = {
         Parameter("checkpoint_every", int, 10),
     )
 }
-# Constructor arguments that only `fit` reads, or that have a flag of their own (--epochs, --seed).
-NOT_SETTABLE = ("epochs", "random_state", "tol")
+# Constructor arguments that have a flag of their own: --epochs, --seed.
+NOT_SETTABLE = ("epochs", "random_state")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from motet.runtime.core.application import ModelTable
 from motet.runtime.core.rows import Rows
 
 # A job may be resumed for more epochs; the seed of a job is in its options.
-_NOT_COMPARED = ("epochs", "random_state")
+_NOT_COMPARED = ("epochs", "random_state", "tol")
 
 
 @dataclass(frozen=True, eq=False)

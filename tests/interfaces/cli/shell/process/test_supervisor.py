@@ -53,7 +53,7 @@ def test_a_signal_ends_a_command_with_all_its_descendants_and_files(
 
     code, out, err = running.end(number)
 
-    assert (code, out, err) == (130, "", "\nmotet: interrupted\n")
+    assert (code, out, err) == (128 + number, "", "\nmotet: interrupted\n")
     assert running.descendants() == {}
     assert not Path(scratch).parent.exists()
 

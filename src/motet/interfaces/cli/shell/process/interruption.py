@@ -37,7 +37,7 @@ def carry_out_interruption(scratch: Path) -> str:
         new = path.with_name(f".{path.name}.{os.getpid()}")
         new.write_text(prepared["content"], encoding="utf-8")
         new.replace(path)
-    except (OSError, ValueError):  # nothing was prepared, or the folder is gone or full
+    except (OSError, ValueError, TypeError, KeyError):  # nothing prepared, or no such folder
         return ""
     return str(prepared["hint"])
 

@@ -1,0 +1,58 @@
+"""The residual of an epoch, and what it says at the end of a run."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.runtime.core.application import Evaluation
+from motet.runtime.core.convergence import (
+    Convergence,
+    has_converged,
+    relative_change,
+    with_residual,
+)
+from toy_app import ToyRegression
+
+
+def test_without_a_residual_of_its_own_the_change_of_the_loss_counts() -> None:
+    assert with_residual(ToyRegression(), Evaluation(9.0), [11.0, 10.0]).residual == pytest.approx(
+        0.1
+    )
+    assert with_residual(ToyRegression(), Evaluation(9.0, residual=7.0), [10.0]).residual == 7.0
+    assert with_residual(ToyRegression(), Evaluation(9.0), []).residual == math.inf
+
+
+def test_the_change_is_a_mean_over_epochs() -> None:
+    assert relative_change([8.0, 7.0, 9.0, 4.0], 3) == pytest.approx((8 - 4) / 3 / 8)
+    assert relative_change([8.0, 7.0, 9.0], 3) == math.inf
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=2), st.floats(1e-3, 1e3))
+def test_the_change_does_not_depend_on_the_unit_of_the_loss(
+    losses: list[float], unit: float
+) -> None:
+    scaled = [unit * loss for loss in losses]
+    assert relative_change(scaled, 1) == pytest.approx(relative_change(losses, 1), abs=1e-9)
+
+
+def test_a_tolerance_of_zero_never_ends_training() -> None:
+    assert not has_converged(0.0, 0.0)
+    assert has_converged(1e-3, 1e-3)
+    assert Convergence.after("norm", 0.0, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("residual", "text"),
+    [
+        (3.14e-4, "gradient norm 3.1e-04, above tol=1e-05"),
+        (3.14e-6, "gradient norm 3.1e-06, at most tol=1e-05"),
+        (math.inf, "too few epochs to measure the gradient norm"),
+    ],
+)
+def test_the_state_is_told_in_one_line(residual: float, text: str) -> None:
+    found = Convergence.after("gradient norm", residual, 1e-5)
+    assert (str(found), found is not None and found.is_missed) == (text, residual > 1e-5)
