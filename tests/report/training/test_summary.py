@@ -6,13 +6,15 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from motet.report.training.document import TrainDocument
 from motet.report.training.summary import train_summary
+from motet.runtime.core.convergence import Convergence
 from sample_result import lasso_result
 
-LABELS = ["loss", "objective", "nonzeros", "time", "moved", "model", "files"]
+LABELS = ["loss", "objective", "nonzeros", "recovered", "time", "moved", "model", "files"]
 
 
 def test_the_summary_names_result_times_bytes_and_files() -> None:
@@ -30,3 +32,39 @@ def test_the_summary_names_result_times_bytes_and_files() -> None:
     )
     assert [line.split()[0] for line in lines[1:]] == LABELS
     assert lines[-1].split() == ["files", "runs/1"]
+
+
+def printed(document: TrainDocument) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(train_summary(document, None, "blue", 1.2))
+    return console.export_text()
+
+
+def test_recoveries_and_reconfigurations_are_told() -> None:
+    document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
+    changes: list[dict[str, object]] = [
+        {"error": "", "stall_s": 0.012},
+        {"error": "executor 3 died", "stall_s": 0.0},
+    ]
+    text = printed(replace(document, reconfigurations=changes))
+    assert (
+        "recovered  1 time, the last in epoch 3 from the checkpoint after epoch 1: "
+        "executor 1 died\n" in text
+    )
+    assert "changed    2 reconfigurations, longest stall 12 ms; 1 failed\n" in text
+
+
+@pytest.mark.parametrize(
+    ("residual", "until_is_met", "told"),
+    [
+        (2e-3, False, "no: gradient norm 2.0e-03, above tol=0.001; try more epochs, or a larger"),
+        (2e-4, False, "yes: gradient norm 2.0e-04, at most tol=0.001"),
+        (2e-3, True, "ended by --until: gradient norm 2.0e-03, above tol=0.001"),
+    ],
+)
+def test_whether_training_has_converged_is_told(
+    residual: float, until_is_met: bool, told: str
+) -> None:
+    found = Convergence.after("gradient norm", residual, 1e-3, until_is_met)
+    document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
+    assert f"converged  {told}" in printed(replace(document, convergence=found))

@@ -33,6 +33,10 @@ def train_summary(
         table.add_row(f"  {name}", number_text(value))
     if document.convergence is not None:
         table.add_row("  converged", _convergence(document.convergence))
+    if document.recoveries:
+        table.add_row("  recovered", _recoveries(document))
+    if document.reconfigurations:
+        table.add_row("  changed", _reconfigurations(document))
     table.add_row("  time", _times(document, startup_s))
     table.add_row("  moved", _bytes(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
@@ -65,6 +69,24 @@ def _convergence(convergence: Convergence) -> str:
         return f"no: {convergence}; try more epochs, or a larger tol"
     is_reached = convergence.ended_by == "convergence"
     return f"{'yes' if is_reached else 'ended by --until'}: {convergence}"
+
+
+def _recoveries(document: TrainDocument) -> str:
+    """How often, and from what the last time."""
+    last = document.recoveries[-1]
+    return (
+        f"{count_text(len(document.recoveries), 'time')}, the last in epoch {last.at_epoch + 1} "
+        f"from the checkpoint after epoch {last.resumed_from_epoch}: {last.cause}"
+    )
+
+
+def _reconfigurations(document: TrainDocument) -> str:
+    """`2 reconfigurations, longest stall 12 ms; 1 failed`."""
+    changes = document.reconfigurations
+    failed = sum(bool(change["error"]) for change in changes)
+    stall_ms = 1000 * max(change["stall_s"] for change in changes)
+    text = f"{count_text(len(changes), 'reconfiguration')}, longest stall {stall_ms:.0f} ms"
+    return f"{text}; {failed} failed" if failed else text
 
 
 def _times(document: TrainDocument, startup_s: float) -> str:

@@ -43,6 +43,32 @@ def test_the_remaining_time_is_at_the_mean_speed_so_far() -> None:
     assert (progress.elapsed_s, progress.remaining_s, progress.share) == (4.0, 16.0, 0.2)
 
 
+def test_the_remaining_time_leaves_recoveries_out() -> None:
+    clock = Clock()
+    progress = JobProgress(10, clock)
+    progress.started(1000, 64)
+    for epoch in range(4):
+        clock.s = 2.0 * (epoch + 1)
+        progress.epoch_done(report(epoch))
+    clock.s = 100.0
+    progress.recovering(Recovery(4, 2, "executor 1 died"))
+    clock.s = 160.0
+    progress.started(1000, 64)
+    assert progress.remaining_s == 16.0
+    clock.s = 162.0
+    progress.epoch_done(report(2))
+    assert progress.remaining_s == 14.0
+
+
+def test_the_speed_of_a_resumed_run_counts_its_own_epochs() -> None:
+    clock = Clock()
+    progress = JobProgress(10, clock)
+    progress.started(1000, 64)
+    clock.s = 3.0
+    progress.epoch_done(report(7))
+    assert progress.remaining_s == 6.0
+
+
 def test_batches_move_the_bar_inside_an_epoch() -> None:
     progress = JobProgress(4, Clock())
     progress.started(1000, 64)

@@ -28,6 +28,12 @@ class JobProgress(TrainObserver):
         self._started_s: float | None = None
         self._ended_s: float | None = None
         self._position = 0.0
+        # Training without a recovery: where and when it began; the sums of earlier ones.
+        self._began_at = 0.0
+        self._began_s = 0.0
+        self._moved_s = 0.0
+        self._earlier_epochs = 0.0
+        self._earlier_s = 0.0
 
     def preparing(self, what: str) -> None:
         """A start-up step begins."""
@@ -37,29 +43,42 @@ class JobProgress(TrainObserver):
         """Training begins, or continues after a recovery."""
         self.stage = "training"
         self.instance_count, self.model_bytes = instance_count, model_bytes
+        self._began_s = self._now_s()
+        self._began_at = self._position
         if self._started_s is None:
-            self._started_s = self._now_s()
+            self._started_s = self._began_s
 
     def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
         """A mini-batch is done."""
-        self._position = epoch + (batch + 1) / batch_count
+        if self._position == 0:
+            self._began_at = float(epoch)  # A resumed run does not begin with epoch 0.
+        self._move(epoch + (batch + 1) / batch_count)
 
     def epoch_done(self, report: EpochReport) -> None:
         """Store the report of an epoch."""
         self.reports.append(report)
-        self._position = report.epoch + 1.0
+        if self._position == 0:
+            self._began_at = float(report.epoch)
+        self._move(report.epoch + 1.0)
 
     def recovering(self, recovery: Recovery) -> None:
         """Drop the reports of epochs that are trained again."""
         self.recoveries.append(recovery)
+        if self._position > self._began_at:
+            self._earlier_epochs += self._position - self._began_at
+            self._earlier_s += self._moved_s - self._began_s
         self.stage = f"recovering: {recovery.cause}"
         self.reports = [r for r in self.reports if r.epoch < recovery.resumed_from_epoch]
-        self._position = float(recovery.resumed_from_epoch)
+        self._position = self._began_at = float(recovery.resumed_from_epoch)
 
     def finished(self) -> None:
         """Training has ended; `elapsed_s` stays constant from now on."""
         self.stage = "done"
         self._ended_s = self._now_s()
+
+    def _move(self, position: float) -> None:
+        self._position = position
+        self._moved_s = self._now_s()
 
     @property
     def is_done(self) -> bool:
@@ -100,9 +119,15 @@ class JobProgress(TrainObserver):
 
     @property
     def remaining_s(self) -> float:
-        """Seconds to the end of the last epoch at the mean speed so far; NaN if unknown."""
-        done = self._position - (self.reports[0].epoch if self.reports else 0)
-        return self.elapsed_s * (self.epochs - self._position) / done if done > 0 else math.nan
+        """Seconds to the end of the last epoch at the mean speed so far; NaN if unknown.
+
+        The time of recoveries does not count.
+        """
+        epochs = self._earlier_epochs + self._position - self._began_at
+        trained_s = self._earlier_s
+        if self._position > self._began_at:
+            trained_s += self._moved_s - self._began_s
+        return trained_s * (self.epochs - self._position) / epochs if epochs > 0 else math.nan
 
     @property
     def instances_per_s(self) -> float:
