@@ -30,6 +30,7 @@ FIELDS = [
     "reconfigurations",
     "recoveries",
     "model_sha256",
+    "convergence",
 ]
 
 

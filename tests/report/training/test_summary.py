@@ -23,7 +23,7 @@ def test_the_summary_names_result_times_bytes_and_files() -> None:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(train_summary(document, Path("runs/1"), "blue", 1.2))
 
-    lines = console.export_text().splitlines()
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
 
     assert lines[0] == "● lasso on diabetes: 3 epochs in 0.6 s with 1 worker and 2 servers"
     assert (
@@ -37,7 +37,7 @@ def test_the_summary_names_result_times_bytes_and_files() -> None:
 def printed(document: TrainDocument) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(train_summary(document, None, "blue", 1.2))
-    return console.export_text()
+    return "".join(f"{line.rstrip()}\n" for line in console.export_text().splitlines())
 
 
 def test_recoveries_and_reconfigurations_are_told() -> None:

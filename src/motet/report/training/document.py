@@ -33,10 +33,10 @@ class TrainDocument:
     comm_s: float
     bytes_pulled: int
     bytes_pushed: int
-    convergence: Convergence | None
     reconfigurations: list[dict[str, Any]]
     recoveries: list[Recovery]
     model_sha256: str
+    convergence: Convergence | None = None
     auto: dict[str, Any] | None = None
 
     @classmethod
@@ -69,13 +69,13 @@ class TrainDocument:
             comm_s=sum(report.comm_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
-            convergence=result.convergence,
             reconfigurations=[
                 _reconfiguration(report) | _forecast(report, history)
                 for report in result.reconfigurations
             ],
             recoveries=list(result.recoveries),
             model_sha256=result.model_sha256,
+            convergence=result.convergence,
             auto=None if history is None else auto_document(history),
         )
 
