@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from motet.runtime.controller.machine_watch import MachineWatch
+from motet.runtime.controller.ports import ClusterLost
 from motet.runtime.core.machine import Machine
 
 M0, M1 = Machine(0, "m0"), Machine(1, "m1")
@@ -23,7 +24,8 @@ class Looks:
         self._script = list(script)
         self.changes: queue.SimpleQueue[list[Machine]] = queue.SimpleQueue()
         self.all: list[Sequence[Machine]] = []
-        self.watch = MachineWatch(self._look, self._changed, every_s=0.001)
+        self.losses: queue.SimpleQueue[ClusterLost] = queue.SimpleQueue()
+        self.watch = MachineWatch(self._look, self._changed, self.losses.put, every_s=0.001)
 
     def _look(self) -> Sequence[Machine]:
         now = self._script.pop(0) if len(self._script) > 1 else self._script[0]
@@ -72,4 +74,12 @@ def test_a_look_that_fails_is_repeated(watched: Looks) -> None:
 
 
 def test_a_watch_that_never_started_can_be_closed() -> None:
-    MachineWatch(list, lambda changed, machines: None).close()
+    MachineWatch(list, lambda changed, machines: None, lambda lost: None).close()
+
+
+def test_the_loss_of_the_cluster_is_reported_once_and_ends_the_watch() -> None:
+    looks = Looks([M0], ClusterLost("the head is gone"))
+    looks.watch.start()
+    assert str(looks.losses.get(timeout=TIMEOUT_S)) == "the head is gone"
+    looks.watch.close()
+    assert looks.losses.empty()

@@ -78,7 +78,7 @@ class Job:
             lambda plan: self.reconfigure(plan, is_urgent=True),
         )
         self._on_machines: Callable[[Sequence[Machine]], None] = self._evacuation.machines_changed
-        self._watch = MachineWatch(cluster.machines, self._machines_changed)
+        self._watch = MachineWatch(cluster.machines, self._machines_changed, self._recovery.fail)
 
     def run(self) -> TrainResult:
         """Train.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from motet.runtime.controller.ports import ClusterLost
 from motet.runtime.core.machine import Condition, Machine
 
+_log = logging.getLogger(__name__)
 _EVERY_S = 1.0
 # A cluster that does not answer must not keep a job from ending.
 _CLOSE_TIMEOUT_S = 5.0
@@ -20,14 +22,17 @@ class MachineWatch:
         self,
         look: Callable[[], Sequence[Machine]],
         on_change: Callable[[Sequence[Machine], Sequence[Machine]], None],
+        on_loss: Callable[[ClusterLost], None],
         every_s: float = _EVERY_S,
     ) -> None:
-        """`on_change(changed, machines)` is called on the watch's thread.
+        """`on_change(changed, machines)` and `on_loss(error)` are called on the watch's thread.
 
-        A machine that is not up at the first look counts as changed.
+        A machine that is not up at the first look counts as changed. The watch ends with the loss
+        of the cluster.
         """
         self._look = look
         self._on_change = on_change
+        self._on_loss = on_loss
         self._every_s = every_s
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="motet-machines", daemon=True)
@@ -46,8 +51,13 @@ class MachineWatch:
         known: dict[int, Condition] | None = None
         while True:
             # After an error the cluster is read again; the job notices lost executors itself.
-            with contextlib.suppress(Exception):
+            try:
                 known = self._compare(known)
+            except ClusterLost as lost:
+                self._on_loss(lost)
+                return
+            except Exception:
+                _log.debug("the machines could not be read", exc_info=True)
             if self._is_over.wait(self._every_s):
                 return
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
 from motet.runtime.wire.assignment import Assignment, RunOutcome
@@ -14,6 +15,10 @@ from motet.transport import Endpoint
 
 class ExecutorLost(Exception):
     """A call to an executor failed because its process or machine is gone."""
+
+
+class ClusterLost(JobFailed):
+    """The cluster itself has ended: none of its machines can be used any more."""
 
 
 class LaunchGivenUp(Exception):
@@ -82,7 +87,10 @@ class ExecutorCluster(Protocol):
         ...
 
     def machines(self) -> Sequence[Machine]:
-        """All machines that a job may use or could once, by number, as they are now. Cheap."""
+        """All machines that a job may use or could once, by number, as they are now. Cheap.
+
+        Raises ClusterLost.
+        """
         ...
 
     @property

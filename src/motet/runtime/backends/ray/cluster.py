@@ -19,6 +19,7 @@ from typing import Self
 import ray
 
 from motet.domain.errors import BadInput, Unreachable
+from motet.runtime.backends.ray.head_watch import HeadWatch
 from motet.runtime.backends.ray.launcher import ExecutorLauncher
 from motet.runtime.backends.ray.machine_register import MachineRegister
 from motet.runtime.backends.ray.nodes import present_nodes
@@ -30,6 +31,7 @@ from motet.runtime.core.machine import Machine
 
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
+_SHUTDOWN_S = 2.0
 
 
 class RayCluster:
@@ -51,7 +53,9 @@ class RayCluster:
         self._register = register
         self._token = token
         self._looking = threading.Lock()
-        self._launcher = ExecutorLauncher(self.machines, register)
+        self._head = HeadWatch.of_this_driver()
+        self._known: tuple[Machine, ...] = ()
+        self._launcher = ExecutorLauncher(self.machines, register, lambda: self._head.is_lost)
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -130,12 +134,18 @@ class RayCluster:
         return self._host
 
     def machines(self) -> tuple[Machine, ...]:
-        """All machines that a job may use or ever could, by number."""
+        """All machines that a job may use or ever could, by number. Raises ClusterLost.
+
+        While the head is silent, those that were known before.
+        """
+        answers = self._head.answers()
         if self._register is None:
             return tuple(Machine(number, f"m{number}") for number in range(self._machine_count))
         # A report that is used after a newer one would lose machines that came between them.
         with self._looking:
-            return self._register.update(present_nodes())
+            if answers or not self._known:
+                self._known = self._register.update(present_nodes())
+            return self._known
 
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """Start one executor on each machine, all or none; compile the application's kernels."""
@@ -143,9 +153,19 @@ class RayCluster:
 
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
-        ray.shutdown()
+        if self._head.is_lost:
+            _shut_down_at_most(_SHUTDOWN_S)
+        else:
+            ray.shutdown()
         if self._token is not None:
             _discard(self._token)
+
+
+def _shut_down_at_most(seconds: float) -> None:
+    """Ray waits for a GCS that is gone; what is left ends with this process."""
+    thread = threading.Thread(target=ray.shutdown, daemon=True)
+    thread.start()
+    thread.join(seconds)
 
 
 def _discard(token: PrivateToken) -> None:

@@ -60,8 +60,17 @@ class ExecutorActor:
 class RayExecutor:
     """`ExecutorHandle` over an actor."""
 
-    def __init__(self, number: int, actor: Any, endpoint: Endpoint, place: Reservation) -> None:
+    def __init__(
+        self,
+        number: int,
+        actor: Any,
+        endpoint: Endpoint,
+        place: Reservation,
+        is_lost: Callable[[], bool],
+    ) -> None:
+        """`is_lost()`: whether the cluster has ended, so that no request to it would return."""
         self.number = number
+        self._is_lost = is_lost
         self._place = place
         self._actor = actor
         self._endpoint = endpoint
@@ -92,12 +101,16 @@ class RayExecutor:
         return int(self._call(self._actor.process_id.remote()))
 
     def kill(self) -> None:
-        """End the process."""
+        """End the process; in a cluster that has ended it ends without the controller."""
+        if self._is_lost():
+            return
         end_actor(self._actor)
         with contextlib.suppress(Exception):
             self._place.leave(self.number)
 
     def _call(self, reference: Any) -> Any:
+        if self._is_lost():
+            raise ExecutorLost(f"executor {self.number}: the cluster has ended")
         try:
             return ray.get(reference, timeout=_CALL_TIMEOUT_S)
         except RayTaskError as error:

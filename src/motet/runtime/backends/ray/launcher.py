@@ -40,10 +40,17 @@ class ExecutorLauncher:
     """Starts executors on a cluster's machines."""
 
     def __init__(
-        self, machines: Callable[[], Sequence[Machine]], register: MachineRegister | None
+        self,
+        machines: Callable[[], Sequence[Machine]],
+        register: MachineRegister | None,
+        is_lost: Callable[[], bool],
     ) -> None:
-        """`machines`: as they are now. `register` None: they are logical."""
+        """`machines`: as they are now. `register` None: they are logical.
+
+        `is_lost()`: whether the cluster has ended.
+        """
         self._machines = machines
+        self._is_lost = is_lost
         self._is_embedded = register is None
         self._reservations = Reservations(register)
 
@@ -72,7 +79,7 @@ class ExecutorLauncher:
         self._await_warm(actors, request)
         endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         return {
-            number: RayExecutor(number, actor, endpoint, places[number])
+            number: RayExecutor(number, actor, endpoint, places[number], self._is_lost)
             for number, actor, endpoint in zip(request.machines, actors, endpoints, strict=True)
         }
 
