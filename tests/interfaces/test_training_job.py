@@ -6,8 +6,9 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import psutil
 import pytest
 
 from executor_processes import executor_processes
@@ -24,22 +25,29 @@ LONG = 1_000_000
 
 
 class Endless:
-    """A job that trains until it is cancelled, after its first epoch."""
+    """A job that trains until it is cancelled, after its first epoch; a context manager."""
 
     def __init__(self, cluster: Cluster, **options: Any) -> None:
         self._epoch = threading.Event()
         self.job = cluster.submit(
             "mlr", "iris", solver="saga", epochs=LONG, callbacks=[self._count], **options
         )
-        assert self.ends_an_epoch()
 
     def ends_an_epoch(self) -> bool:
-        """Whether it ends an epoch from now on, and another one."""
+        """Whether it ends an epoch that begins from now on."""
         for _ in range(2):
             self._epoch.clear()
             if not self._epoch.wait(PATIENCE_S):
                 return False
         return True
+
+    def __enter__(self) -> Self:
+        assert self.ends_an_epoch()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.job.cancel()
+        assert isinstance(self.job.exception(PATIENCE_S), Interrupted)
 
     def _count(self, report: EpochReport) -> None:
         self._epoch.set()
@@ -52,21 +60,28 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_a_cancelled_job_ends_its_executors_and_the_other_goes_on(cluster: Cluster) -> None:
-    first, second = Endless(cluster), Endless(cluster, workers=1, servers=1)
-    assert len(executor_processes()) == 4
-    assert first.job.running()
-    assert repr(first.job) == "<TrainingJob: mlr on iris, training>"
+    with Endless(cluster) as first:
+        of_first = executor_processes()
+        with Endless(cluster, workers=1, servers=1) as second:
+            of_second = [each for each in executor_processes() if each not in of_first]
+            assert first.job.running()
+            assert repr(first.job) == "<TrainingJob: mlr on iris, training>"
 
-    assert first.job.cancel()
-    with pytest.raises(Interrupted, match="cancelled"):
-        first.job.result(PATIENCE_S)
-    assert (first.job.done(), first.job.cancelled(), first.job.cancel()) == (True, True, False)
-    assert repr(first.job) == "<TrainingJob: mlr on iris, cancelled>"
-    assert len(executor_processes()) == 2
+            assert first.job.cancel()
+            with pytest.raises(Interrupted, match="cancelled"):
+                first.job.result(PATIENCE_S)
+            assert (first.job.done(), first.job.cancelled(), first.job.cancel()) == (
+                True,
+                True,
+                False,
+            )
+            assert repr(first.job) == "<TrainingJob: mlr on iris, cancelled>"
+            _, alive = psutil.wait_procs(of_first, timeout=PATIENCE_S)
+            assert alive == []
 
-    assert second.ends_an_epoch()
-    second.job.cancel()
-    assert isinstance(second.job.exception(PATIENCE_S), Interrupted)
+            assert second.ends_an_epoch()
+            assert all(each.is_running() for each in of_second)
+            assert (len(of_first), len(of_second)) == (2, 2)
 
 
 def test_a_job_that_waits_for_a_thread_is_cancelled_at_once() -> None:
@@ -102,11 +117,8 @@ def test_a_job_that_is_cancelled_while_it_reads_data_does_not_train() -> None:
 
 
 def test_a_result_is_waited_for_no_longer_than_asked(cluster: Cluster) -> None:
-    endless = Endless(cluster)
-    with pytest.raises(TimeoutError):
+    with Endless(cluster) as endless, pytest.raises(TimeoutError):
         endless.job.result(timeout=0.01)
-    endless.job.cancel()
-    assert isinstance(endless.job.exception(PATIENCE_S), Interrupted)
 
 
 def test_a_finished_job_has_its_model(cluster: Cluster) -> None:
@@ -128,11 +140,9 @@ def test_wrong_options_are_refused_at_once_and_wrong_data_by_the_result(cluster:
 
 def test_two_jobs_cannot_write_to_the_same_checkpoints(cluster: Cluster, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    endless = Endless(cluster, checkpoints=kept)
-    with pytest.raises(BadInput, match=r"kept: another run writes there \(process \d+\)"):
+    refused = pytest.raises(BadInput, match=r"kept: another run writes there \(process \d+\)")
+    with Endless(cluster, checkpoints=kept), refused:
         cluster.train("mlr", "iris", epochs=1, checkpoints=kept, overwrite=True)
-    endless.job.cancel()
-    assert isinstance(endless.job.exception(PATIENCE_S), Interrupted)
     cluster.train("mlr", "iris", epochs=1, checkpoints=kept, overwrite=True)
     assert [path.name for path in kept.iterdir()] == ["epoch-000001"]
 
@@ -142,10 +152,11 @@ def test_an_error_in_the_block_cancels_its_jobs() -> None:
 
     def fail_beside_a_job() -> None:
         with Cluster(machines=2) as cluster:
-            jobs.append(Endless(cluster).job)
+            endless = Endless(cluster)
+            assert endless.ends_an_epoch()
+            jobs.append(endless.job)
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         fail_beside_a_job()
     assert isinstance(jobs[0].exception(PATIENCE_S), Interrupted)
-    assert executor_processes() == []
