@@ -14,10 +14,15 @@ author = "The Motet authors"
 copyright = "The Motet authors"
 release = version = __version__
 
-extensions = ["command_output", "module_table", "myst_parser", "sphinx.ext.autodoc"]
+extensions = ["command_output", "module_table", "myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
 
 autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "description"

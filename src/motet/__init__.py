@@ -9,7 +9,7 @@ The names below load their module on first use, so `import motet` costs next to 
     train("mlr", "digits", workers=2, servers=1).plot_loss()
 
     from motet import simulate
-    simulate("jobs.csv", cluster="15x4", policy="tiresias-las").plot_jct_cdf()
+    simulate("jobs.csv", cluster="15x4", policy=["fifo", "tiresias-las"]).plot_jct_cdf()
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ _HOME_OF = {
     "MLR": "motet.apps.mlr",
     "MotetError": "motet.domain.errors",
     "NMF": "motet.apps.nmf",
+    "compare": "motet.interfaces.simulations.comparison",
+    "explain": "motet.interfaces.simulations.explanation",
     "load_application": "motet.apps",
     "load_model": "motet.apps",
-    "ratings_from_frame": "motet.datasets.rating_frames",
+    "load_policy": "motet.interfaces.simulations.policies",
     "load_trace": "motet.interfaces.python",
+    "ratings_from_frame": "motet.datasets.rating_frames",
     "simulate": "motet.interfaces.python",
     "train": "motet.interfaces.training",
 }

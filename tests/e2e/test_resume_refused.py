@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from marked_process import run_motet
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 
 pytestmark = pytest.mark.cluster
 
@@ -62,3 +64,12 @@ def test_a_run_that_has_all_its_epochs_says_that_nothing_is_left(finished: Path)
 
     assert ended.code == 0
     assert "the checkpoint already has 4 epochs; raise --epochs" in ended.err
+
+
+def test_a_folder_that_another_run_writes_to_is_refused(tmp_path: Path) -> None:
+    with locked_folder(tmp_path):
+        ended = run_motet("train", *RUN, "--out", tmp_path, "-q")
+    assert ended.code == 2
+    assert f"{tmp_path}: another run writes there (process {os.getpid()}); wait" in ended.err
+    assert ended.left_running == {}
+    assert contents(tmp_path) == {}

@@ -19,13 +19,13 @@ def test_a_path_a_trace_and_a_workload_give_the_same_jobs(tmp_path: Path) -> Non
 
     assert results[0].jobs.equals(results[1].jobs)
     assert made.jobs["end_time"].tolist() == results[0].jobs["end_time"].tolist()
-    assert results[0].summary["trace_sha256"] == results[1].summary["trace_sha256"]
+    assert results[0].runs[0].trace_sha256 == results[1].runs[0].trace_sha256
 
 
 def test_a_workload_by_name_is_drawn_for_the_seed() -> None:
     one, other = (simulate("tiresias-480", policy="fifo", seed=seed) for seed in (0, 1))
     assert len(one.jobs) == len(other.jobs) == 480
-    assert one.summary["trace_sha256"] != other.summary["trace_sha256"]
+    assert one.runs[0].trace_sha256 != other.runs[0].trace_sha256
 
 
 def test_settings_are_python_values() -> None:
@@ -33,8 +33,8 @@ def test_settings_are_python_values() -> None:
         workload_of(QUEUE_OF_THREE), "1x2", thresholds=(10, 50), promote_knob=2, placement="count"
     )
 
-    assert result.summary["params"]["thresholds"] == (10, 50)
-    assert result.summary["params"]["promote_knob"] == 2
+    assert result.runs[0].params["thresholds"] == (10, 50)
+    assert result.runs[0].params["promote_knob"] == 2
 
 
 def test_an_unknown_setting_is_named_with_those_that_are_known() -> None:
@@ -65,7 +65,7 @@ def test_yarn_consolidates_only_under_its_own_placement() -> None:
     for placement in ("count", "random", "skew"):
         counted = simulate(SPREAD, "2x4", "yarn-cs", placement=placement)
         assert counted.jobs["start_time"].tolist() == [0, 0, 0]
-        assert counted.summary["params"]["consolidate"] is False
+        assert counted.runs[0].params["consolidate"] is False
 
 
 def test_the_repr_of_a_trace_and_a_result_is_one_line(tmp_path: Path) -> None:
@@ -73,4 +73,4 @@ def test_the_repr_of_a_trace_and_a_result_is_one_line(tmp_path: Path) -> None:
     result = simulate(trace, "1x2", "fifo")
     assert repr(trace).startswith("<Trace: 3 jobs, ")
     assert repr(trace.workload).startswith("<Workload: 3 jobs, ")
-    assert repr(result) == "<SimulationResult: fifo, seed 0, 3 of 3 jobs finished>"
+    assert repr(result) == "<SimulatedRuns: fifo; 3 of 3 jobs finished>"

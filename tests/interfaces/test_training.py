@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from executor_processes import executor_processes
 from motet import BadInput, Cluster, train
 from motet.datasets import open_dataset
 from motet.interfaces.trained_model import TrainedModel
+from motet.interfaces.training_arguments import TrainArguments
+from motet.report.rendering.quantities import duration_text
 from motet.runtime.core.reporting.reports import EpochReport
 
 pytestmark = pytest.mark.cluster
@@ -49,6 +53,8 @@ def test_a_notebook_shows_metrics_and_the_curve(digits: TrainedModel) -> None:
     assert "accuracy" in page
     assert "<svg" in page
     assert repr(digits).startswith("<mlr on digits: loss ")
+    epochs_s = duration_text(digits.losses["wall_s"].sum())
+    assert f"3 epochs in {epochs_s} with 2 workers and 1 server" in repr(digits)
 
 
 def test_the_model_can_be_saved_and_loaded(digits: TrainedModel, tmp_path: Path) -> None:
@@ -84,10 +90,10 @@ def test_an_exception_of_a_callback_ends_the_training(cluster: Cluster) -> None:
 
 
 def test_jobs_train_beside_each_other(cluster: Cluster) -> None:
-    futures = [cluster.submit("mlr", "iris", epochs=3, seed=seed) for seed in range(3)]
+    jobs = [cluster.submit("mlr", "iris", epochs=3, seed=seed) for seed in range(3)]
     alone = cluster.train("mlr", "iris", epochs=3, seed=1)
-    assert futures[1].result().result.model_sha256 == alone.result.model_sha256
-    assert len({future.result().result.model_sha256 for future in futures}) == 3
+    assert jobs[1].result().result.model_sha256 == alone.result.model_sha256
+    assert len({job.result().result.model_sha256 for job in jobs}) == 3
 
 
 def test_an_object_keeps_its_parameters_and_is_not_changed(cluster: Cluster) -> None:
@@ -100,10 +106,11 @@ def test_an_object_keeps_its_parameters_and_is_not_changed(cluster: Cluster) -> 
 
 def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
     options: dict[str, Any] = {"checkpoints": tmp_path, "checkpoint_every": 1}
-    cluster.train("mlr", "iris", epochs=2, **options)
+    first = cluster.train("mlr", "iris", epochs=2, **options)
     resumed = cluster.train("mlr", "iris", epochs=4, resume=True, **options)
     straight = cluster.train("mlr", "iris", epochs=4)
     assert resumed.result.resumed_from_epoch == 2
+    assert resumed.document.wall_s > first.document.wall_s
     assert resumed.result.losses == pytest.approx(straight.result.losses)
 
 
@@ -125,6 +132,18 @@ def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
         (("mlr", "iris"), {"seed": -1}, "must be None or a whole number"),
         (("mlr", "iris"), {"seed": "a"}, "must be None or a whole number"),
         (("mlr", "iris"), {"callbacks": [3]}, "callbacks: 3 is no function"),
+        (("mlr", "iris"), {"callbacks": 3}, "callbacks: 3 is no function"),
+        (("mlr", "iris"), {"until": 3}, "until=3: give 'loss=NUMBER'"),
+        (("mlr", "iris"), {"until": "x"}, "until='x': write loss=NUMBER"),
+        (("mlr", "iris"), {"staleness": "a"}, "staleness='a': must be a whole number"),
+        (("mlr", "iris"), {"checkpoint_every": 0}, "checkpoint_every=0: must be a whole"),
+        (("mlr", "iris"), {"workers": 2, "servers": 3, "epochs": 0}, "epochs=0: must be a whole"),
+        (("mlr", "iris"), {"target": "x"}, "iris: target does not apply to iris data"),
+        (("mlr", (np.eye(3), [0, 1, 0])), {"target": 0}, "target=0: applies to a file or a Data"),
+        (("mlr", np.eye(3)), {"na": "?"}, r"na='\?': applies to a file only"),
+        (("mlr", pd.DataFrame({"a": [1]})), {}, "a DataFrame needs target=NAME"),
+        (("mlr", pd.DataFrame({"a": [1]})), {"target": "b"}, "unknown column in target 'b'"),
+        (("mlr", pd.DataFrame({"a": [1]})), {"target": "a", "drop": "a"}, "is in drop, too"),
     ],
 )
 def test_what_cannot_be_trained_is_one_clear_error(
@@ -132,6 +151,63 @@ def test_what_cannot_be_trained_is_one_clear_error(
 ) -> None:
     with pytest.raises(BadInput, match=complaint):
         cluster.train(*arguments, **options)
+
+
+FLOWERS = pd.DataFrame(
+    {
+        "width": [1.0, 2.0, 3.0, 4.0],
+        "kind": list("abab"),
+        "note": ["x"] * 4,
+        "length": [4.0, 3.0, 2.0, 1.0],
+    }
+)
+
+
+def test_a_target_column_is_that_of_a_frame_and_of_a_file(cluster: Cluster, tmp_path: Path) -> None:
+    FLOWERS.to_csv(tmp_path / "flowers.csv", index=False)
+    options: dict[str, Any] = {"target": "kind", "drop": ["note"], "epochs": 3}
+    of_frame = cluster.train("mlr", FLOWERS, test=FLOWERS, **options)
+    of_file = cluster.train("mlr", tmp_path / "flowers.csv", **options)
+    of_arrays = cluster.train("mlr", (FLOWERS[["width", "length"]], FLOWERS["kind"]), epochs=3)
+    assert of_frame.result.model_sha256 == of_arrays.result.model_sha256
+    assert of_file.result.model_sha256 == of_arrays.result.model_sha256
+    assert "test_accuracy" in of_frame.metrics
+
+
+def test_columns_of_a_frame_are_also_known_by_index(cluster: Cluster) -> None:
+    numbers = FLOWERS[["width", "length"]]
+    assert len(cluster.train("lasso", numbers, target=-1, epochs=2).losses) == 2
+
+
+def test_help_of_train_lists_every_argument() -> None:
+    of_train = inspect.signature(train).parameters
+    of_cluster = inspect.signature(Cluster.train).parameters
+    assert set(of_train) == (set(of_cluster) - {"self"}) | {"machines", "address"}
+    checked = {field.name for field in fields(TrainArguments)}
+    assert set(of_cluster) - {"self"} == checked
+
+
+def test_checkpoints_of_an_earlier_run_are_kept(cluster: Cluster, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"checkpoints": tmp_path / "kept", "epochs": 2}
+    cluster.train("mlr", "iris", **options)
+    before = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    with pytest.raises(BadInput, match=r"holds a run already \(epoch-000002\); give resume=True"):
+        cluster.train("mlr", "iris", **options)
+    with pytest.raises(BadInput, match="resume=True continues a run and overwrite=True removes"):
+        cluster.train("mlr", "iris", **options, resume=True, overwrite=True)
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == before
+    cluster.train("mlr", "iris", **{**options, "epochs": 1}, overwrite=True)
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["epoch-000001"]
+
+
+def test_a_run_without_checkpoints_is_resumed_from_the_beginning(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=r"no checkpoint in .*nowhere; check the folder's name"):
+        cluster.train("mlr", "iris", checkpoints=tmp_path / "nowhere", resume=True)
+    with pytest.warns(UserWarning, match="no checkpoint in .* yet; training from the beginning"):
+        found = cluster.train("mlr", "iris", checkpoints=tmp_path, resume=True, epochs=2)
+    assert found.result.resumed_from_epoch is None
 
 
 def test_parameters_of_an_object_are_refused(cluster: Cluster) -> None:
@@ -185,5 +261,5 @@ def test_a_closed_cluster_says_so() -> None:
 
 def test_queued_jobs_end_before_the_cluster() -> None:
     with Cluster(machines=1) as cluster:
-        futures = [cluster.submit("mlr", "iris", epochs=1) for _ in range(12)]
-    assert all(future.result().losses.size for future in futures)
+        jobs = [cluster.submit("mlr", "iris", epochs=1) for _ in range(12)]
+    assert all(job.result().losses.size for job in jobs)

@@ -7,9 +7,9 @@ from pathlib import Path
 from elastic_workloads import elastic_workload, linear
 from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
-from motet.interfaces.plottable_result import PlottableResult
 from motet.interfaces.simulation_runs import Scenario, run_one
 from motet.sim.experiment import Experiment
+from motet.sim.metrics.results import SimulationResult
 from motet.sim.workload.workload import Workload
 
 Rows = list[tuple[int, int, int]]
@@ -38,13 +38,13 @@ def scenario_of(rows: Rows, gpus: int) -> Scenario:
 
 def result_of(
     rows: Rows, gpus: int = 2, policy: str = "fifo", seed: int = 0, **settings: str
-) -> PlottableResult:
+) -> SimulationResult:
     """Without placement, unless the settings ask for one."""
     experiment = Experiment(policy, {"placement": "count", **settings}, seed)
     return run_one(experiment, scenario_of(rows, gpus))
 
 
-def elastic_result(policy: str, seed: int = 0) -> PlottableResult:
+def elastic_result(policy: str, seed: int = 0) -> SimulationResult:
     """Six jobs with loss curves, ten seconds apart, on four GPUs; the seed draws their steps."""
     rows = [linear(10 * job, 40 + (7 * seed + 13 * job) % 50, 1, 4) for job in range(6)]
     scenario = Scenario(elastic_workload(rows), f"{seed:064}", ClusterSpec.uniform(1, 4))

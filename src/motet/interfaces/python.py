@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from motet.domain.cluster import ClusterSpec
-from motet.interfaces.plottable_result import PlottableResult
-from motet.interfaces.simulation_runs import Scenario, run_one
-from motet.sim.cluster_file import open_cluster
-from motet.sim.experiment import Experiment
-from motet.sim.generate.named import drawn_trace, is_drawn
+from motet.domain.errors import BadInput
+from motet.interfaces.python_messages import python_arguments
+from motet.interfaces.simulation_pool import run_all
+from motet.interfaces.simulation_runs import Scenario, SimulationTask
+from motet.interfaces.simulations.arguments import (
+    ClusterArgument,
+    SeedArgument,
+    TraceArgument,
+    open_cluster_argument,
+    open_trace_argument,
+    seeds_of,
+)
+from motet.interfaces.simulations.policies import PolicyArgument, policy_experiments
+from motet.interfaces.simulations.runs import SimulatedRuns
+from motet.interfaces.simulations.simulated_run import SimulatedRun
+from motet.report.rendering.quantities import count_text
 from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace, read_trace
-from motet.sim.traces.writing import motet_csv
-from motet.sim.workload.workload import Workload
 
 
+@python_arguments
 def load_trace(
     path: str | os.PathLike[str],
     format: str | None = None,
@@ -31,65 +39,74 @@ def load_trace(
 
     `largest_gang`: jobs with more GPUs are bad rows. Raises BadInput for the first bad row; with
     `skip_bad_rows` bad rows are left out and counted in the trace's `skipped`.
+
+    >>> motet.load_trace("jobs.csv", skip_bad_rows=True)
+    <Trace: 480 jobs, tiresias, sha256 5f2c...>
     """
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(
+            f"path={path!r:.60}: give the path of a log of jobs; simulate(...) takes a DataFrame "
+            "as it is"
+        )
     return read_trace(path, format, skip_bad_rows, largest_gang)
 
 
+@python_arguments
 def simulate(
-    trace: Trace | Workload | str | os.PathLike[str],
-    cluster: ClusterSpec | str = "15x4",
-    policy: str = "tiresias-las",
-    seed: int = 0,
+    trace: TraceArgument,
+    cluster: ClusterArgument = "15x4",
+    policy: PolicyArgument = "tiresias-las",
+    *,
+    seed: SeedArgument = 0,
     machine_events: str | os.PathLike[str] | None = None,
+    processes: int = 1,
     **settings: Any,
-) -> PlottableResult:
-    """Replay a trace on a simulated cluster, in this process.
+) -> SimulatedRuns:
+    """Replay a trace on a simulated cluster, under one policy or several.
 
-    `trace`: a result of `load_trace`, a path, a `Workload`, or "tiresias-480", a workload drawn
-    from `seed`. `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines. `policy`: a
-    name from `motet policy list`, or the path of your own, `./mine.py`. `machine_events`: a CSV
-    file of machines that come, drain or leave. `settings`: as with `--set`, for example
-    `thresholds=(3200, 7200), placement="count"`. Raises BadInput and UnknownName for arguments that
-    cannot be simulated, such as a job wider than the cluster.
+    `trace`: a path, a result of `load_trace`, a DataFrame with a row per job (`job_id`,
+    `submit_time`, `num_gpus`, `duration`; seconds), or a workload that is drawn from `seed`, such
+    as "tiresias-480". `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines.
+
+    `policy`: a name from `motet policy list`, the path of your own, `./mine.py`, a class or an
+    object (see `load_policy`); a list of these, or a dictionary of labels and these. `seed`: one
+    or several. `machine_events`: a CSV file of machines that come, drain or leave. `processes`: how
+    many simulate at the same time; with more than one, a script needs
+    `if __name__ == "__main__":`.
+
+    `settings`: as with `--set`, for all policies that have the parameter. Raises BadInput and
+    UnknownName for arguments that cannot be simulated, such as a job wider than the cluster.
+
+    >>> result = motet.simulate("tiresias-480", cluster="15x4", policy=["fifo", "tiresias-las"])
+    >>> result.summary[["jct_mean_s", "queueing_delay_mean_s"]]
+    >>> result.plot_jct_cdf()
+    >>> motet.simulate("jobs.csv", policy="tiresias-las", thresholds=(3200, 7200)).jobs
     """
-    machines = open_cluster(cluster) if isinstance(cluster, str) else cluster
-    experiment = Experiment(policy, {name: _text(v) for name, v in settings.items()}, seed)
-    experiment.check()
-    scenario = _scenario(trace, seed, machines)
+    _require_processes(processes)
+    seeds = seeds_of(seed)
+    machines = open_cluster_argument(cluster)
+    experiments = policy_experiments(policy, seeds, settings)
+    replayed = open_trace_argument(trace, seeds)
+    usual = Scenario(replayed.of_seed[seeds[0]].workload, "", machines)
     if machine_events is not None:
-        timeline = read_machine_events(Path(machine_events), machines)
-        scenario = replace(scenario, timeline=timeline)
-    return run_one(experiment, scenario)
+        usual = replace(usual, timeline=_events(machine_events, usual))
+    scenarios = {
+        number: replace(usual, workload=jobs.workload, trace_sha256=jobs.sha256)
+        for number, jobs in replayed.of_seed.items()
+    }
+    tasks = [SimulationTask(each, scenarios[each.seed]) for each in experiments]
+    results = run_all(tasks, processes)
+    runs = [SimulatedRun(task, found) for task, found in zip(tasks, results, strict=True)]
+    given = cluster if isinstance(cluster, str) else count_text(machines.gpu_count, "GPU")
+    return SimulatedRuns(replayed.name, given, runs)
 
 
-def _scenario(
-    trace: Trace | Workload | str | os.PathLike[str], seed: int, cluster: ClusterSpec
-) -> Scenario:
-    if isinstance(trace, Workload):
-        return Scenario(trace, _sha256(trace), cluster)
-    loaded = trace if isinstance(trace, Trace) else _opened(trace, seed)
-    return Scenario(loaded.workload, loaded.sha256, cluster)
+def _events(path: str | os.PathLike[str], scenario: Scenario) -> Any:
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(f"machine_events={path!r:.60}: give the path of a CSV file")
+    return read_machine_events(Path(path), scenario.cluster)
 
 
-def _opened(trace: str | os.PathLike[str], seed: int) -> Trace:
-    """A file is preferred to a workload of the same name."""
-    name = os.fspath(trace)
-    return drawn_trace(name, seed) if is_drawn(name) else load_trace(trace)
-
-
-def _sha256(workload: Workload) -> str:
-    """SHA-256 of a workload that was not read from a file."""
-    digest = hashlib.sha256("\n".join(workload.ids).encode())
-    demands = [each for each in (workload.cpus, workload.memory_bytes) if each.any()]
-    for column in (workload.submit_us, workload.duration_us, workload.gpus, *demands):
-        digest.update(column.tobytes())
-    if workload.work is not None:
-        digest.update(motet_csv(workload).encode())
-    return digest.hexdigest()
-
-
-def _text(value: Any) -> str:
-    """The value as text for `--set`."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _require_processes(processes: int) -> None:
+    if not isinstance(processes, int) or isinstance(processes, bool) or processes < 1:
+        raise BadInput(f"processes={processes!r:.40}: must be a whole number of at least 1")

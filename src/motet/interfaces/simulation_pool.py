@@ -14,17 +14,19 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TypeAlias
 
+import cloudpickle
 import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
-from motet.interfaces.plottable_result import PlottableResult
 from motet.interfaces.simulation_runs import SimulationTask, run_one
+from motet.runtime.backends.local.process_control import die_with_parent
+from motet.sim.metrics.results import SimulationResult
 
 ProgressReport: TypeAlias = Callable[[int, int], None]
 """Called with the number of a task and the number of its finished jobs."""
 
-ResultKeeper: TypeAlias = Callable[[int, PlottableResult], None]
+ResultKeeper: TypeAlias = Callable[[int, SimulationResult], None]
 """Called with the number of a task and its result when it has finished."""
 
 REPORT_EVERY_S = 0.1
@@ -35,7 +37,7 @@ def run_all(
     processes: int | None = None,
     report: ProgressReport = lambda *_: None,
     keep: ResultKeeper = lambda *_: None,
-) -> list[PlottableResult]:
+) -> list[SimulationResult]:
     """Results in the order of the tasks.
 
     `processes`: at most so many at once (None: one per CPU); a single one is this process. Raises
@@ -58,7 +60,7 @@ def cpu_count() -> int:
 
 def _run_in_processes(
     tasks: Sequence[SimulationTask], processes: int, report: ProgressReport, keep: ResultKeeper
-) -> list[PlottableResult]:
+) -> list[SimulationResult]:
     with _shared_progress(len(tasks)) as (path, finished_jobs):
         ended = _pooled(tasks, processes, lambda: _report_all(finished_jobs, report), keep, path)
     # Raised here, where no frame refers to the pool: it must be closed before this process ends.
@@ -78,11 +80,14 @@ def _pooled(
     report: Callable[[], None],
     keep: ResultKeeper,
     progress_file: Path,
-) -> list[PlottableResult] | BaseException:
+) -> list[SimulationResult] | BaseException:
     """All results, or the error of the first task that failed."""
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    # Processes of a pool do not notice that their parent was killed.
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), initializer=die_with_parent, initargs=(os.getpid(),)
+    ) as pool:
         promises = [
-            pool.submit(_run_in_pool, number, task, progress_file)
+            pool.submit(_run_in_pool, number, cloudpickle.dumps(task), progress_file)
             for number, task in enumerate(tasks)
         ]
         failure = _watch(promises, report, keep)
@@ -96,7 +101,7 @@ def _pooled(
 
 
 def _watch(
-    promises: Sequence[Future[PlottableResult]], report: Callable[[], None], keep: ResultKeeper
+    promises: Sequence[Future[SimulationResult]], report: Callable[[], None], keep: ResultKeeper
 ) -> BaseException | None:
     """Report progress until all have finished or one has failed; returns its error."""
     kept: set[int] = set()
@@ -127,10 +132,13 @@ def _shared_progress(tasks: int) -> Iterator[tuple[Path, Ints]]:
         yield path, np.memmap(path, dtype=np.int64, mode="w+", shape=(tasks,))
 
 
-def _run_in_pool(number: int, task: SimulationTask, progress_file: Path) -> PlottableResult:
+def _run_in_pool(number: int, pickled: bytes, progress_file: Path) -> SimulationResult:
     """Run in a process of the pool. Output of policies goes to stderr, since stdout is
     the result.
+
+    `pickled`: the task. Classes of policies that a script or a notebook defines travel by value.
     """
+    task: SimulationTask = cloudpickle.loads(pickled)
     finished_jobs = np.memmap(progress_file, dtype=np.int64, mode="r+")
 
     def report(finished: int) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import JobFailed
 from motet.engine.journal.decision_log import DecisionLog
-from motet.engine.policy_loading.catalogue import find_policies
 from motet.engine.ports import Journal
-from motet.interfaces.plottable_result import PlottableResult
 from motet.report.cluster_run.decision_writer import DecisionWriter
 from motet.report.cluster_run.run_label import Sweep
 from motet.report.simulation.folder import RunOutput
@@ -48,7 +46,7 @@ def run_one(
     scenario: Scenario,
     report: Callable[[int], None] = lambda _: None,
     log: Path | None = None,
-) -> PlottableResult:
+) -> SimulationResult:
     """Simulate in this process; calls `report` with the number of finished jobs.
 
     `log`: file for the decision log. Raises JobFailed if it cannot be written.
@@ -63,8 +61,8 @@ def run_one(
             scenario.timeline,
         )
     report(len(scenario.workload))
-    return PlottableResult(
-        policy_name(experiment.policy),
+    return SimulationResult(
+        experiment.name,
         experiment.parameters(),
         experiment.seed,
         scenario.trace_sha256,
@@ -91,11 +89,6 @@ def run_output(
         result.training_rows(),
         result.quality_rows(),
     )
-
-
-def policy_name(asked: str) -> str:
-    """The name of a policy; for `./mine.py` the name of the policy in that file."""
-    return next(iter(find_policies(asked)))
 
 
 def _sweep(experiment: Experiment) -> Sweep | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
-import io
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from motet.apps.estimator import Estimator
+from motet.report.rendering.html import html_figure, html_page, html_table
 from motet.report.rendering.quantities import count_text, duration_text, number_text
 from motet.report.training.document import TrainDocument
 from motet.report.training.loss_plot import PlottedLoss, loss_figure
@@ -71,20 +70,17 @@ class TrainedModel:
 
     def _repr_html_(self) -> str:
         """Metrics and the loss curve, for notebooks."""
-        picture = io.StringIO()
-        self.plot_loss().savefig(picture, format="svg")
-        svg = picture.getvalue()
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{html.escape(number_text(value))}</td></tr>"
-            for name, value in {"loss": self.document.final_loss, **self.metrics}.items()
-        )
-        return f"<div><table>{cells}</table>{svg[svg.index('<svg') :]}</div>"
+        values = {"loss": self.document.final_loss, **self.metrics}
+        table = html_table(("", ""), [(name, number_text(it)) for name, it in values.items()])
+        heading = f"{self.document.app} on {self.document.data}: {self._shape()}"
+        return html_page(heading, table, html_figure(self.plot_loss()))
 
     def _shape(self) -> str:
+        """Epochs and their own time, without the start of the executors; roles."""
         document = self.document
+        trained_s = sum(document.epoch_s)
         return (
-            f"{count_text(document.epochs, 'epoch')} in {duration_text(document.wall_s)} with "
+            f"{count_text(document.epochs, 'epoch')} in {duration_text(trained_s)} with "
             f"{count_text(document.workers, 'worker')} and "
             f"{count_text(document.servers, 'server')}"
         )

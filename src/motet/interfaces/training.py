@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, get_args
+import inspect
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+from weakref import WeakSet
 
-from motet.apps import APPLICATIONS, load_application
+from motet.apps import APPLICATIONS
 from motet.apps.convergence_warning import warn_unless_converged
-from motet.apps.estimator import Estimator, seed_of
-from motet.apps.inputs.arrays import as_dataset
-from motet.datasets import Dataset, open_dataset
-from motet.domain.errors import BadInput, UnknownName
-from motet.interfaces.cli.train.cluster_shape import ClusterShape
+from motet.apps.estimator import Estimator
+from motet.domain.errors import BadInput
 from motet.interfaces.cli.train.cluster_start import require_ray
+from motet.interfaces.python_messages import python_arguments
 from motet.interfaces.trained_model import TrainedModel
+from motet.interfaces.training_arguments import (
+    App,
+    Callback,
+    CheckedTraining,
+    TrainArguments,
+    require_whole,
+    shape_of,
+)
+from motet.interfaces.training_data import ColumnName, Columns, PathArgument
+from motet.interfaces.training_job import TrainingJob
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
+from motet.runtime.controller.checkpoints.identity import identity_of
 from motet.runtime.controller.job import Job
-from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
-from motet.runtime.core.options import StopRule, TrainOptions
-from motet.runtime.core.reporting.observers import TrainObserver
-from motet.runtime.core.reporting.reports import EpochReport
+from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.rows import Rows
 
 if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster
 
-App: TypeAlias = str | os.PathLike[str] | type[Estimator] | Estimator
-"""A name ("mlr"), a file ("./mine.py"), a class, or an object with its parameters."""
-Callback: TypeAlias = Callable[[EpochReport], object] | TrainObserver
-"""Called after each epoch; `EpochReport.epoch` counts from 0."""
 _DEFAULT_MACHINES = 4
 
 
+@python_arguments
 def train(
     app: App,
     data: Any,
@@ -49,9 +56,13 @@ def train(
 
     `machines`, `workers`, `servers`: as with `motet train`; by default two machines, each a worker
     and a server. `address`: a Ray cluster to join instead of using processes of this machine.
-    `options`: those of `Cluster.train`. Raises BadInput, JobFailed, Unreachable.
+    The other arguments are those of `Cluster.train`. Raises BadInput, JobFailed, Unreachable.
+
+    >>> found = motet.train("mlr", "digits", workers=2, servers=1, l2=0.001)
+    >>> found.losses["loss"].iloc[-1], found.metrics["accuracy"]
+    >>> motet.train("lasso", frame, target="price", test=held_out).plot_loss()
     """
-    shape = _shape(machines, workers, servers)
+    shape = shape_of(machines, workers, servers)
     with Cluster(shape.machines, address=address) as cluster:
         return cluster.train(app, data, workers=shape.workers, servers=shape.servers, **options)
 
@@ -61,19 +72,26 @@ class Cluster:
 
     `machines`: logical machines of this host, whose executors are processes; with `address`, nodes
     of a running Ray cluster. Raises BadInput, Unreachable.
+
+    >>> with motet.Cluster(machines=4) as cluster:
+    ...     jobs = [cluster.submit("mlr", "digits", l2=l2) for l2 in (0.0, 0.01)]
+    ...     models = [job.result() for job in jobs]
     """
 
+    @python_arguments
     def __init__(self, machines: int = _DEFAULT_MACHINES, *, address: str | None = None) -> None:
-        _require_whole("machines", machines)
+        require_whole("machines", machines)
         self._cluster = _cluster(machines, address)
         self._is_closed = False
-        self._jobs = ThreadPoolExecutor(thread_name_prefix="motet-job")
+        self._threads = ThreadPoolExecutor(thread_name_prefix="motet-job")
+        self._jobs: WeakSet[TrainingJob] = WeakSet()
 
     @property
     def machines(self) -> int:
         """How many machines a job may use."""
         return self._cluster.machine_count
 
+    @python_arguments
     def train(
         self,
         app: App,
@@ -85,56 +103,90 @@ class Cluster:
         test: Any = None,
         seed: int | None = None,
         until: str | None = None,
+        target: ColumnName | None = None,
+        drop: Columns = None,
+        na: str | Iterable[str] | None = None,
+        format: str | None = None,
+        exclude: PathArgument | None = None,
+        labels: PathArgument | None = None,
+        test_labels: PathArgument | None = None,
         consistency: Literal["bsp", "ssp", "async"] = "bsp",
         staleness: int = 0,
         checkpoint_every: int = 10,
-        checkpoints: str | os.PathLike[str] | None = None,
+        checkpoints: PathArgument | None = None,
         resume: bool = False,
-        callbacks: Iterable[Callback] = (),
+        overwrite: bool = False,
+        callbacks: Iterable[Callback] | Callback = (),
         **parameters: Any,
     ) -> TrainedModel:
         """Train a model and wait for it.
 
         `data`, `test`: a path, the name of a built-in data set, arrays (`X` or `(X, y)`), SciPy
-        sparse matrices, DataFrames, or Motet data sets. `workers`, `servers`: numbers of machines
-        in that role; by default every machine has both. `epochs`: by default the application's.
-        `seed`: by default the application's `random_state`, else 0. `until`: stop early, "loss=X"
-        or "improvement=Y"; the application's `tol` ends training, too, and where it is not reached,
-        scikit-learn's ConvergenceWarning says so. `checkpoints`: folder to keep checkpoints in,
-        from which `resume` continues. `parameters`: of the application, if it is no object. Raises
-        BadInput, JobFailed.
+        sparse matrices, DataFrames, or Motet data sets. `target`, `drop`: of a table in a file or a
+        DataFrame, the column to predict and columns to leave out, by name or index. `na`: texts for
+        a missing value; `format`, `exclude`, `labels`, `test_labels`: as with `motet train`.
+
+        `workers`, `servers`: numbers of machines in that role; by default every machine has both.
+        `epochs`: by default the application's. `seed`: by default the application's
+        `random_state`, else 0. `until`: stop early, "loss=X" or "improvement=Y"; the
+        application's `tol` ends training, too, and where it is not reached, scikit-learn's
+        ConvergenceWarning says so. `callbacks`: called with the `EpochReport` of every epoch, on
+        another thread.
+
+        `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
+        earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
+        it is no object. Raises BadInput, JobFailed.
+
+        >>> cluster.train("mlr", "flowers.csv", target="species", epochs=50).losses
         """
         self._require_open()
-        made = _application(app, parameters)
-        seed = seed_of((made.random_state or 0) if seed is None else seed)
-        observers = _observers(callbacks)
-        shape = _shape(self.machines, workers, servers)
-        run = TrainOptions(
-            machines=shape.machines,
-            workers=shape.workers,
-            servers=shape.servers,
-            epochs=_epochs(made, epochs),
+        arguments = TrainArguments(
+            app,
+            data,
+            workers=workers,
+            servers=servers,
+            epochs=epochs,
+            test=test,
             seed=seed,
-            consistency=_consistency(consistency, staleness),
-            until=None if until is None else StopRule.parse(until),
+            until=until,
+            target=target,
+            drop=drop,
+            na=na,
+            format=format,
+            exclude=exclude,
+            labels=labels,
+            test_labels=test_labels,
+            consistency=consistency,
+            staleness=staleness,
             checkpoint_every=checkpoint_every,
-            checkpoint_dir=None if checkpoints is None else Path(checkpoints),
-            resume=_checked_resume(resume, checkpoints),
-            tol=made.tol,
+            checkpoints=checkpoints,
+            resume=resume,
+            overwrite=overwrite,
+            callbacks=callbacks,
+            parameters=parameters,
         )
-        return self._train(made, data, test, run, observers)
+        return self._trained(arguments.checked(self.machines))
 
-    def submit(self, app: App, data: Any, **options: Any) -> Future[TrainedModel]:
-        """Begin to train a model beside others; `result()` of the future waits for it.
+    @python_arguments
+    def submit(self, app: App, data: Any, **options: Any) -> TrainingJob:
+        """Begin to train a model beside others; `result()` of the job waits for it.
 
-        `options`: those of `train`.
+        `options`: those of `train`. Raises BadInput for options that cannot work; errors of the
+        data and of the training are raised by `result()`.
+
+        >>> job = cluster.submit("nmf", "u.data", rank=16)
+        >>> job.result(timeout=60).model
         """
         self._require_open()
-        return self._jobs.submit(self.train, app, data, **options)
+        training = TrainArguments.of(app, data, options).checked(self.machines)
+        job = TrainingJob(training.title)
+        self._jobs.add(job)
+        job.begin(self._threads, lambda job: python_arguments(self._trained)(training, job))
+        return job
 
     def close(self) -> None:
         """Wait for all jobs, then end the cluster's processes."""
-        self._jobs.shutdown()
+        self._threads.shutdown()
         self._is_closed = True
         self._cluster.close()
 
@@ -142,35 +194,32 @@ class Cluster:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if exc_info[0] is not None:  # Jobs that still train end with the processes.
-            self._is_closed = True
-            self._jobs.shutdown(wait=False, cancel_futures=True)
-            self._cluster.close()
-        else:
+        if exc_info[0] is None:
             self.close()
+            return
+        self._is_closed = True
+        for job in list(self._jobs):
+            job.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._cluster.close()
 
     def _require_open(self) -> None:
         if self._is_closed:
             raise BadInput("the cluster is closed; make another one")
 
-    def _train(
-        self,
-        made: Estimator,
-        data: Any,
-        test: Any,
-        run: TrainOptions,
-        observers: Iterable[TrainObserver],
+    def _trained(
+        self, training: CheckedTraining, handle: TrainingJob | None = None
     ) -> TrainedModel:
+        made = training.app
         self._preload(made)
-        made.set_params(epochs=run.epochs, random_state=run.seed)
-        dataset = _dataset(made.dataset_kind, data, "train")
-        held_out = None
-        if test is not None:
-            made.require_testable("test")
-            held_out = _dataset(made.dataset_kind, test, "test").reindexed_like(dataset)
-        job = Job(made, made.prepared(dataset, run.seed), run, self._cluster)
-        for observer in observers:
+        dataset, held_out = training.datasets()
+        rows = made.prepared(dataset, training.options.seed)
+        run = _with_time_so_far(made, rows, training.options)
+        job = Job(made, rows, run, self._cluster)
+        for observer in training.observers:
             job.listen(observer)
+        if handle is not None:
+            handle.attach(job)
         result = job.run()
         warn_unless_converged(made.name, len(result.epochs), result.convergence)
         metrics = {} if held_out is None else made.test_metrics(held_out)
@@ -183,16 +232,6 @@ class Cluster:
             self._cluster.preload(path)
 
 
-class _Epochs(TrainObserver):
-    """Calls a function after each epoch."""
-
-    def __init__(self, callback: Callable[[EpochReport], object]) -> None:
-        self._callback = callback
-
-    def epoch_done(self, report: EpochReport) -> None:
-        self._callback(report)
-
-
 def _cluster(machines: int, address: str | None) -> LocalCluster | RayCluster:
     if address is None:
         return LocalCluster(machines)
@@ -202,76 +241,23 @@ def _cluster(machines: int, address: str | None) -> LocalCluster | RayCluster:
     return RayCluster.join(address, machines=machines)
 
 
-def _application(app: App, parameters: dict[str, Any]) -> Estimator:
-    if isinstance(app, Estimator):
-        if parameters:
-            raise BadInput(
-                f"{', '.join(parameters)}: not an option of train; parameters of an application "
-                "object are arguments of its constructor"
-            )
-        return type(app)(**app.get_params())
-    if isinstance(app, type) and issubclass(app, Estimator):
-        made = app
-    elif isinstance(app, str | os.PathLike):
-        made = load_application(os.fspath(app))
-    else:
-        raise BadInput(
-            f"{app!r:.60}: not an application; give a name ('mlr'), a file ('./mine.py'), or a "
-            "class or an object that extends motet.apps.estimator.Estimator"
-        )
-    try:
-        return made(**parameters)
-    except TypeError as error:
-        known = ", ".join(sorted(made().get_params()))
-        raise BadInput(f"{made.__name__}: {error}; its parameters are {known}") from None
+def _with_time_so_far(app: Estimator, rows: Rows, run: TrainOptions) -> TrainOptions:
+    """The options with the seconds of the run that is resumed. Raises BadInput."""
+    if not run.resume or run.checkpoint_dir is None:
+        return run
+    job = identity_of(plan_job(app, rows, run), rows, run.seed)
+    found = CheckpointFolder(run.checkpoint_dir, job).to_resume(run.epochs)
+    return run if found is None else replace(run, spent_s=found.spent_s)
 
 
-def _dataset(kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
-    dataset: Dataset
-    if isinstance(data, str | os.PathLike):
-        dataset = open_dataset(os.fspath(data), kind=kind, role=role)
-    elif isinstance(data, tuple) and len(data) == 2:
-        dataset = as_dataset(kind, *data)
-    else:
-        dataset = as_dataset(kind, data)
-    return dataset
+def _signature_of_train() -> inspect.Signature:
+    """That of `Cluster.train` with the arguments that choose the cluster, for `help`."""
+    of_cluster = inspect.signature(Cluster.train).parameters
+    own = inspect.signature(train)
+    first, *options = [each for each in own.parameters.values() if each.name != "options"]
+    named = {each.name for each in options} | {first.name, "self"}
+    more = [each for name, each in of_cluster.items() if name not in named]
+    return own.replace(parameters=[first, *options, *more])
 
 
-def _consistency(name: str, staleness: int) -> Consistency:
-    if name not in get_args(ConsistencyName):
-        raise UnknownName("consistency", name, get_args(ConsistencyName))
-    return consistency_of(cast(ConsistencyName, name), staleness)
-
-
-def _observers(callbacks: Iterable[Callback]) -> list[TrainObserver]:
-    if callable(callbacks):
-        callbacks = [callbacks]
-    wrong = [each for each in callbacks if not (callable(each) or isinstance(each, TrainObserver))]
-    if wrong:
-        raise BadInput(f"callbacks: {wrong[0]!r:.40} is no function of an EpochReport")
-    return [each if isinstance(each, TrainObserver) else _Epochs(each) for each in callbacks]
-
-
-def _epochs(app: Estimator, epochs: int | None) -> int:
-    if epochs is None:
-        return int(getattr(app, "epochs", app.default_epochs))
-    _require_whole("epochs", epochs)
-    return epochs
-
-
-def _checked_resume(resume: bool, checkpoints: object) -> bool:
-    if resume and checkpoints is None:
-        raise BadInput("resume=True needs checkpoints=FOLDER, the folder of the run to continue")
-    return resume
-
-
-def _shape(machines: int | None, workers: int | None, servers: int | None) -> ClusterShape:
-    for name, count in (("machines", machines), ("workers", workers), ("servers", servers)):
-        if count is not None:
-            _require_whole(name, count)
-    return ClusterShape.of(machines, workers, servers)
-
-
-def _require_whole(name: str, count: object) -> None:
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
+train.__signature__ = _signature_of_train()  # type: ignore[attr-defined]

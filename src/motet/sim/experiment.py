@@ -12,7 +12,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.policy_loading.catalogue import (
-    find_policies,
+    find_policy,
     has_seed,
     make_policy,
     parameters_of,
@@ -38,12 +38,23 @@ class Experiment:
 
     `seed`: for random placement, for slow machines, and for a policy that has a whole number `seed`
     which the settings do not set. `swept`: the setting that a sweep changes from run to run.
+    `given`: a policy's class, or an object that keeps all its parameters (its seed, too), instead
+    of the one that `policy` names. `label`: of the run in tables; None: `policy`.
     """
 
     policy: str
     settings: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     swept: str | None = None
+    given: type[Policy] | Policy | None = None
+    label: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the run's policy in tables and files."""
+        if self.label is not None:
+            return self.label
+        return self.policy if self.given is not None else self._policy_class()[0]
 
     def check(self) -> None:
         """Raises BadInput or UnknownName for a policy or a setting that no run can use."""
@@ -135,6 +146,8 @@ class Experiment:
 
     def _policy(self) -> Policy:
         own = {k: v for k, v in self.settings.items() if k not in COMMON_SETTINGS}
+        if isinstance(self.given, Policy):
+            return _unchanged(self.policy, self.given, own)
         name, policy = self._policy_class()
         known = {field.name for field in parameters_of(policy)} | set(COMMON_SETTINGS)
         for key in own.keys() - known:
@@ -147,7 +160,8 @@ class Experiment:
     def _seeds_policy(self) -> bool:
         """Whether the policy draws random numbers from the run's seed, not from one in the
         settings."""
-        return "seed" not in self.settings and has_seed(self._policy_class()[1])
+        is_object = isinstance(self.given, Policy)
+        return not is_object and "seed" not in self.settings and has_seed(self._policy_class()[1])
 
     def _without_conflict(self, own: Mapping[str, str], known: set[str]) -> Mapping[str, str]:
         """Turn off the policy's own consolidation under another placement."""
@@ -156,8 +170,20 @@ class Experiment:
         return {"consolidate": "false", **own}
 
     def _policy_class(self) -> tuple[str, type[Policy]]:
-        ((name, policy),) = _one(self.policy, find_policies(self.policy)).items()
-        return name, policy
+        if self.given is not None:
+            given = self.given
+            return self.policy, given if isinstance(given, type) else type(given)
+        return find_policy(self.policy)
+
+
+def _unchanged(label: str, policy: Policy, settings: Mapping[str, str]) -> Policy:
+    """The policy itself. Raises BadInput for settings that would change a parameter of it."""
+    if settings:
+        raise BadInput(
+            f"{label}: {', '.join(sorted(settings))} cannot be set for a policy object; give the "
+            "parameters to its constructor"
+        )
+    return policy
 
 
 def _measurements(policy: Policy) -> Measurements | None:
@@ -167,11 +193,3 @@ def _measurements(policy: Policy) -> Measurements | None:
     from motet.engine.measurements.fitters import fitted_measurements
 
     return fitted_measurements()
-
-
-def _one(asked: str, found: Mapping[str, type[Policy]]) -> Mapping[str, type[Policy]]:
-    if len(found) != 1:
-        raise BadInput(
-            f"{asked} holds {len(found)} policies ({', '.join(found)}); keep one per file"
-        )
-    return found

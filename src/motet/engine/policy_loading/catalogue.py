@@ -44,6 +44,19 @@ def find_policies(name: str) -> Mapping[str, type[Policy]]:
     return {name: known[name]}
 
 
+def find_policy(name: str) -> tuple[str, type[Policy]]:
+    """The name and class of one policy, which is named or the only one of a file `./mine.py`.
+
+    Raises UnknownName, or BadInput for a file without policies or with several.
+    """
+    found = find_policies(name)
+    if len(found) != 1:
+        raise BadInput(
+            f"{name} holds {len(found)} policies ({', '.join(found)}); keep one per file"
+        )
+    return next(iter(found.items()))
+
+
 def make_policy(name: str, policy: type[Policy], settings: Mapping[str, str]) -> Policy:
     """A policy with parameters given as text. Raises UnknownName, BadInput."""
     hints = get_type_hints(policy)

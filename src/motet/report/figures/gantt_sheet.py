@@ -27,10 +27,10 @@ def time_span(placements: Placements) -> tuple[float, float]:
 
 def new_gantt_sheet(title: str, subtitle: str, rows: int) -> tuple[Figure, Axes]:
     """A figure whose height fits `rows` rows."""
-    from matplotlib.figure import Figure
+    from motet.report.rendering.notebook_figure import blank_figure
 
     height_in = min(max(MACHINE_IN * rows, LEAST_HEIGHT_IN), MOST_HEIGHT_IN) + MARGIN_IN
-    figure = Figure(figsize=(WIDTH_IN, height_in), facecolor="white", layout="constrained")
+    figure = blank_figure(WIDTH_IN, height_in)
     axes = figure.subplots()
     quieten(axes)
     axes.grid(visible=False)

@@ -46,10 +46,10 @@ def new_figure(title: str, subtitle: str) -> tuple[Figure, Axes]:
 
 def new_panels(title: str, subtitle: str, count: int) -> tuple[Figure, list[Axes]]:
     """A figure with panels one above the other, under a common title."""
-    from matplotlib.figure import Figure
+    from motet.report.rendering.notebook_figure import blank_figure
 
     height_in = HEIGHT_IN if count == 1 else 1.0 + PANEL_HEIGHT_IN * count
-    figure = Figure(figsize=(WIDTH_IN, height_in), facecolor="white", layout="constrained")
+    figure = blank_figure(WIDTH_IN, height_in)
     panels = list(figure.subplots(count, 1, squeeze=False)[:, 0])
     for axes in panels:
         quieten(axes)

@@ -46,13 +46,12 @@ def save_loss_plot(curves: Sequence[PlottedLoss], path: Path, heading: str = "")
 
 def loss_figure(curves: Sequence[PlottedLoss], heading: str = "") -> Figure:
     """The figure. Imports matplotlib, but neither pyplot nor a window system."""
-    from matplotlib.figure import Figure
+    from motet.report.rendering.notebook_figure import blank_figure
 
     columns = min(2, len(curves))
     rows = math.ceil(len(curves) / columns)
     top_in = 0.55 if heading else 0.0
-    size = (PANEL_WIDTH_IN * columns, PANEL_HEIGHT_IN * rows + top_in)
-    figure = Figure(figsize=size, facecolor="white", layout="constrained")
+    figure = blank_figure(PANEL_WIDTH_IN * columns, PANEL_HEIGHT_IN * rows + top_in)
     figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)  # type: ignore[union-attr,call-arg]
     if heading:
         figure.suptitle(heading, x=0.02, ha="left", fontsize=14, color=INK, fontweight="bold")

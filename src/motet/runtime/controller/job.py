@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +14,7 @@ from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.checkpoints.identity import identity_of, state_digest
 from motet.runtime.controller.evacuation import Evacuation
 from motet.runtime.controller.event_inbox import EventInbox
@@ -83,18 +85,12 @@ class Job:
     def run(self) -> TrainResult:
         """Train.
 
-        Raises JobFailed, Interrupted (after `cancel`), or what the application or an observer did.
+        Raises JobFailed, Interrupted (after `cancel`), BadInput if another run writes to the same
+        folder of checkpoints, or what the application or an observer did.
         """
-        began_s = time.perf_counter()
         try:
-            folder = self._folder()
-            progress = self._first_progress(folder)
-            self._watch.start()
-            parts = self._parts(folder)
-            self._recovery.run(
-                progress, lambda number, layout, now: GenerationRun(number, layout, now, parts)
-            )
-            return self._result(progress, time.perf_counter() - began_s)
+            with self._checkpoint_lock():
+                return self._trained()
         finally:
             self._close()
 
@@ -162,6 +158,21 @@ class Job:
         return [machine for machine in self._cluster.machines() if machine.condition != "gone"]
 
     # -- start and end ---------------------------------------------------------------------------
+
+    def _checkpoint_lock(self) -> AbstractContextManager[None]:
+        folder = self._options.checkpoint_dir
+        return nullcontext() if folder is None else locked_folder(folder)
+
+    def _trained(self) -> TrainResult:
+        began_s = time.perf_counter()
+        folder = self._folder()
+        progress = self._first_progress(folder)
+        self._watch.start()
+        parts = self._parts(folder)
+        self._recovery.run(
+            progress, lambda number, layout, now: GenerationRun(number, layout, now, parts)
+        )
+        return self._result(progress, time.perf_counter() - began_s)
 
     def _folder(self) -> CheckpointFolder | None:
         """Where checkpoints are kept beyond this process; without `resume` old ones are removed."""

@@ -57,6 +57,16 @@ def read_trace(
     first bad row unless `skip_bad_rows`; UnknownName for an unknown format.
     """
     source = Source.open(Path(path), None if throughputs is None else Path(throughputs))
+    return read_source(source, format, skip_bad_rows, largest_gang)
+
+
+def read_source(
+    source: Source,
+    format: str | None = None,
+    skip_bad_rows: bool = False,
+    largest_gang: int | None = None,
+) -> Trace:
+    """As `read_trace`, from text in memory."""
     chosen = _format(source, format)
     problems = Problems()
     jobs = chosen.read(source, problems)

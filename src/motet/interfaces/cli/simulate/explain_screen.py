@@ -28,13 +28,18 @@ _MARKS: dict[Kind, str] = {"run": "━", "wait": "╌", "moment": " "}
 _WORDS: dict[Kind, str] = {"run": "ran", "wait": "waited", "moment": ""}
 
 
-def story_page(explained: JobStory, *, is_whole: bool) -> RenderableType:
-    """Heading, facts, time line, chapters and totals. `is_whole`: show all rows."""
+def story_page(
+    explained: JobStory, *, is_whole: bool, more: str = "see --all or --json"
+) -> RenderableType:
+    """Heading, facts, time line, chapters and totals.
+
+    `is_whole`: show all rows; otherwise `more` tells where those that are left out can be found.
+    """
     story = explained.story
     parts: list[RenderableType] = [_heading(explained), _facts(story)]
     if story.jct_us:
         parts += [Padding(_strip(story), (1, 0, 0, 0))]
-    parts += [Padding(_chapters(explained, is_whole=is_whole), (1, 0)), _totals(explained)]
+    parts += [Padding(_chapters(explained, more, is_whole=is_whole), (1, 0)), _totals(explained)]
     return Group(*parts)
 
 
@@ -70,7 +75,7 @@ def _strip(story: Story) -> Text:
     return strip
 
 
-def _chapters(explained: JobStory, *, is_whole: bool) -> Table:
+def _chapters(explained: JobStory, more: str, *, is_whole: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style=QUIET_STYLE, padding=(0, 2, 0, 0))
     table.add_column("after", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -80,7 +85,7 @@ def _chapters(explained: JobStory, *, is_whole: bool) -> Table:
     for entry in _shown(entries, is_whole=is_whole):
         if entry is None:
             left_out = len(entries) - MOST_ROWS
-            table.add_row("...", "", "", f"{left_out:,} more rows, see --all or --json")
+            table.add_row("...", "", "", f"{left_out:,} more rows, {more}")
         elif isinstance(entry, Slices):
             table.add_row(*_slices_row(explained, entry))
         else:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput, UnknownName
-from motet.engine.policy_loading.catalogue import find_policies, parameters_of
+from motet.engine.policy_loading.catalogue import find_policy, parameters_of
 from motet.sim.common_settings import COMMON_SETTINGS
 from motet.sim.experiment import Experiment
 
@@ -22,12 +22,7 @@ class RequestedPolicy:
     @classmethod
     def of(cls, asked: str) -> RequestedPolicy:
         """Look the policy up. Raises UnknownName, or BadInput for a file with several policies."""
-        found = find_policies(asked)
-        if len(found) != 1:
-            raise BadInput(
-                f"{asked}: {len(found)} policies in it ({', '.join(found)}); keep one per file"
-            )
-        ((name, policy),) = found.items()
+        name, policy = find_policy(asked)
         own = {field.name for field in parameters_of(policy)}
         return cls(asked, name, frozenset(own | set(COMMON_SETTINGS)))
 

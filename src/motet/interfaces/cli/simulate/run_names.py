@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from motet.interfaces.simulation_runs import policy_name
 from motet.report.cluster_run.run_label import value_text
 from motet.sim.experiment import Experiment
 
@@ -21,7 +20,7 @@ def run_names_of(experiments: Sequence[Experiment]) -> list[str]:
     has_seeds = len({experiment.seed for experiment in experiments}) > 1
     names: list[str] = []
     for experiment in experiments:
-        name = policy_name(experiment.policy)
+        name = _NOT_IN_NAMES.sub("_", experiment.name)
         if experiment.swept is not None:
             value = value_text(experiment.settings[experiment.swept])
             name += f"-{experiment.swept}={_NOT_IN_NAMES.sub('_', value)[:LONGEST_VALUE]}"

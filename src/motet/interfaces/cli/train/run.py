@@ -6,7 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +38,7 @@ from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.load_balancer import LoadBalancer
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.reporting.reports import ReconfigurationReport, TrainResult
@@ -64,6 +65,7 @@ def run_training(flags: TrainFlags, began_s: float) -> None:
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
     console = SafeConsole(stderr=True)
     with (
+        nullcontext() if folder is None else locked_folder(folder.path),
         redirect_stdout(sys.stderr),  # What the application prints is not part of the result.
         _log(flags, folder, console) as log,
         _progress(flags, log, console) as progress,

@@ -1,0 +1,77 @@
+"""Error messages of the Python functions: they name arguments where the command names options.
+
+Most errors are raised by layers that serve the command line and Python alike, with the option to
+change. A Python function passes them on with the name of its argument.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from motet.domain.errors import MotetError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SWITCHES = {
+    "resume": "resume=True",
+    "overwrite": "overwrite=True",
+    "skip-bad-rows": "load_trace(..., skip_bad_rows=True)",
+}
+_OTHER_NAMES = {
+    "out": "checkpoints",
+    "jobs": "processes",
+    "set": "",
+    "throughputs": "'motet simulate --throughputs'",
+}
+_NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is")
+_OPTION = re.compile(
+    r"(?P<command>'motet [^']*')"
+    r"|(?P<before>(?:with |give |say )?)--(?P<name>[a-z][a-z-]*)"
+    r"(?:(?P<gap>[ =])(?P<value>'[^']*'|[^\s,;:()]+(?::[^\s,;()]+)*))?"
+)
+
+
+def python_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Errors of Motet that the function raises name Python arguments instead of options."""
+
+    @functools.wraps(function)
+    def with_python_messages(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except MotetError as error:
+            error.args = (python_message(str(error)),)
+            raise
+
+    return with_python_messages
+
+
+def python_message(message: str) -> str:
+    """`--workers 0: must be ...` as `workers=0: must be ...`; commands in quotes stay."""
+    return _OPTION.sub(_as_argument, message)
+
+
+def _as_argument(match: re.Match[str]) -> str:
+    if match["command"]:
+        return match["command"]
+    option, gap, value = match["name"], match["gap"] or "", match["value"]
+    before = match["before"]
+    argument = _OTHER_NAMES.get(option, option.replace("-", "_"))
+    if option in _SWITCHES:
+        return f"{before}{_SWITCHES[option]}{gap}{value or ''}"
+    if value is None:
+        return before + (argument or "its parameters")
+    if value in _NO_VALUES:
+        return f"{before}{argument or 'its parameters'}{gap}{value}"
+    if not argument:  # `--set NAME=VALUE` is an argument already.
+        return before + value
+    return f"{before}{argument}={_literal(value)}"
+
+
+def _literal(value: str) -> str:
+    """A value as Python code; words in capitals stand for one."""
+    is_code = value.startswith(("'", '"')) or value.isupper() or re.fullmatch(r"-?[\d.]+", value)
+    return value if is_code else repr(value)

@@ -1,0 +1,1 @@
+"""Simulations from Python: arguments, results, comparisons, explanations."""

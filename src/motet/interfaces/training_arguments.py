@@ -1,0 +1,251 @@
+"""The arguments of `motet.train` and `Cluster.train`: checked before any data are read."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self, TypeAlias, cast, get_args
+
+from motet.apps import load_application
+from motet.apps.estimator import Estimator, seed_of
+from motet.datasets import Dataset
+from motet.domain.errors import BadInput, UnknownName
+from motet.interfaces.cli.train.cluster_shape import ClusterShape
+from motet.interfaces.training_data import ColumnName, Columns, DataArguments, PathArgument
+from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
+from motet.runtime.core.options import StopRule, TrainOptions
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
+
+App: TypeAlias = str | os.PathLike[str] | type[Estimator] | Estimator
+"""A name ("mlr"), a file ("./mine.py"), a class, or an object with its parameters."""
+Callback: TypeAlias = Callable[[EpochReport], object] | TrainObserver
+"""Called after each epoch; `EpochReport.epoch` counts from 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedTraining:
+    """What `Cluster.train` is to do; `app` belongs to this training alone."""
+
+    app: Estimator
+    options: TrainOptions
+    data: Any
+    test: Any
+    reading: DataArguments
+    test_labels: PathArgument | None
+    observers: Sequence[TrainObserver]
+
+    @property
+    def title(self) -> str:
+        """The application and its data: `mlr on digits`."""
+        is_named = isinstance(self.data, str | os.PathLike)
+        data = os.fspath(self.data) if is_named else type(self.data).__name__
+        return f"{self.app.name} on {data}"
+
+    def datasets(self) -> tuple[Dataset, Dataset | None]:
+        """Training data, and held-out data with the same numbering. Raises BadInput."""
+        kind = self.app.dataset_kind
+        dataset = self.reading.dataset(kind, self.data, "train")
+        if self.test is None:
+            return dataset, None
+        of_test = replace(self.reading, exclude=None, labels=self.test_labels)
+        return dataset, of_test.dataset(kind, self.test, "test").reindexed_like(dataset)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainArguments:
+    """The arguments of `Cluster.train` as given; see there. `parameters`: of the application."""
+
+    app: App
+    data: Any
+    workers: int | None = None
+    servers: int | None = None
+    epochs: int | None = None
+    test: Any = None
+    seed: int | None = None
+    until: str | None = None
+    target: ColumnName | None = None
+    drop: Columns = None
+    na: str | Iterable[str] | None = None
+    format: str | None = None
+    exclude: PathArgument | None = None
+    labels: PathArgument | None = None
+    test_labels: PathArgument | None = None
+    consistency: str = "bsp"
+    staleness: int = 0
+    checkpoint_every: int = 10
+    checkpoints: PathArgument | None = None
+    resume: bool = False
+    overwrite: bool = False
+    callbacks: Iterable[Callback] | Callback = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, app: App, data: Any, options: Mapping[str, Any]) -> Self:
+        """From keyword arguments: those that are no option of training are parameters."""
+        names = {each.name for each in fields(cls)} - {"app", "data", "parameters"}
+        own = {name: value for name, value in options.items() if name in names}
+        parameters = {name: value for name, value in options.items() if name not in names}
+        return cls(app, data, **own, parameters=parameters)
+
+    def checked(self, machines: int) -> CheckedTraining:
+        """The training on a cluster of so many machines. Raises BadInput, UnknownName."""
+        made = made_application(self.app, dict(self.parameters))
+        if self.test is not None:
+            made.require_testable("test")
+        options = self._options(made, machines)
+        made.set_params(epochs=options.epochs, random_state=options.seed)
+        reading = DataArguments(
+            self.format, self.target, self.drop, self.na, self.exclude, self.labels
+        )
+        observers = observers_of(self.callbacks)
+        return CheckedTraining(
+            made, options, self.data, self.test, reading, self.test_labels, observers
+        )
+
+    def _options(self, app: Estimator, machines: int) -> TrainOptions:
+        require_whole("checkpoint_every", self.checkpoint_every)
+        shape = shape_of(machines, self.workers, self.servers)
+        return TrainOptions(
+            machines=shape.machines,
+            workers=shape.workers,
+            servers=shape.servers,
+            epochs=epochs_of(app, self.epochs),
+            seed=seed_of((app.random_state or 0) if self.seed is None else self.seed),
+            consistency=consistency_named(self.consistency, self.staleness),
+            until=_stop_rule(self.until),
+            checkpoint_every=self.checkpoint_every,
+            checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
+            resume=self.resume,
+            tol=app.tol,
+        )
+
+
+class _Epochs(TrainObserver):
+    """Calls a function after each epoch."""
+
+    def __init__(self, callback: Callable[[EpochReport], object]) -> None:
+        self._callback = callback
+
+    def epoch_done(self, report: EpochReport) -> None:
+        self._callback(report)
+
+
+def made_application(app: App, parameters: dict[str, Any]) -> Estimator:
+    """An application of its own for the job. Raises BadInput, UnknownName."""
+    if isinstance(app, Estimator):
+        if parameters:
+            raise BadInput(
+                f"{', '.join(parameters)}: not an option of train; parameters of an application "
+                "object are arguments of its constructor"
+            )
+        return type(app)(**app.get_params())
+    if isinstance(app, type) and issubclass(app, Estimator):
+        made = app
+    elif isinstance(app, str | os.PathLike):
+        made = load_application(os.fspath(app))
+    else:
+        raise BadInput(
+            f"{app!r:.60}: not an application; give a name ('mlr'), a file ('./mine.py'), or a "
+            "class or an object that extends motet.apps.estimator.Estimator"
+        )
+    try:
+        return made(**parameters)
+    except TypeError as error:
+        known = ", ".join(sorted(made().get_params()))
+        raise BadInput(f"{made.__name__}: {error}; its parameters are {known}") from None
+
+
+def consistency_named(name: str, staleness: int) -> Consistency:
+    """Raises BadInput, UnknownName."""
+    if not isinstance(staleness, int) or isinstance(staleness, bool) or staleness < 0:
+        raise BadInput(f"staleness={staleness!r:.40}: must be a whole number of at least 0")
+    if name not in get_args(ConsistencyName):
+        raise UnknownName("consistency", str(name), get_args(ConsistencyName))
+    return consistency_of(cast(ConsistencyName, name), staleness)
+
+
+def observers_of(callbacks: Iterable[Callback] | Callback) -> list[TrainObserver]:
+    """One callback or several as observers. Raises BadInput."""
+    if callable(callbacks) or isinstance(callbacks, TrainObserver):
+        callbacks = [callbacks]
+    if not isinstance(callbacks, Iterable):
+        raise BadInput(f"callbacks: {callbacks!r:.40} is no function of an EpochReport")
+    listed = list(callbacks)
+    wrong = [each for each in listed if not (callable(each) or isinstance(each, TrainObserver))]
+    if wrong:
+        raise BadInput(f"callbacks: {wrong[0]!r:.40} is no function of an EpochReport")
+    return [each if isinstance(each, TrainObserver) else _Epochs(each) for each in listed]
+
+
+def epochs_of(app: Estimator, epochs: int | None) -> int:
+    """The number of epochs; None: the application's. Raises BadInput."""
+    if epochs is None:
+        return int(getattr(app, "epochs", app.default_epochs))
+    require_whole("epochs", epochs)
+    return epochs
+
+
+def checkpoint_folder(
+    checkpoints: str | os.PathLike[str] | None, resume: bool, overwrite: bool
+) -> Path | None:
+    """The folder for checkpoints. Raises BadInput if an earlier run would be lost or is missing."""
+    for name, value in (("resume", resume), ("overwrite", overwrite)):
+        if not isinstance(value, bool):
+            raise BadInput(f"{name}={value!r:.40}: give True or False")
+    if resume and overwrite:
+        raise BadInput("resume=True continues a run and overwrite=True removes it; give one")
+    if checkpoints is None:
+        if resume or overwrite:
+            which = "resume=True" if resume else "overwrite=True"
+            raise BadInput(f"{which} needs checkpoints=FOLDER, the folder of the earlier run")
+        return None
+    if not isinstance(checkpoints, str | os.PathLike) or not os.fspath(checkpoints):
+        raise BadInput(f"checkpoints={checkpoints!r:.40}: give the path of a folder")
+    folder = Path(checkpoints)
+    kept = sorted(path.name for path in folder.glob("epoch-*"))
+    if kept and not (resume or overwrite):
+        raise BadInput(
+            f"checkpoints={str(folder)!r}: holds a run already ({kept[-1]}); give resume=True to "
+            "continue it, another folder, or overwrite=True to replace it"
+        )
+    if resume and not kept:
+        _require_begun(folder)
+    return folder
+
+
+def shape_of(machines: int | None, workers: int | None, servers: int | None) -> ClusterShape:
+    """As with `motet train`. Raises BadInput."""
+    for name, count in (("machines", machines), ("workers", workers), ("servers", servers)):
+        if count is not None:
+            require_whole(name, count)
+    return ClusterShape.of(machines, workers, servers)
+
+
+def require_whole(name: str, count: object) -> None:
+    """Raises BadInput for what is no whole number above 0."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
+
+
+def _stop_rule(until: str | None) -> StopRule | None:
+    if until is None:
+        return None
+    if not isinstance(until, str):
+        raise BadInput(f"until={until!r:.40}: give 'loss=NUMBER' or 'improvement=NUMBER'")
+    return StopRule.parse(until)
+
+
+def _require_begun(folder: Path) -> None:
+    """Raises BadInput unless the folder exists: a run creates it before its first checkpoint."""
+    if not folder.is_dir():
+        raise BadInput(
+            f"no checkpoint in {folder}; check the folder's name, or leave resume out to train "
+            "from the beginning"
+        )
+    warnings.warn(
+        f"no checkpoint in {folder} yet; training from the beginning", UserWarning, stacklevel=4
+    )

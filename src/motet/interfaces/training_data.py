@@ -1,0 +1,101 @@
+"""The data of `motet.train`: files and names, arrays, DataFrames, Motet data sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from motet.apps.inputs.arrays import as_dataset
+from motet.datasets import Dataset, open_dataset
+from motet.domain.errors import BadInput, UnknownName
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ColumnName: TypeAlias = str | int
+Columns: TypeAlias = ColumnName | Iterable[ColumnName] | None
+PathArgument: TypeAlias = str | os.PathLike[str]
+_LABELLED = "labelled"
+
+
+@dataclass(frozen=True)
+class DataArguments:
+    """How data are read; the arguments of `Cluster.train` of these names."""
+
+    format: str | None = None
+    target: ColumnName | None = None
+    drop: Columns = None
+    na: str | Iterable[str] | None = None
+    exclude: PathArgument | None = None
+    labels: PathArgument | None = None
+
+    def dataset(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
+        """The data set that an application needs. `kind`: see `open_dataset`. Raises BadInput."""
+        if isinstance(data, str | os.PathLike):
+            return self._opened(kind, data, role)
+        self._require_none("a file", "format", "na", "exclude", "labels")
+        if _is_frame(data):
+            return self._of_frame(kind, data)
+        self._require_none("a file or a DataFrame", "target", "drop")
+        is_pair = isinstance(data, tuple) and len(data) == 2
+        dataset: Dataset = as_dataset(kind, *data) if is_pair else as_dataset(kind, data)
+        return dataset
+
+    def _opened(self, kind: str, data: PathArgument, role: Literal["train", "test"]) -> Dataset:
+        drop = None if self.drop is None else [str(name) for name in _listed(self.drop)]
+        return open_dataset(
+            os.fspath(data),
+            kind=kind,
+            format=self.format,
+            target=self.target,
+            drop=drop,
+            na=self.na,
+            exclude=self.exclude,
+            labels=self.labels,
+            role=role,
+        )
+
+    def _of_frame(self, kind: str, frame: DataFrame) -> Dataset:
+        if self.target is None and kind == _LABELLED:
+            raise BadInput("data: a DataFrame needs target=NAME, its column to predict, or (X, y)")
+        dropped = [_column(frame, "drop", name) for name in _listed(self.drop)]
+        target = None if self.target is None else _column(frame, "target", self.target)
+        if target in dropped:
+            raise BadInput(f"target={target!r}: the column is in drop, too; give it once")
+        left_out = dropped if target is None else [*dropped, target]
+        features = frame.drop(columns=left_out)
+        y = None if target is None or kind != _LABELLED else frame[target]
+        dataset: Dataset = as_dataset(kind, features, y)
+        return dataset
+
+    def _require_none(self, wanted: str, *names: str) -> None:
+        given = next((name for name in names if getattr(self, name) is not None), None)
+        if given is not None:
+            raise BadInput(
+                f"{given}={getattr(self, given)!r:.40}: applies to {wanted} only; leave it out"
+            )
+
+
+def _is_frame(data: object) -> bool:
+    if not hasattr(data, "columns"):  # Pandas is slow to import.
+        return False
+    import pandas as pd
+
+    return isinstance(data, pd.DataFrame)
+
+
+def _listed(columns: Columns) -> list[ColumnName]:
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str | int) else list(columns)
+
+
+def _column(frame: DataFrame, argument: str, name: ColumnName) -> Any:
+    """The label of a column that is given by its name or its index."""
+    if name in frame.columns:
+        return name
+    if isinstance(name, int) and -len(frame.columns) <= name < len(frame.columns):
+        return frame.columns[name]
+    raise UnknownName(f"column in {argument}", str(name), map(str, frame.columns))
