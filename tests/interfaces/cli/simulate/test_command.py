@@ -486,6 +486,18 @@ def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Pa
     assert [stored.document["policy"] for stored in read_runs(out)] == ["sf"]
 
 
+def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
+    endless = [(0, 10**8 + number, 1) for number in range(40)]
+    running = motet_process(
+        *("simulate", "--trace", write_trace(tmp_path / "jobs.csv", endless), "--cluster", "1x2"),
+        *("--policy", "tiresias-las,tiresias-gittins", "--set", "quantum_s=1", "--jobs", "2"),
+    )
+    # The supervisor, the command, the tracker of multiprocessing and two processes of the pool.
+    running.wait_until(lambda: len(running.descendants()) >= 5)
+    running.process.kill()
+    running.wait_until(lambda: running.descendants() == {})
+
+
 def test_a_sweep_without_waits_is_plotted(trace: Path, tmp_path: Path) -> None:
     idle = {"cluster": "4x2", "policies": "tiresias-las", "sweeps": ("promote_knob=1:2",)}
     run_simulations(flags(trace, **idle, out=tmp_path / "out"))
