@@ -215,6 +215,8 @@ class Cluster:
         dataset, held_out = training.datasets()
         rows = made.prepared(dataset, training.options.seed)
         run = _with_time_so_far(made, rows, training.options)
+        source = dataset.source
+        del dataset  # `rows` hold the training data; both would take twice the memory.
         job = Job(made, rows, run, self._cluster)
         for observer in training.observers:
             job.listen(observer)
@@ -223,7 +225,7 @@ class Cluster:
         result = job.run()
         warn_unless_converged(made.name, len(result.epochs), result.convergence)
         metrics = {} if held_out is None else made.test_metrics(held_out)
-        document = TrainDocument.of(result, dataset.source, run.workers, run.servers, metrics)
+        document = TrainDocument.of(result, source, run.workers, run.servers, metrics)
         return TrainedModel(made, result, document)
 
     def _preload(self, app: Estimator) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from motet.apps import load_model
 from motet.datasets import open_dataset
+from motet.datasets.facts import DatasetFacts
 from motet.domain.errors import BadInput, JobFailed
 from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
@@ -69,8 +70,9 @@ def test_run_json_holds_the_document_and_what_repeats_the_run(tmp_path: Path) ->
     options = TrainOptions(machines=2, workers=2, servers=1, epochs=EPOCHS, seed=7)
     document = TrainDocument.of(result, "diabetes", 2, 1)
     started = datetime(2026, 11, 21, 5, 30, tzinfo=UTC)
+    facts = DatasetFacts.of(dataset, with_sha256=True)
     plan = plan_job(result.app, result.app.prepare(dataset, 7), options)
-    record = RunRecord.of("finished", ["motet", "train"], started, plan, options, dataset)
+    record = RunRecord.of("finished", ["motet", "train"], started, plan, options, facts)
     RunFolder(tmp_path).write_json("run.json", record.joined_to(document))
 
     written = json.loads((tmp_path / "run.json").read_text())

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from motet.apps.inputs.coordinates import Coordinates, Features, divide_columns, mean_squares
+from motet.apps.inputs.coordinates import (
+    Coordinates,
+    Features,
+    divide_columns,
+    mean_squares,
+    with_entries,
+)
 from motet.domain.arrays import Array
 
 RELATIVE_GRADIENT = "relative gradient norm"
@@ -44,7 +50,8 @@ class Centred:
     def square_sums(self, weights: Array) -> Array:
         """Weighted sums of squared entries, `(columns, outputs)`; `weights: (rows, outputs)`."""
         matrix = self.matrix
-        squares = matrix**2 if isinstance(matrix, np.ndarray) else matrix.power(2)
+        is_dense = isinstance(matrix, np.ndarray)
+        squares = matrix**2 if is_dense else with_entries(matrix, matrix.data**2)
         sums: Array = np.asarray(squares.T @ weights)
         if self.centre.any():
             centre = self.centre[:, None]

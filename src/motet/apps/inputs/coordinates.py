@@ -56,11 +56,17 @@ def standardise(
     return divide_columns(features, scale), Coordinates(np.zeros_like(scale), scale)
 
 
+def with_entries(features: Features, entries: Array) -> Features:
+    """Return a CSR matrix with other entries at the same places, which both share."""
+    from scipy.sparse import csr_matrix
+
+    places = (entries, features.indices, features.indptr)
+    return csr_matrix(places, shape=features.shape, copy=False)
+
+
 def divide_columns(features: Features, divisors: Array) -> Features:
     """Return a copy of a CSR matrix with every column divided by its divisor, `(columns,)`."""
-    divided = features.copy()
-    divided.data = features.data / divisors[features.indices]
-    return divided
+    return with_entries(features, features.data / divisors[features.indices])
 
 
 def mean_squares(features: Features) -> Array:
@@ -77,9 +83,9 @@ def feature_columns(features: Features) -> dict[str, Column]:
     """Return the features as columns of `Rows`: `x`, or for CSR ragged `columns` and `entries`."""
     if isinstance(features, np.ndarray):
         return {"x": features}
-    offsets = features.indptr.astype(np.int64)
+    offsets = features.indptr.astype(np.int64, copy=False)
     return {
-        "columns": Ragged(offsets, features.indices.astype(np.int32)),
+        "columns": Ragged(offsets, features.indices.astype(np.int32, copy=False)),
         "entries": Ragged(offsets, features.data),
     }
 

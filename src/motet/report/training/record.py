@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from motet.datasets import Dataset
+from motet.datasets.facts import DatasetFacts
 from motet.report.training.document import TrainDocument
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.options import TrainOptions
@@ -50,7 +50,7 @@ class RunRecord:
         started_at: datetime,
         plan: JobPlan,
         options: TrainOptions,
-        dataset: Dataset,
+        data: DatasetFacts,
     ) -> RunRecord:
         """The record of a run of a job."""
         app, schedule = plan.app, plan.schedule
@@ -65,11 +65,11 @@ class RunRecord:
             mini_batches=schedule.batch_count,
             model_blocks=plan.table.block_count,
             dataset={
-                "source": dataset.source,
-                "kind": dataset.kind,
-                "counts": dataset.describe(),
-                "sha256": dataset.sha256,
-                "notes": list(dataset.notes),
+                "source": data.source,
+                "kind": data.kind,
+                "counts": data.counts,
+                "sha256": data.sha256,
+                "notes": list(data.notes),
             },
             versions=installed_versions(),
             platform=_platform(),

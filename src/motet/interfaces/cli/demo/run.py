@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.text import Text
 
+from motet.datasets.facts import DatasetFacts
 from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare_demo_job
 from motet.interfaces.cli.demo.references import compare_with_reference
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
@@ -120,12 +121,13 @@ def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
 def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[DemoResult]:
     for view, (prepared, result) in zip(screen.jobs, finished, strict=True):
         screen.stage = f"training {view.job.app} on a single machine, to compare"
+        facts = DatasetFacts.of(prepared.dataset, with_sha256=False)
         document = TrainDocument.of(
             result,
             data=view.job.data,
             workers=view.job.workers,
             servers=view.job.servers,
-            more_metrics=more_metrics(prepared.app, prepared.dataset, prepared.test, result),
+            more_metrics=more_metrics(prepared.app, facts, prepared.test, result),
         )
         yield DemoResult(
             prepared, document, compare_with_reference(prepared, document), view.colour

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
-from motet.datasets import Corpus, Dataset, open_dataset
+from motet.datasets import Dataset, open_dataset
 from motet.datasets.builtin.catalogue import is_known
+from motet.datasets.facts import DatasetFacts
 from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.apps.settings import (
@@ -91,7 +92,7 @@ class TrainRequest:
 
     app: Estimator
     options: TrainOptions
-    dataset: Dataset
+    data: DatasetFacts
     test: Dataset | None
     rows: Rows
     resumed: Checkpoint | None
@@ -136,7 +137,9 @@ def check_request(
             "raise --epochs to train on"
         )
     most_workers = plan.schedule.block_count
-    return TrainRequest(app, options, dataset, test, rows, resumed, changes, most_workers)
+    # Executors get their parts of `rows`; the data set itself would double the memory.
+    facts = DatasetFacts.of(dataset, with_sha256=folder is not None)
+    return TrainRequest(app, options, facts, test, rows, resumed, changes, most_workers)
 
 
 def _require_one_cluster(flags: TrainFlags) -> None:
@@ -145,13 +148,13 @@ def _require_one_cluster(flags: TrainFlags) -> None:
 
 
 def more_metrics(
-    app: Estimator, dataset: Dataset, test: Dataset | None, result: TrainResult
+    app: Estimator, data: DatasetFacts, test: Dataset | None, result: TrainResult
 ) -> dict[str, float]:
     """Metrics beside those of the application: held-out metrics, tokens per second."""
     metrics = {} if test is None else app.test_metrics(test)
-    if isinstance(dataset, Corpus):
+    if data.token_count is not None:
         seconds = sum(report.wall_s for report in result.epochs)
-        metrics["tokens_per_s"] = dataset.token_count * len(result.epochs) / seconds
+        metrics["tokens_per_s"] = data.token_count * len(result.epochs) / seconds
     return metrics
 
 

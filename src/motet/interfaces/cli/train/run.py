@@ -171,7 +171,7 @@ def _prepare_interruption(training: TrainRequest, plan: JobPlan, begun: _Begun) 
     """Ctrl-C leaves run.json, with the state "interrupted", and prints how to continue."""
     assert begun.folder is not None
     record = RunRecord.of(
-        "interrupted", sys.argv, begun.started_at, plan, training.options, training.dataset
+        "interrupted", sys.argv, begun.started_at, plan, training.options, training.data
     )
     words = [word for word in sys.argv[1:] if word not in ("--overwrite", "--resume")]
     hint = f"continue with: motet {shlex.join([*words, '--resume'])}"
@@ -203,7 +203,7 @@ def _document(
         data=flags.data,
         workers=training.options.workers,
         servers=training.options.servers,
-        more_metrics=more_metrics(training.app, training.dataset, training.test, result),
+        more_metrics=more_metrics(training.app, training.data, training.test, result),
         history=history,
     )
 
@@ -215,9 +215,8 @@ def _write(
     document: TrainDocument,
     started_at: datetime,
 ) -> None:
-    dataset = training.dataset
     plan = plan_job(training.app, training.rows, training.options)
-    record = RunRecord.of("finished", sys.argv, started_at, plan, training.options, dataset)
+    record = RunRecord.of("finished", sys.argv, started_at, plan, training.options, training.data)
     title, subtitle = _title(document), f"{_subtitle(training)}; {_roles(document)}"
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
@@ -232,7 +231,7 @@ def _title(document: TrainDocument) -> str:
 
 
 def _subtitle(training: TrainRequest) -> str:
-    return training.dataset.describe()
+    return training.data.counts
 
 
 def _mark(report: ReconfigurationReport) -> tuple[float, str]:
