@@ -43,8 +43,8 @@ class NMF(AutomaticBatches):
     `rank`: factors per user and item. `l2`: regularisation per rating. `learning_rate`: step size
     of the first epoch; in epoch e it is divided by 1 + (1 - decay) e, so steps become smaller and
     never too small to arrive. `batch_size`: users per mini-batch over all workers; None: a tenth of
-    the users. Training ends once the loss changes by at most `tol` per epoch, relatively, in the
-    mean of five epochs.
+    the users. Training ends once the loss falls by at most `tol` per epoch, relatively, between
+    means over five epochs.
 
     Loss: root mean squared error (RMSE) of the training ratings. Fitted: `components_: (rank,
     items)` and `user_factors_: (users, rank)`, in the order of `item_ids_` and `user_ids_`.

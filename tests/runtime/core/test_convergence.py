@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,21 @@ def test_without_a_residual_of_its_own_the_change_of_the_loss_counts() -> None:
     assert with_residual(ToyRegression(), Evaluation(9.0), []).residual == math.inf
 
 
-def test_the_change_is_a_mean_over_epochs() -> None:
-    assert relative_change([8.0, 7.0, 9.0, 4.0], 3) == pytest.approx((8 - 4) / 3 / 8)
-    assert relative_change([8.0, 7.0, 9.0], 3) == math.inf
+def test_a_fluctuating_loss_is_compared_by_means() -> None:
+    assert relative_change([8.0, 7.0, 9.0, 4.0], 2) == pytest.approx((7.5 - 6.5) / 2 / 7.5)
+    assert relative_change([8.0, 7.0, 9.0], 2) == math.inf
+    assert relative_change([6.0, 8.0, 9.0, 7.0], 2) == 0.0
+    assert relative_change([6.0, 9.0], 1) == 0.5
+
+
+@given(st.integers(0, 100))
+def test_a_sampler_does_not_end_by_chance_while_its_loss_falls(seed: int) -> None:
+    """Noise as large as 30 epochs' fall."""
+    noise = np.random.default_rng(seed).normal(0, 0.03, 40)
+    losses = (10 - 0.01 * np.arange(40) + noise).tolist()
+    assert relative_change(losses, 10) > 1e-4
+    flat = (10 + noise).tolist()
+    assert relative_change(flat, 10) < 6e-4
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=2), st.floats(1e-3, 1e3))

@@ -153,7 +153,7 @@ class Application(ABC):
     residual_name: str = "change of the loss per epoch"
     """What `Evaluation.residual` measures."""
     improvement_epochs: ClassVar[int] = 1
-    """Without a residual: over how many epochs the change of the loss is a mean."""
+    """Without a residual: the change of the loss is one between means over so many epochs."""
     needs_bsp: bool = False
     """True when `apply` is only right for the sum over all workers (K-means, Lasso)."""
     without_bsp: str = ""

@@ -1,8 +1,8 @@
 """Convergence of a training run: how far an epoch's model is from the optimum. Pure.
 
 An application measures the distance itself (`Evaluation.residual`), or it is the relative change of
-the loss per epoch, the mean of the last `Application.improvement_epochs`. Training has converged
-once it is at most `tol`.
+the loss per epoch, between means over `Application.improvement_epochs`. Training has converged once
+it is at most `tol`.
 """
 
 from __future__ import annotations
@@ -70,12 +70,16 @@ def with_residual(
 
 
 def relative_change(losses: Sequence[float], epochs: int) -> float:
-    """Return the relative change of the loss per epoch over the last `epochs`; at first infinite.
+    """Return the relative change of the loss per epoch; infinite with too few epochs.
 
-    An application that may reject a step, and so keep its loss for an epoch, must measure its
-    residual itself.
+    `epochs` above 1: the loss fluctuates, so the mean of the last `epochs` is compared with that
+    of as many before, and a rise is no change. An application that may reject a step, and so keep
+    its loss for an epoch, must measure its residual itself.
     """
-    if len(losses) <= epochs:
+    if len(losses) < 2 * epochs:
         return math.inf
-    before, last = losses[-1 - epochs], losses[-1]
-    return abs(before - last) / epochs / max(abs(before), 1e-300)
+    before, last = (
+        sum(part) / epochs for part in (losses[-2 * epochs : -epochs], losses[-epochs:])
+    )
+    fall = abs(before - last) if epochs == 1 else max(before - last, 0.0)
+    return fall / epochs / max(abs(before), 1e-300)
