@@ -31,6 +31,7 @@ def open_dataset(
     na: Words = None,
     exclude: PathOrName | None = None,
     labels: PathOrName | None = None,
+    only: Words = None,
     role: Role = "train",
 ) -> Dataset:
     """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
@@ -40,7 +41,8 @@ def open_dataset(
     name of a file format, recognised otherwise. `target`, `drop`, `na`: for tables, a column's
     name or index (negative from the end), columns to leave out ("0-4,missing"), and texts for
     a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
-    images that are in another folder. `role`: generators draw other data for "test".
+    images that are in another folder. `only`: the features to read of a table whose header names
+    all of them. `role`: generators draw other data for "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
     with one line: the file and line, the problem and its remedy.
@@ -52,6 +54,7 @@ def open_dataset(
         drop=_words(drop),
         na=_words(na),
         labels=None if labels is None else InputFile(Path(labels)),
+        only=_words(only),
     )
     try:
         dataset = _load(source, format, options, kind, role)

@@ -32,6 +32,7 @@ def choose_columns(
     column_count: int,
     target: str | None,
     drop: tuple[str, ...],
+    only: tuple[str, ...] = (),
 ) -> Columns:
     """Choose columns by name or index (negative ones count from the end, `0-4` is a range).
 
@@ -48,6 +49,8 @@ def choose_columns(
     features = tuple(
         column for column in range(column_count) if column not in dropped and column != wanted
     )
+    if only and names is not None and set(only) <= set(names):
+        features = tuple(column for column in features if names[column] in only)
     if not features:
         raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
     return Columns(features, wanted, MISSING in parts, MISSING_ROWS in parts)

@@ -57,7 +57,7 @@ class CsvFormat(Format):
         na = (*_MISSING_TOKENS, *options.na)
         layout = layout_of(file, na)
         columns = choose_columns(
-            file, layout.names, layout.column_count, options.target, options.drop
+            file, layout.names, layout.column_count, options.target, options.drop, options.only
         )
         target, class_names = _target(layout, columns, na)
         features, kept = _features(layout, columns, na)

@@ -36,6 +36,7 @@ class ReadOptions:
 
     `kind`: the class of data set, None for any that the file can become. `target`, `drop`, `na`:
     for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
+    `only`: the features to read of a table whose header has all of them (empty: all columns).
     """
 
     kind: type[Dataset] | None = None
@@ -43,6 +44,7 @@ class ReadOptions:
     drop: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     labels: InputFile | None = None
+    only: tuple[str, ...] = ()
 
 
 class Format(ABC):

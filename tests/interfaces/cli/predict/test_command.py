@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import motet
@@ -78,3 +79,15 @@ def test_columns_are_found_by_their_names(wine: Path, tmp_path: Path) -> None:
     _, *rows = rows_of(run_motet("predict", wine, "--data", tmp_path / "new.csv"))
     expected = motet.load_model(wine).predict(data.features)
     assert [float(row[0]) for row in rows] == expected.tolist()
+
+
+def test_columns_that_the_model_does_not_use_are_not_read(tmp_path: Path) -> None:
+    data = tmp_path / "new.csv"
+    data.write_text("name,b,a,kind\nann,2,1,x\nbob,4,3,y\ncid,6,5,\n")
+    frame = pd.DataFrame({"a": [1.0, 3.0, 5.0, 7.0], "b": [2.0, 4.0, 5.0, 9.0]})
+    model = motet.LinearRegression().fit(frame, [1.0, 2.0, 3.0, 5.0])
+    model.save(tmp_path / "model.npz")
+    header, *rows = rows_of(run_motet("predict", tmp_path, "--data", data))
+    assert header == ["prediction"]
+    wanted = model.predict(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    assert [float(row[0]) for row in rows] == pytest.approx(wanted)

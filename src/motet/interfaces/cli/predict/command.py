@@ -38,10 +38,10 @@ from motet.interfaces.cli.apps.completion_words import complete_data
     help="CSV file to write.  [default: standard output]",
 )
 def predict_command(**flags: Any) -> None:
-    """Write the predictions of MODEL, a file model.npz that 'motet train --out' wrote, as CSV.
+    """Write the predictions of MODEL, the folder or the model.npz of 'motet train --out', as CSV.
 
     One row per row of the data: the class or value; of LDA the share of each topic, of ratings
-    user, item and predicted rating.
+    user, item and predicted rating. Columns that the model does not use are not read.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.report.rendering.csv_cells import inert_cell
+from motet.report.training.folder import MODEL
 
 _ROWS_AT_ONCE = 65_536
 
@@ -53,7 +54,7 @@ class Predictions:
 def run_prediction(flags: PredictFlags) -> None:
     """Predict as the flags say and write the table. Raises MotetError."""
     model = _model(flags)
-    table = predictions_of(model, _dataset(flags, model.dataset_kind))
+    table = predictions_of(model, _dataset(flags, model))
     if flags.out is None:
         _write(table, sys.stdout)
         return
@@ -85,12 +86,16 @@ def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
 
 
 def _model(flags: PredictFlags) -> Estimator:
+    path = flags.model / MODEL if flags.model.is_dir() else flags.model
     if flags.app is None:
-        return load_model(flags.model)
-    return load_application(flags.app).load(flags.model)
+        return load_model(path)
+    return load_application(flags.app).load(path)
 
 
-def _dataset(flags: PredictFlags, kind: str) -> Dataset:
+def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
+    """The data; of a table with a header only the columns that the model needs."""
+    kind = model.dataset_kind
+    trained_on = vars(model).get("feature_names_in_")
     return open_dataset(
         flags.data,
         kind="unlabelled" if kind == "labelled" and flags.target is None else kind,
@@ -98,6 +103,7 @@ def _dataset(flags: PredictFlags, kind: str) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
+        only=() if trained_on is None else tuple(trained_on.tolist()),
     )
 
 
