@@ -12,7 +12,7 @@ from motet.sim.traces.checking import check
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.gavel_tsv import GavelTsvFormat
 from motet.sim.traces.formats.helios_csv import HeliosCsvFormat
-from motet.sim.traces.formats.motet_csv import MotetCsvFormat
+from motet.sim.traces.formats.motet_columns.motet_csv import MotetCsvFormat
 from motet.sim.traces.formats.muri_csv import MuriCsvFormat
 from motet.sim.traces.formats.philly_csv import PhillyCsvFormat
 from motet.sim.traces.formats.philly_json import PhillyJsonFormat

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from motet.report.rendering.csv_cells import original_cell
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
+from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
-from motet.sim.traces.formats.intervention_columns import (
+from motet.sim.traces.formats.motet_columns.intervention_columns import (
     INTERVENTION_COLUMNS,
     read_interventions,
 )
-from motet.sim.traces.formats.stray_columns import check_steps, misspelt_columns
+from motet.sim.traces.formats.motet_columns.stray_columns import check_steps, misspelt_columns
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table, stripped
