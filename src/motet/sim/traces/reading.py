@@ -110,7 +110,11 @@ def _trace(
         workload,
         chosen.name,
         jobs.sha256 or source.sha256,
-        (*jobs.notices, *_order_notice(submit_us, _at(jobs.lines, kept)), *_skip_notice(problems)),
+        (
+            *jobs.notices,
+            *_order_notice(submit_us, _at(jobs.lines, kept)),
+            *_skip_notice(problems, jobs.lines),
+        ),
         problems.by_reason(),
         {name: tuple(_at(text[name], order)) for name in MORE_COLUMNS if name in text},
     )
@@ -124,20 +128,19 @@ def _order_notice(submit_us: Sequence[int], lines: Sequence[int]) -> tuple[str, 
     return ()
 
 
-def _skip_notice(problems: Problems) -> tuple[str, ...]:
+def _skip_notice(problems: Problems, lines: Sequence[int]) -> tuple[str, ...]:
     if not len(problems):
         return ()
     plural = "s" if len(problems) > 1 else ""
-    return (f"{len(problems):,} bad row{plural} skipped: {_reasons(problems)}",)
+    return (f"{len(problems):,} bad row{plural} skipped: {problems.account(lines)}",)
 
 
 def _nothing_left(source: Source, chosen: TraceFormat, jobs: Jobs, problems: Problems) -> BadInput:
-    why = "; ".join((*jobs.notices, *_skip_notice(problems))) or f"read as {chosen.described}"
+    why = (
+        "; ".join((*jobs.notices, *_skip_notice(problems, jobs.lines)))
+        or f"read as {chosen.described}"
+    )
     return source.complaint(f"no job to replay ({why})", "give a trace with jobs")
-
-
-def _reasons(problems: Problems) -> str:
-    return ", ".join(f"{reason} {count:,}" for reason, count in problems.by_reason().items())
 
 
 def _at(cells: Sequence[T], rows: Sequence[int]) -> list[T]:

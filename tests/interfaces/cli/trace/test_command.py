@@ -127,7 +127,9 @@ def test_notices_go_to_stderr(file_of: FileOf) -> None:
     page, notices = run("describe", file_of(BAD), "--skip-bad-rows", "--cluster", "2x4", "--json")
 
     assert json.loads(page)["skipped"] == {"too many GPUs": 1, "negative duration": 1}
-    assert notices == "2 bad rows skipped: negative duration 1, too many GPUs 1\n"
+    assert notices == (
+        "2 bad rows skipped: too many GPUs 1 (line 3), negative duration 1 (line 4)\n"
+    )
 
 
 def test_convert_is_exact(file_of: FileOf, tmp_path: Path) -> None:
@@ -191,7 +193,8 @@ def test_a_bad_row_ends_the_command_in_one_line(
     assert f"{path}:4: duration is -5 s" in refused(capsys, "describe", path)
     told = refused(capsys, "describe", path, "--cluster", "2x4")
     assert (
-        f"{path}:3: the job requests 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
+        f"{path}:3: the job requests 9 GPUs, the cluster has 8 (and 1 more bad row: negative"
+        in told
     )
     assert f"{path}:4: " in refused(capsys, "convert", path, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

@@ -12,7 +12,7 @@ from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import since_first, timestamp_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
-from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown_cell
+from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, BadRow, Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.trace import Jobs
 
@@ -114,17 +114,11 @@ def _next(text: str, place: int) -> int:
 def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
     try:
         return _parsed(entry)
-    except _Negative as error:
-        problems.add(row, NEGATIVE_DURATION, str(error))
-    except ValueError as error:
-        problems.add(row, UNPARSABLE, str(error))
+    except BadRow as error:
+        problems.add_error(row, error)
     except (AttributeError, KeyError, TypeError):
-        problems.add(row, UNPARSABLE, f"this is not a job like {_EXAMPLE}")
+        problems.add(row, f"{UNPARSABLE} job", f"this is not a job like {_EXAMPLE}")
     return _Run()
-
-
-class _Negative(ValueError):
-    """An attempt ends before it starts."""
 
 
 def _parsed(entry: Any) -> _Run:
@@ -135,9 +129,8 @@ def _parsed(entry: Any) -> _Run:
     ]
     for start_us, end_us, _ in attempts:
         if end_us < start_us:
-            raise _Negative(
-                f"an attempt ends {exact_seconds(start_us - end_us)} s before it starts"
-            )
+            message = f"an attempt ends {exact_seconds(start_us - end_us)} s before it starts"
+            raise BadRow(NEGATIVE_DURATION, message)
     gpus = [sum(len(machine["gpus"]) for machine in detail) for _, _, detail in attempts]
     return _Run(
         id=str(entry["jobid"]),
@@ -158,7 +151,7 @@ def _time(name: str, entry: Any) -> int:
     try:
         return timestamp_us(cell)
     except ValueError as error:
-        raise ValueError(f"{name} is {shown_cell(cell)}, {error}") from None
+        raise BadRow.unparsable(name, cell, error) from None
 
 
 def _clock(time_us: int | None, first_us: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from motet.report.rendering.csv_cells import original_cell
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.motet_columns.intervention_columns import (
     INTERVENTION_COLUMNS,
     read_interventions,
