@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,8 +70,24 @@ TRACES = {
     b"A3C\tpython3 a3c.py\t--num_steps\t1\t300\t12.500000\t1\n",
     "elastic.csv": b"job_id,submit_time,num_gpus,duration,steps,max_workers,servers,speed,speed_t0,"
     b"curve,target_loss,cancel_time\na,0,4,,100,8,,sync,2.5,svm-sgd-a9a,,\nb,1,1,60,,,,,,,,70\n",
+    "site.csv": b"Job;Owner;GPUs;Submitted;Began;Ended;Elapsed\na;x;2;2024-03-31T01:30:00;"
+    b"2024-03-31T03:30:00;2024-03-31T04:00:00;1-02:03:04\nb;y;1;2024-10-27T02:30:00Z;;;PT1H30M\n",
     "log.swf": b"; Version: 2.2\n1 0 5 100 4 -1 -1 8 3600 -1 1 7 1 -1 2 -1 -1 -1\n",
 }
+OPTIONS: dict[str, dict[str, Any]] = {
+    "site.csv": {
+        "columns": {
+            "job_id": "Job",
+            "num_gpus": "GPUs",
+            "submit_time": "Submitted",
+            "start_time": "Began",
+            "end_time": "Ended",
+            "duration": "Elapsed",
+        },
+        "timezone": "Europe/Berlin",
+    }
+}
+"""Arguments of `read_trace` by file."""
 YAML = {
     "cluster.yaml": b"machines:\n- {name: a, gpus: 4, rack: r, cpus: 8}\n- {name: b, gpus: 2}\n",
     "entries.yaml": b"- {at_epoch: 3, workers: 3, servers: 1}\n- {at_s: 2.5, workers: 1}\n",
@@ -126,7 +143,7 @@ def succeeds_or_explains(read: Callable[[], object], seed: int) -> None:
 @pytest.mark.parametrize("name", TRACES)
 @EXAMPLES
 def test_damaged_traces(tmp_path: Path, name: str, seeds: range) -> None:
-    path = tmp_path / name
+    path, options = tmp_path / name, OPTIONS.get(name, {})
     for seed in seeds:
         random = Random(seed)
         content = damaged(TRACES[name], random)
@@ -135,8 +152,8 @@ def test_damaged_traces(tmp_path: Path, name: str, seeds: range) -> None:
         path.write_bytes(content)
         speeds = tmp_path / "gavel_isolated_steps_per_s.csv"
         speeds.write_bytes(random.choice((GAVEL_SPEEDS, damaged(GAVEL_SPEEDS, random))))
-        succeeds_or_explains(lambda: read_trace(path), seed)
-        succeeds_or_explains(lambda: read_trace(path, skip_bad_rows=True), seed)
+        succeeds_or_explains(lambda: read_trace(path, **options), seed)
+        succeeds_or_explains(lambda: read_trace(path, skip_bad_rows=True, **options), seed)
 
 
 @EXAMPLES
@@ -160,7 +177,8 @@ def test_the_inputs_of_simulations_are_read_undamaged(tmp_path: Path) -> None:
     for name, content in TRACES.items():
         (tmp_path / name).write_bytes(content)
         (tmp_path / "gavel_isolated_steps_per_s.csv").write_bytes(GAVEL_SPEEDS)
-        assert len(read_trace(tmp_path / name).workload) >= 1, name
+        trace = read_trace(tmp_path / name, **OPTIONS.get(name, {}))
+        assert len(trace.workload) >= 1, name
     path = tmp_path / "file.csv"
     for content, read in (
         (CLUSTER_CSV, lambda: open_cluster(str(path))),

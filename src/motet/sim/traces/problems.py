@@ -24,6 +24,7 @@ WRONG_WORK = "no work model"
 WRONG_ORDER = "times in a wrong order"
 
 _LONGEST_CELL = 40
+_NO_VALUE = frozenset({"", "-", "n/a", "na", "nan", "nat", "none", "null", "unknown"})
 _MOST_NAMED = 8
 
 
@@ -127,6 +128,19 @@ class Problems:
         """As `parse`, without the rows."""
         return self.parse(name, cells, parse_cell)[0]
 
+    def optional(
+        self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
+    ) -> list[int | None]:
+        """As `numbers`; None for a cell without a value or with a bad one."""
+        known = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+        found: list[int | None] = [None] * len(cells)
+        for row in known:
+            try:
+                found[row] = parse_cell(cells[row])
+            except ValueError as error:
+                self.add_error(row, BadRow.unparsable(name, cells[row], error))
+        return found
+
     def demands(
         self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
     ) -> list[int]:
@@ -158,6 +172,11 @@ def _grouped(bad_rows: Sequence[tuple[str, int]]) -> str:
         for reason, count in counts[:_MOST_NAMED]
     ]
     return ", ".join(parts + ["..."] * (len(counts) > _MOST_NAMED))
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell is empty or a word that stands for no value, such as Unknown or null."""
+    return cell.strip().lower() in _NO_VALUE
 
 
 def _is_all_blank(cells: Sequence[str]) -> bool:

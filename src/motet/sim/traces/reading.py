@@ -12,14 +12,22 @@ from motet.sim.traces.checking import check
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.gavel_tsv import GavelTsvFormat
 from motet.sim.traces.formats.helios_csv import HeliosCsvFormat
+from motet.sim.traces.formats.motet_columns.any_table import (
+    AnyTableFormat,
+    delimiter_of,
+    looks_like_jobs,
+    missing_columns,
+)
 from motet.sim.traces.formats.motet_columns.motet_csv import MotetCsvFormat
 from motet.sim.traces.formats.muri_csv import MuriCsvFormat
 from motet.sim.traces.formats.philly_csv import PhillyCsvFormat
 from motet.sim.traces.formats.philly_json import PhillyJsonFormat
 from motet.sim.traces.formats.swf import SwfFormat
 from motet.sim.traces.formats.tiresias_csv import TiresiasCsvFormat
+from motet.sim.traces.options import ReadingOptions
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
+from motet.sim.traces.table import delimited_header
 from motet.sim.traces.trace import MORE_COLUMNS, Jobs, Trace
 from motet.sim.workload.workload import Workload
 
@@ -29,6 +37,7 @@ T = TypeVar("T")
 FORMATS: Mapping[str, TraceFormat] = {
     entry.name: entry
     for entry in (
+        AnyTableFormat(),
         MotetCsvFormat(),
         MuriCsvFormat(),
         TiresiasCsvFormat(),
@@ -49,14 +58,19 @@ def read_trace(
     skip_bad_rows: bool = False,
     largest_gang: int | None = None,
     throughputs: str | os.PathLike[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    timezone: str | None = None,
 ) -> Trace:
     """Read a trace, gzipped or not; detects its format by its content unless `format` is given.
 
     `largest_gang`: jobs with more GPUs are bad rows (the cluster's size). `throughputs`: table of
-    isolated speeds, for Gavel traces. Raises BadInput for a file that cannot be read, and for the
-    first bad row unless `skip_bad_rows`; UnknownName for an unknown format.
+    isolated speeds, for Gavel traces. `columns`: names of columns of the file by their names in
+    Motet's CSV. `timezone`: of time stamps without a zone, otherwise UTC. Raises BadInput for a
+    file that cannot be read, and for the first bad row unless `skip_bad_rows`; UnknownName for an
+    unknown format or column.
     """
-    source = Source.open(Path(path), None if throughputs is None else Path(throughputs))
+    speeds = None if throughputs is None else Path(throughputs)
+    source = Source.open(Path(path), ReadingOptions.of(speeds, columns, timezone))
     chosen = _format(source, format)
     problems = Problems()
     jobs = chosen.read(source, problems)
@@ -71,17 +85,29 @@ def read_trace(
 
 def _format(source: Source, name: str | None) -> TraceFormat:
     if name is not None:
-        if name not in FORMATS:
-            raise UnknownName("trace format", name, FORMATS)
-        return FORMATS[name]
+        return _named_format(source, name)
     for entry in FORMATS.values():
-        if entry.recognises(source):
+        if entry.recognises(source) and (entry.takes_columns or not source.options.columns):
             return entry
     nearest = max(FORMATS.values(), key=lambda entry: entry.nearness(source))
-    if nearest.nearness(source) >= _NEAR:
+    if nearest.nearness(source) >= _NEAR and not isinstance(nearest, MotetCsvFormat):
         return nearest  # Its reader reports the missing columns.
-    known = "; ".join(f"{entry.name}: {entry.described}" for entry in FORMATS.values())
-    raise source.complaint("not a trace in a known format", f"known with --format are {known}", 1)
+    if looks_like_jobs(source):
+        raise missing_columns(source, delimited_header(source, delimiter_of(source)))
+    problem = "not a trace in a known format"
+    raise source.complaint(problem, f"known with --format are {', '.join(FORMATS)}", 1)
+
+
+def _named_format(source: Source, name: str) -> TraceFormat:
+    if name not in FORMATS:
+        raise UnknownName("trace format", name, FORMATS)
+    chosen = FORMATS[name]
+    if not source.options.columns or chosen.takes_columns:
+        return chosen
+    if isinstance(chosen, MotetCsvFormat):
+        return FORMATS[AnyTableFormat.name]
+    able = ", ".join(entry.name for entry in FORMATS.values() if entry.takes_columns)
+    raise BadInput(f"--columns and --format {name}: it has its own columns; --columns needs {able}")
 
 
 def _trace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -29,10 +29,25 @@ class Table:
         Raises BadInput if a column in `needed` is missing.
         """
         _check_header(source, needed)
-        names = source.header
+        return cls.of_records(source.header, _records(source, ","), problems)
+
+    @classmethod
+    def read_delimited(cls, source: Source, delimiter: str, problems: Problems) -> Self:
+        """As `read`, for any columns. Raises BadInput for two columns of one name."""
+        names = delimited_header(source, delimiter)
+        twice = [name for name, count in Counter(names).items() if count > 1 and name]
+        if twice:
+            raise source.complaint(f"two columns are called {twice[0]!r}", "rename one of them", 1)
+        return cls.of_records(names, _records(source, delimiter), problems)
+
+    @classmethod
+    def of_records(
+        cls, names: Sequence[str], records: Iterable[tuple[int, list[str]]], problems: Problems
+    ) -> Self:
+        """A table of rows with the lines that they begin in. `names`: of the columns."""
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, cells in _records(source):
+        for line, cells in records:
             if len(cells) != len(names):
                 message = f"{len(cells)} cells, the header has {len(names)}"
                 problems.add(len(rows), WRONG_CELLS, message)
@@ -59,6 +74,16 @@ def stripped(cells: Cells) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+def delimited_header(source: Source, delimiter: str) -> tuple[str, ...]:
+    """The names in the first line, in lower case."""
+    try:
+        (names,) = csv.reader([source.head[0]], delimiter=delimiter)
+    except (csv.Error, ValueError) as error:
+        problem, remedy = f"cannot be read as a header ({error})", "check the quotes"
+        raise source.complaint(problem, remedy, 1) from None
+    return tuple(name.strip().lower() for name in names)
+
+
 def _check_header(source: Source, needed: Sequence[str]) -> None:
     missing = [name for name in needed if name not in source.header]
     if missing:
@@ -74,9 +99,9 @@ def _check_header(source: Source, needed: Sequence[str]) -> None:
         raise source.complaint(f"two columns are called {twice[0]!r}", "rename one of them", 1)
 
 
-def _records(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Every row after the header that is not blank, with its first line."""
-    reader = csv.reader(io.StringIO(source.text, newline=""))
+    reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=delimiter)
     begins, is_header = 1, True
     while True:
         try:

@@ -21,6 +21,20 @@ MORE_COLUMNS = (
 )
 """Columns of a motet CSV that are kept as text; policies read only `num_cpus`."""
 
+TRACE_COLUMNS = (
+    "job_id",
+    "submit_time",
+    "num_gpus",
+    "duration",
+    "user",
+    "queue",
+    "experiment",
+    "model",
+    "memory_gb",
+    *MORE_COLUMNS,
+)
+"""Columns of a motet CSV that other logs may have under other names."""
+
 
 @dataclass(frozen=True)
 class Jobs:

@@ -73,6 +73,8 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "trace": trace,
         "format_name": None,
         "throughputs": None,
+        "column_texts": (),
+        "timezone": None,
         "skip_bad_rows": False,
         "cluster": "1x2",
         "machine_events": None,

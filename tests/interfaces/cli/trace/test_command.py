@@ -132,6 +132,35 @@ def test_notices_go_to_stderr(file_of: FileOf) -> None:
     )
 
 
+SITE = """\
+Job,GPUs,Submitted,Elapsed
+a,4,2024-03-01T10:00:00,1-02:03:04
+b,1,2024-03-01T10:00:30,05:30
+"""
+
+
+def test_columns_of_other_logs_are_named_on_the_command_line(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = file_of(SITE), tmp_path / "out.csv"
+    names = "job_id=Job,submit_time=Submitted,duration=Elapsed"
+    options = ("--columns", names, "--columns", "num_gpus=GPUs", "--timezone", "Europe/Berlin")
+
+    page, notices = run("describe", source, *options)
+    assert (page.splitlines()[0], notices) == ("in.csv: 2 jobs   table with a header", "")
+    run("convert", source, target, *options)
+    assert read_trace(target).workload.duration_us.tolist() == [93_784_000_000, 330_000_000]
+    assert "--columns x: 'x' is not NAME=COLUMN" in refused(
+        capsys, "describe", source, "--columns", "x"
+    )
+    assert "num_gpus is given twice" in refused(
+        capsys, "describe", source, *options, "--columns", "num_gpus=Job"
+    )
+    assert "no column 'submit_time', 'num_gpus', 'duration'; " in refused(
+        capsys, "describe", source
+    )
+
+
 def test_convert_is_exact(file_of: FileOf, tmp_path: Path) -> None:
     source = file_of(TIRESIAS)
     run("convert", source, tmp_path / "out.csv")

@@ -50,6 +50,19 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="FILE",
     help="Gavel traces: the table of speeds that they were generated with.",
 )
+@input_option(
+    "--columns",
+    "column_texts",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="Columns of a table that is in no known format, for example "
+    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed.",
+)
+@input_option(
+    "--timezone",
+    metavar="ZONE",
+    help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
+)
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(
     "--cluster",

@@ -32,6 +32,7 @@ from motet.sim.generate.named import RECIPES
 from motet.sim.metrics.results import SimulationResult
 from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace
+from motet.sim.traces.options import parse_columns
 from motet.sim.workload.interventions import TimedEvent
 
 MOST_SEEDS = 1000
@@ -157,6 +158,8 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: ClusterSpec) -> Mapping[
         "command": ["motet", *sys.argv[1:]],
         "trace": str(flags.trace) if flags.is_drawn else str(flags.trace.absolute()),
         "format": trace.format,
+        **({"columns": parse_columns(flags.column_texts)} if flags.column_texts else {}),
+        **({"timezone": flags.timezone} if flags.timezone else {}),
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),
         "cluster": absolute_if_file(flags.cluster),

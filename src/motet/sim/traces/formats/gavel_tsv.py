@@ -66,8 +66,8 @@ class GavelTsvFormat(TraceFormat):
 
 def _table_of(source: Source) -> Path:
     """Return the given table, or one in the trace's folder or in `../profiles`."""
-    if source.throughputs is not None:
-        return source.throughputs
+    if source.options.throughputs is not None:
+        return source.options.throughputs
     folder = source.path.absolute().parent
     for place in (folder, folder.parent / "profiles"):
         if (place / TABLE_NAME).is_file():

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from motet.domain.units import exact_seconds
-from motet.sim.traces.cells import since_first, timestamp_us
+from motet.sim.traces.cells import since_first
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, BadRow, Problems
 from motet.sim.traces.source import Source
+from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _BETWEEN = re.compile(r"[\s,]*")
@@ -41,9 +42,10 @@ class PhillyJsonFormat(TraceFormat):
         other attempt are left out.
         """
         lines, runs = [], []
+        stamps = TimeStamps(source.options.zone)
         for row, (line, entry) in enumerate(_entries(source)):
             lines.append(line)
-            runs.append(_run_of(entry, row, problems))
+            runs.append(_run_of(entry, row, stamps, problems))
         unknown = {row for row in range(len(runs)) if row in problems}
         submit_us, first_us = since_first([run.submit_us for run in runs], unknown)
         jobs = Jobs(
@@ -60,6 +62,7 @@ class PhillyJsonFormat(TraceFormat):
                 "start_time": [_clock(run.start_us, first_us) for run in runs],
                 "end_time": [_clock(run.end_us, first_us) for run in runs],
             },
+            stamps.notices(says_utc=False),
         )
         never_ran = {row for row, run in enumerate(runs) if not run.gpus}
         return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")
@@ -111,9 +114,9 @@ def _next(text: str, place: int) -> int:
     return between.end() if between else place
 
 
-def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
+def _run_of(entry: Any, row: int, stamps: TimeStamps, problems: Problems) -> _Run:
     try:
-        return _parsed(entry)
+        return _parsed(entry, stamps)
     except BadRow as error:
         problems.add_error(row, error)
     except (AttributeError, KeyError, TypeError):
@@ -121,9 +124,13 @@ def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
     return _Run()
 
 
-def _parsed(entry: Any) -> _Run:
+def _parsed(entry: Any, stamps: TimeStamps) -> _Run:
     attempts = [
-        (_time("start_time", attempt), _time("end_time", attempt), attempt["detail"])
+        (
+            _time("start_time", attempt, stamps),
+            _time("end_time", attempt, stamps),
+            attempt["detail"],
+        )
         for attempt in entry.get("attempts") or ()
         if attempt["start_time"] not in _MISSING and attempt["end_time"] not in _MISSING
     ]
@@ -137,7 +144,7 @@ def _parsed(entry: Any) -> _Run:
         user=str(entry.get("user") or ""),
         queue=str(entry.get("vc") or ""),
         state=str(entry.get("status") or ""),
-        submit_us=_time("submitted_time", entry),
+        submit_us=_time("submitted_time", entry, stamps),
         duration_us=sum(end_us - start_us for start_us, end_us, _ in attempts),
         gpus=max(gpus, default=0),
         machines=max((len(detail) for _, _, detail in attempts), default=0),
@@ -146,10 +153,10 @@ def _parsed(entry: Any) -> _Run:
     )
 
 
-def _time(name: str, entry: Any) -> int:
+def _time(name: str, entry: Any, stamps: TimeStamps) -> int:
     cell = str(entry[name])
     try:
-        return timestamp_us(cell)
+        return stamps.microseconds(cell)
     except ValueError as error:
         raise BadRow.unparsable(name, cell, error) from None
 
