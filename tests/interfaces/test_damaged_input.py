@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +37,7 @@ from motet.sim.traces.curve_files import read_curve
 from motet.sim.traces.source import Source
 from motet.testbed.hosts import Limits
 from motet.testbed.types_file import read_types
+from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, result_of
 
 SCRAPS = (
@@ -74,6 +76,14 @@ TRACES = {
     b"2024-03-31T03:30:00;2024-03-31T04:00:00;1-02:03:04\nb;y;1;2024-10-27T02:30:00Z;;;PT1H30M\n",
     "log.swf": b"; Version: 2.2\n1 0 5 100 4 -1 -1 8 3600 -1 1 7 1 -1 2 -1 -1 -1\n",
 }
+TRACES["sacct.txt"] = rendered(
+    [
+        RenderedJob("7", 0, (60, 5), (2,)),
+        RenderedJob("8_1", 5, (90_000,), (1, 4), state="CANCELLED by 7"),
+        RenderedJob("9", 9, (1,), (1,), has_steps=False),
+    ],
+    zone=UTC,
+).encode()
 OPTIONS: dict[str, dict[str, Any]] = {
     "site.csv": {
         "columns": {

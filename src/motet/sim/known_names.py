@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FORMAT_NAMES = (
+    "sacct",
     "table",
     "motet",
     "tiresias",

@@ -22,6 +22,7 @@ from motet.sim.traces.formats.motet_columns.motet_csv import MotetCsvFormat
 from motet.sim.traces.formats.muri_csv import MuriCsvFormat
 from motet.sim.traces.formats.philly_csv import PhillyCsvFormat
 from motet.sim.traces.formats.philly_json import PhillyJsonFormat
+from motet.sim.traces.formats.slurm.sacct import SacctFormat
 from motet.sim.traces.formats.swf import SwfFormat
 from motet.sim.traces.formats.tiresias_csv import TiresiasCsvFormat
 from motet.sim.traces.options import ReadingOptions
@@ -37,6 +38,7 @@ T = TypeVar("T")
 FORMATS: Mapping[str, TraceFormat] = {
     entry.name: entry
     for entry in (
+        SacctFormat(),
         AnyTableFormat(),
         MotetCsvFormat(),
         MuriCsvFormat(),

@@ -42,14 +42,21 @@ class Table:
 
     @classmethod
     def of_records(
-        cls, names: Sequence[str], records: Iterable[tuple[int, list[str]]], problems: Problems
+        cls,
+        names: Sequence[str],
+        records: Iterable[tuple[int, list[str]]],
+        problems: Problems,
+        hint: str = "",
     ) -> Self:
-        """A table of rows with the lines that they begin in. `names`: of the columns."""
+        """A table of rows with the lines that they begin in.
+
+        `names`: of the columns. `hint`: what may have caused a wrong number of cells.
+        """
         lines: list[int] = []
         rows: list[list[str]] = []
         for line, cells in records:
             if len(cells) != len(names):
-                message = f"{len(cells)} cells, the header has {len(names)}"
+                message = f"{len(cells)} cells, the header has {len(names)}{hint}"
                 problems.add(len(rows), WRONG_CELLS, message)
                 cells = [""] * len(names)
             lines.append(line)
