@@ -37,6 +37,7 @@ from motet.sim.traces.curve_files import read_curve
 from motet.sim.traces.source import Source
 from motet.testbed.hosts import Limits
 from motet.testbed.types_file import read_types
+from rendered_kueue import RenderedWorkload, rendered_list
 from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, result_of
 
@@ -83,6 +84,13 @@ TRACES["sacct.txt"] = rendered(
         RenderedJob("9", 9, (1,), (1,), has_steps=False),
     ],
     zone=UTC,
+).encode()
+TRACES["kueue.json"] = rendered_list(
+    [
+        RenderedWorkload("a/b", 0, 1, 60, ((2, 4), (1, 0)), past_s=9),
+        RenderedWorkload("a/c", 5, 0, 9, ((1, 1),), is_admitted=False),
+    ],
+    indent=1,
 ).encode()
 OPTIONS: dict[str, dict[str, Any]] = {
     "site.csv": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 FORMAT_NAMES = (
     "sacct",
+    "kueue",
     "table",
     "motet",
     "tiresias",

@@ -12,6 +12,7 @@ from motet.sim.traces.checking import check
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.gavel_tsv import GavelTsvFormat
 from motet.sim.traces.formats.helios_csv import HeliosCsvFormat
+from motet.sim.traces.formats.kubernetes.kueue import KueueFormat
 from motet.sim.traces.formats.motet_columns.any_table import (
     AnyTableFormat,
     delimiter_of,
@@ -39,6 +40,7 @@ FORMATS: Mapping[str, TraceFormat] = {
     entry.name: entry
     for entry in (
         SacctFormat(),
+        KueueFormat(),
         AnyTableFormat(),
         MotetCsvFormat(),
         MuriCsvFormat(),
@@ -151,8 +153,9 @@ def _trace(
 def _order_notice(submit_us: Sequence[int], lines: Sequence[int]) -> tuple[str, ...]:
     for row in range(1, len(submit_us)):
         if submit_us[row] < submit_us[row - 1]:
-            problem = f"line {lines[row]} was submitted before line {lines[row - 1]}"
-            return (f"jobs are not in the order of their submission ({problem}): sorted",)
+            problem = f" (line {lines[row]} was submitted before line {lines[row - 1]})"
+            where = problem if lines[row] != lines[row - 1] else ""
+            return (f"jobs are not in the order of their submission{where}: sorted",)
     return ()
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import since_first
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.json_entries import entries_of_list
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, BadRow, Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
-_BETWEEN = re.compile(r"[\s,]*")
 _MISSING = (None, "", "None", "null")
 _EXAMPLE = '[{"jobid": ..., "submitted_time": ..., "attempts": [...]}, ...]'
 
@@ -43,7 +40,7 @@ class PhillyJsonFormat(TraceFormat):
         """
         lines, runs = [], []
         stamps = TimeStamps(source.options.zone)
-        for row, (line, entry) in enumerate(_entries(source)):
+        for row, (line, entry) in enumerate(entries_of_list(source)):
             lines.append(line)
             runs.append(_run_of(entry, row, stamps, problems))
         unknown = {row for row in range(len(runs)) if row in problems}
@@ -82,36 +79,6 @@ class _Run:
     machines: int = 0
     start_us: int | None = None
     end_us: int | None = None
-
-
-def _entries(source: Source) -> Iterator[tuple[int, Any]]:
-    """Yield every job with its first line. Raises BadInput for a file that is not JSON."""
-    text, decoder = source.text, json.JSONDecoder()
-    place = _next(text, text.index("[") + 1 if text.lstrip().startswith("[") else 0)
-    line = 1 + text.count("\n", 0, place)
-    while place < len(text) and text[place] != "]":
-        try:
-            entry, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            reason = _reason(error)
-            wrong_line = getattr(error, "lineno", line)
-            problem = f"is not JSON ({reason})"
-            raise source.complaint(problem, "the file may be cut short", wrong_line) from None
-        yield line, entry
-        following = _next(text, end)
-        line += text.count("\n", place, following)
-        place = following
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
-
-
-def _next(text: str, place: int) -> int:
-    between = _BETWEEN.match(text, place)
-    return between.end() if between else place
 
 
 def _run_of(entry: Any, row: int, stamps: TimeStamps, problems: Problems) -> _Run:

@@ -91,10 +91,10 @@ def _job_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     for line, cells in _lines(source, delimiter):
         if len(cells) == len(header) + 1 and not cells[-1].strip():
             cells.pop()  # --parsable ends every line with a delimiter.
-        if is_header or tuple(cell.strip().lower() for cell in cells) == header:
+        job_id = cells[place] if place < len(cells) else ""
+        if is_header or job_id.strip().lower() == header[place]:
             is_header = False
-            continue
-        if len(cells) <= place or "." not in cells[place]:
+        elif "." not in job_id:
             yield line, cells
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from motet.sim.traces.formats.logged_jobs import LoggedJob, counted
+
 _RUNS_AGAIN = frozenset(
     (
         *("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "PREEMPTED", "NODE_FAIL"),
@@ -21,46 +23,36 @@ _RUNS_AGAIN = frozenset(
 _COMPONENT = re.compile(r"(?P<job>.+)\+\d+(?P<again>#\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmJob:
-    """A record of sacct, or a job that consists of several.
-
-    `row`: of its first record. `start_us`, `end_us`: None if unknown. `ran_us`: time on its
-    resources; None if it never started. `is_cut`: its time to the end is unknown. `runs`,
-    `components`: number of records that were added up.
-    """
-
-    id: str
-    row: int
-    state: str
-    submit_us: int
-    start_us: int | None
-    end_us: int | None
-    ran_us: int | None
-    gpus: int
-    cpus: int
-    memory_bytes: int
-    nodes: int
-    is_cut: bool = False
-    runs: int = 1
-    components: int = 1
-
-
 @dataclass(frozen=True)
-class JobsOfLog:
+class RunsOfLog:
     """`repeated`: records that another one replaces; `reused`: jobs with a number used before."""
 
-    jobs: tuple[SlurmJob, ...]
+    jobs: tuple[LoggedJob, ...]
     repeated: int
     reused: int
 
+    def notices(self) -> list[str]:
+        """What was assumed about records with the same number."""
+        found = []
+        if self.repeated:
+            many = counted(self.repeated, "record")
+            found.append(f"{many} of runs that others show later: not read")
+        if self.reused:
+            many = counted(self.reused, "job")
+            found.append(f"{many} with the number of an earlier job: #2 appended")
+        if parts := [job for job in self.jobs if job.components > 1]:
+            components = sum(job.components for job in parts)
+            whole = counted(len(parts), "heterogeneous job")
+            found.append(f"{components:,} components of {whole}: read as one job with all GPUs")
+        return found
 
-def jobs_of_log(records: Sequence[SlurmJob]) -> JobsOfLog:
+
+def joined_runs(records: Sequence[LoggedJob]) -> RunsOfLog:
     """Jobs from all records: requeued runs are added up, components are one job."""
-    groups: dict[str, list[SlurmJob]] = {}
+    groups: dict[str, list[LoggedJob]] = {}
     for record in records:
         groups.setdefault(record.id, []).append(record)
-    jobs: list[SlurmJob] = []
+    jobs: list[LoggedJob] = []
     repeated = reused = 0
     for group in groups.values():
         runs = _latest_views(group)
@@ -68,14 +60,14 @@ def jobs_of_log(records: Sequence[SlurmJob]) -> JobsOfLog:
         found = _separate_jobs(runs)
         reused += len(found) - 1
         jobs += found
-    return JobsOfLog(tuple(_with_components(jobs)), repeated, reused)
+    return RunsOfLog(tuple(_with_components(jobs)), repeated, reused)
 
 
-def _latest_views(group: Sequence[SlurmJob]) -> list[SlurmJob]:
+def _latest_views(group: Sequence[LoggedJob]) -> list[LoggedJob]:
     """One record per run, by submission; of several records of a run the one that shows most."""
     if len(group) == 1:
         return list(group)
-    latest: dict[tuple[int, int | None], SlurmJob] = {}
+    latest: dict[tuple[int, int | None], LoggedJob] = {}
     for record in group:
         key = (record.submit_us, record.start_us)
         if key not in latest or _progress(record) > _progress(latest[key]):
@@ -89,13 +81,13 @@ def _latest_views(group: Sequence[SlurmJob]) -> list[SlurmJob]:
     return sorted(runs, key=lambda run: (run.submit_us, run.start_us is None, run.start_us or 0))
 
 
-def _progress(record: SlurmJob) -> tuple[bool, int]:
+def _progress(record: LoggedJob) -> tuple[bool, int]:
     return not record.is_cut, record.ran_us or 0
 
 
-def _separate_jobs(runs: Sequence[SlurmJob]) -> list[SlurmJob]:
+def _separate_jobs(runs: Sequence[LoggedJob]) -> list[LoggedJob]:
     """Add up runs that continue the one before; other runs are jobs with a reused number."""
-    found: list[SlurmJob] = []
+    found: list[LoggedJob] = []
     for run in runs:
         if found and found[-1].state in _RUNS_AGAIN:
             found[-1] = _continued(found[-1], run)
@@ -104,7 +96,7 @@ def _separate_jobs(runs: Sequence[SlurmJob]) -> list[SlurmJob]:
     return found
 
 
-def _continued(job: SlurmJob, run: SlurmJob) -> SlurmJob:
+def _continued(job: LoggedJob, run: LoggedJob) -> LoggedJob:
     ran = [each for each in (job.ran_us, run.ran_us) if each is not None]
     return replace(
         job,
@@ -121,19 +113,21 @@ def _continued(job: SlurmJob, run: SlurmJob) -> SlurmJob:
     )
 
 
-def _with_components(jobs: Iterable[SlurmJob]) -> list[SlurmJob]:
+def _with_components(jobs: Iterable[LoggedJob]) -> list[LoggedJob]:
     """Components of a heterogeneous job, `123+0` and `123+1`, are one job with all resources."""
-    found: dict[tuple[str, bool], SlurmJob] = {}
+    found: dict[tuple[str, bool], LoggedJob] = {}
     for job in jobs:
         component = _COMPONENT.fullmatch(job.id)
-        name = component["job"] + (component["again"] or "") if component else job.id
-        key = (name, component is not None)
-        whole = found.get(key)
-        found[key] = replace(job, id=name) if whole is None else _joined(whole, job)
+        if component is None:
+            found[job.id, False] = job
+            continue
+        name = component["job"] + (component["again"] or "")
+        whole = found.get((name, True))
+        found[name, True] = replace(job, id=name) if whole is None else _joined(whole, job)
     return list(found.values())
 
 
-def _joined(whole: SlurmJob, part: SlurmJob) -> SlurmJob:
+def _joined(whole: LoggedJob, part: LoggedJob) -> LoggedJob:
     ran = [each for each in (whole.ran_us, part.ran_us) if each is not None]
     return replace(
         whole,

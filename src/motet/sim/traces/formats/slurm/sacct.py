@@ -5,18 +5,16 @@ Fields, states and time formats are those of sacct(1) of Slurm 25.11.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput
-from motet.domain.units import exact_seconds
-from motet.sim.traces.cells import seconds_us, since_first
+from motet.sim.traces.cells import seconds_us
 from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
-from motet.sim.traces.formats.leaving_out import without
+from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, counted
 from motet.sim.traces.formats.slurm.accounting_rows import ID_FIELDS, Accounting, is_accounting
-from motet.sim.traces.formats.slurm.job_runs import JobsOfLog, SlurmJob, jobs_of_log
-from motet.sim.traces.formats.slurm.log_notices import notices_of, reasons_to_leave_out
+from motet.sim.traces.formats.slurm.job_runs import joined_runs
 from motet.sim.traces.formats.slurm.tres import cpus_in, gpus_in, memory_bytes_in, nodes_in
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
@@ -44,12 +42,9 @@ _FIELDS = {
 """For Motet's columns the fields of sacct; the first with a value counts."""
 
 _TEXTS = ("user", "queue", "model", "experiment", "priority")
+_COUNT_CPUS = ", to let CPUs count: --columns num_gpus=AllocCPUS"
 _NOT_STARTED = frozenset(("PENDING", "REVOKED", "CONFIGURING"))
 _RUNNING = frozenset(("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT"))
-
-
-_NO_JOB = SlurmJob("", -1, "", 0, None, None, 0, 1, 0, 0, 0)
-"""In the place of a bad row."""
 
 
 class SacctFormat(TraceFormat):
@@ -70,8 +65,12 @@ class SacctFormat(TraceFormat):
         never started and jobs without GPUs are left out.
         """
         records = _Records.read(source, problems)
-        log = jobs_of_log(records.jobs(problems))
-        return _selected(records, log, problems)
+        runs = joined_runs(records.jobs(problems))
+        texts = {name: records.texts(name) for name in _TEXTS}
+        log = JobLog(runs.jobs, records.accounting.table.lines, texts, _COUNT_CPUS)
+        notices = [*records.stamps.notices(), *runs.notices()]
+        jobs, kept = log.replayable(problems, notices)
+        return replace(jobs, notices=(*jobs.notices, *_lost_runs(kept, records.field("restarts"))))
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class _Records:
         """A column of numbers; None for unknown ones."""
         return problems.optional(name, self.texts(name), parse_cell)
 
-    def jobs(self, problems: Problems) -> list[SlurmJob]:
+    def jobs(self, problems: Problems) -> list[LoggedJob]:
         """A record for every row without problems."""
         states = [_state(text) for text in self.texts("state")]
         times = self._times(problems)
@@ -188,7 +187,7 @@ def _record(
     ran_us: int | None,
     resources: tuple[int | None, ...],
     now_us: int,
-) -> SlurmJob:
+) -> LoggedJob:
     submit_us, start_us, end_us = times_us
     is_running = state in _RUNNING or (not state and start_us is not None and end_us is None)
     if ran_us is None and start_us is not None:
@@ -197,7 +196,7 @@ def _record(
     if state in _NOT_STARTED or (state == "CANCELLED" and not ran_us):
         start_us = ran_us = None
     gpus, cpus, memory_bytes, nodes = (count or 0 for count in resources)
-    return SlurmJob(
+    return LoggedJob(
         job_id,
         row,
         state,
@@ -213,53 +212,12 @@ def _record(
     )
 
 
-def _selected(records: _Records, log: JobsOfLog, problems: Problems) -> Jobs:
-    """The jobs with their texts; bad rows are kept, so that they are counted."""
-    of_row = {job.row: job for job in log.jobs}
-    every = range(len(records.accounting.table.lines))
-    rows = [row for row in every if row in of_row or row in problems]
-    problems.renumber(rows)
-    found = [of_row.get(row, _NO_JOB) for row in rows]
-    bad = {place for place in range(len(rows)) if place in problems}
-    idle = {place for place, job in enumerate(found) if job.ran_us is None} - bad
-    slotless = {place for place, job in enumerate(found) if not job.gpus} - bad - idle
-    kept = [place for place in range(len(rows)) if place not in bad | idle | slotless]
-    why = reasons_to_leave_out([found[place] for place in sorted(idle)], len(slotless), len(kept))
-    restarts = records.field("restarts")
-    notices = notices_of(
-        log, [found[place] for place in kept], [restarts[rows[place]] for place in kept]
+def _lost_runs(kept: Sequence[LoggedJob], restarts: Sequence[str]) -> tuple[str, ...]:
+    """The notice about jobs whose earlier runs sacct omits unless asked for duplicates."""
+    lost = sum(job.runs == 1 and restarts[job.row].strip("0 ").isdecimal() for job in kept)
+    if not lost:
+        return ()
+    return (
+        f"{counted(lost, 'job')} was restarted, but the log has one run and a later submission; "
+        "sacct --duplicates has all runs",
     )
-    jobs = _jobs(records, rows, found, bad, (*records.stamps.notices(), *notices))
-    return without(jobs, problems, idle | slotless, why)
-
-
-def _jobs(
-    records: _Records,
-    rows: Sequence[int],
-    found: Sequence[SlurmJob],
-    bad: Collection[int],
-    notices: tuple[str, ...],
-) -> Jobs:
-    submit_us, first_us = since_first([job.submit_us for job in found], bad)
-    texts = {name: records.texts(name) for name in _TEXTS}
-    return Jobs(
-        [records.accounting.table.lines[row] for row in rows],
-        [job.id for job in found],
-        submit_us,
-        [job.ran_us or 0 for job in found],
-        [job.gpus for job in found],
-        {name: [cells[row] for row in rows] for name, cells in texts.items() if any(cells)}
-        | {
-            "state": [job.state for job in found],
-            "num_nodes": [str(job.nodes or "") for job in found],
-            "start_time": [_clock(job.start_us, first_us) for job in found],
-            "end_time": [_clock(job.end_us, first_us) for job in found],
-        },
-        notices,
-        cpus=[job.cpus for job in found],
-        memory_bytes=[job.memory_bytes for job in found],
-    )
-
-
-def _clock(time_us: int | None, first_us: int) -> str:
-    return "" if time_us is None else exact_seconds(time_us - first_us)

@@ -7,7 +7,9 @@ list generic resources as `gpu:a100:2`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import ROUND_CEILING
+from functools import lru_cache
 
 from motet.sim.traces.cells import MOST_DEMAND, decimal_number, whole_number, whole_or_more
 
@@ -15,6 +17,7 @@ _GPU, _OF_TYPE = "gres/gpu", "gres/gpu:"
 _GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]+)??(?::(?P<count>\d{1,9}))?(?:\([^)]*\))?")
 _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?)(?P<unit>[KMGTP]?)B?", re.IGNORECASE)
 _MEGABYTE = 2**20
+_CACHED = 1 << 16  # Most jobs of a log request the same resources as others.
 _UNITS = {"K": 2**10, "M": _MEGABYTE, "G": 2**30, "T": 2**40, "P": 2**50, "": _MEGABYTE}
 """Multiples of 1024; memory without a unit is in megabytes (slurm.conf)."""
 
@@ -58,7 +61,8 @@ def memory_bytes_in(cell: str) -> int:
     return int(value.to_integral_value(ROUND_CEILING))
 
 
-def _entries(text: str) -> dict[str, str]:
+@lru_cache(maxsize=_CACHED)
+def _entries(text: str) -> Mapping[str, str]:
     """Amounts by lower-case name. Raises ValueError."""
     found: dict[str, str] = {}
     for part in text.strip().split(","):
