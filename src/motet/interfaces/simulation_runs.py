@@ -20,6 +20,7 @@ from motet.report.cluster_run.run_label import Sweep
 from motet.report.simulation.folder import RunOutput
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
+from motet.sim.workload.input_coverage import MissingInput, missing_inputs
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -71,6 +72,7 @@ def run_one(
         outcome,
         time.perf_counter() - started_s,
         _sweep(experiment),
+        _missing_inputs(experiment, scenario.workload),
     )
 
 
@@ -96,6 +98,11 @@ def run_output(
 def policy_name(asked: str) -> str:
     """The name of a policy; for `./mine.py` the name of the policy in that file."""
     return next(iter(find_policies(asked)))
+
+
+def _missing_inputs(experiment: Experiment, workload: Workload) -> tuple[MissingInput, ...]:
+    (policy,) = find_policies(experiment.policy).values()
+    return missing_inputs(policy, workload)
 
 
 def _sweep(experiment: Experiment) -> Sweep | None:

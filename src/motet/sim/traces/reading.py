@@ -30,7 +30,7 @@ from motet.sim.traces.options import ReadingOptions
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import delimited_header
-from motet.sim.traces.trace import MORE_COLUMNS, Jobs, Trace
+from motet.sim.traces.trace import CUT_STATES, MORE_COLUMNS, Jobs, Trace
 from motet.sim.workload.workload import Workload
 
 T = TypeVar("T")
@@ -133,6 +133,7 @@ def _trace(
         work=None if jobs.work is None else jobs.work.take(kept),
         experiments=text.get("experiment"),
         interventions=None if jobs.interventions is None else jobs.interventions.take(kept),
+        cut=[state.upper() in CUT_STATES for state in text["state"]] if "state" in text else None,
     )
     row_of = {job: row for row, job in enumerate(ids)}
     order = [row_of[job] for job in workload.ids]

@@ -36,6 +36,16 @@ TRACE_COLUMNS = (
 """Columns of a motet CSV that other logs may have under other names."""
 
 
+CUT_STATES = frozenset(
+    (
+        *("CANCELLED", "CANCELED", "KILLED", "TIMEOUT", "DEADLINE", "PREEMPTED", "REQUEUED"),
+        *("NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "REVOKED", "DEACTIVATED", "EVICTED"),
+        *("RUNNING", "SUSPENDED", "PENDING", "COMPLETING", "RESIZING"),
+    )
+)
+"""States of jobs that were stopped or had not ended: they needed more time than they ran."""
+
+
 @dataclass(frozen=True)
 class Jobs:
     """Columns of a file, a row per job, including bad rows (with numbers 0).

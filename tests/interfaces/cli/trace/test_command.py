@@ -251,11 +251,19 @@ def test_mistakes_end_in_one_line(
     assert problem in refused(capsys, *arguments)
 
 
-def test_traces_load_neither_ray_nor_torch_nor_numba(file_of: FileOf) -> None:
+@pytest.mark.parametrize(
+    ("command", "unwanted"),
+    [
+        (("describe",), "{'ray', 'torch', 'pandas', 'matplotlib'}"),
+        (("convert", "-"), "{'ray', 'torch', 'numba', 'pandas', 'matplotlib'}"),
+    ],
+)
+def test_traces_load_few_packages(command: tuple[str, ...], unwanted: str, file_of: FileOf) -> None:
+    arguments = ["motet", "trace", command[0], str(file_of(TIRESIAS)), *command[1:]]
     program = (
         "import sys; from motet.interfaces.cli.main import main\n"
-        f"sys.argv = ['motet', 'trace', 'describe', {str(file_of(TIRESIAS))!r}]\n"
+        f"sys.argv = {arguments!r}\n"
         "code = main()\n"
-        "assert not {'ray', 'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        f"assert not {unwanted} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

@@ -23,7 +23,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     from motet.engine.policy_loading.catalogue import built_in_policies
 
     before, comma, part = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in built_in_policies() if name.startswith(part)]
+    names = ("all", *built_in_policies())
+    return [f"{before}{comma}{name}" for name in names if name.startswith(part)]
 
 
 @click.command(
@@ -88,7 +89,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     required=True,
     metavar="P[,P...]",
     shell_complete=complete_policies,
-    help="Names from 'motet policy list', or ./mine.py for your own.",
+    help="Names from 'motet policy list', all for all of them, or ./mine.py for your own.",
 )
 @policy_option(
     "--set",

@@ -58,8 +58,12 @@ def describe_command(
     as_json: bool,
 ) -> None:
     """Show number, sizes, durations and arrivals of the jobs in FILE."""
+    from rich.console import Group
+    from rich.text import Text
+
     from motet.interfaces.cli.shell.streams.results import print_result
     from motet.interfaces.cli.trace.output_file import print_trace_notices
+    from motet.interfaces.cli.trace.policy_uses import policy_use_page, policy_uses
     from motet.interfaces.cli.trace.screen import trace_document, trace_table
     from motet.report.rendering.folder import Folder
     from motet.report.rendering.json_text import to_json
@@ -75,6 +79,8 @@ def describe_command(
     trace = read_trace(file, format_name, skip_bad_rows, largest, throughputs, columns, timezone)
     summary = summarise(trace, (cluster.size, cluster.gpu_count) if cluster else None)
     document = trace_document(file, trace, summary)
+    uses = policy_uses(trace.workload)
+    document["policies"] = [use.document() for use in uses]
     if folder:
         folder.write("trace.png", lambda path: _save_figure(file, trace, cluster, path))
         folder.write_json("trace.json", document)
@@ -82,7 +88,7 @@ def describe_command(
     if as_json:
         click.echo(to_json(document), nl=False)
         return
-    print_result(trace_table(file, trace, summary))
+    print_result(Group(trace_table(file, trace, summary), Text(), policy_use_page(uses)))
 
 
 def _save_figure(file: Path, trace: Trace, cluster: ClusterSpec | None, path: Path) -> None:

@@ -103,7 +103,7 @@ class JobLog:
         )
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """`1 job`, `2,000 jobs`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
@@ -121,20 +121,14 @@ def _reasons(idle: Sequence[LoggedJob], slotless: int, hint: str) -> str:
 def _assumptions(kept: Sequence[LoggedJob]) -> list[str]:
     found = []
     if several := sum(job.runs > 1 for job in kept):
-        found.append(
-            f"{counted(several, 'job')} ran several times (requeued): the duration is the sum of "
-            "the runs"
-        )
+        many = count_noun(several, "job")
+        found.append(f"{many} ran several times (requeued): the duration is the sum of the runs")
     if early := [job for job in kept if not job.is_cut and job.state not in _SUCCEEDED]:
-        found.append(
-            f"{counted(len(early), 'job')} did not complete ({_by_state(early)}): the duration is "
-            "the time until then"
-        )
+        many, why = count_noun(len(early), "job"), _by_state(early)
+        found.append(f"{many} did not complete ({why}): the duration is the time until then")
     if cut := [job for job in kept if job.is_cut]:
-        found.append(
-            f"{counted(len(cut), 'job')} had not ended ({_by_state(cut)}): the duration is the "
-            "time so far"
-        )
+        many = count_noun(len(cut), "job")
+        found.append(f"{many} had not ended ({_by_state(cut)}): the duration is the time so far")
     return found
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from motet.sim.traces.formats.kubernetes.quantities import PodNeeds, needs_of_pods, quantity
+from motet.sim.traces.formats.kubernetes.quantities import PodNeeds, needs_of_pods, pod_quantity
 from motet.sim.traces.problems import BadRow
 
 QUANTITIES = {
@@ -26,13 +26,13 @@ QUANTITIES = {
 
 @pytest.mark.parametrize("text", QUANTITIES)
 def test_quantities_have_their_suffixes(text: str) -> None:
-    assert quantity("cpu", text) == QUANTITIES[text]
+    assert pod_quantity("cpu", text) == QUANTITIES[text]
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1 Gi", "Gi", "1e400", "nan", "1Kib", "9" * 40])
 def test_other_texts_are_bad_rows(text: str) -> None:
     with pytest.raises(BadRow, match="which is not a quantity"):
-        quantity("cpu", text)
+        pod_quantity("cpu", text)
 
 
 def container(**resources: dict[str, str]) -> dict[str, object]:

@@ -15,8 +15,8 @@ from motet.sim.traces.formats.kubernetes.quantities import (
     PodNeeds,
     Resources,
     needs_of_pods,
+    pod_quantity,
     quantities,
-    quantity,
     total,
 )
 from motet.sim.traces.problems import UNPARSABLE, BadRow
@@ -84,7 +84,7 @@ class ObjectReader:
             state=_state(status, "Finished", admitted_us is not None),
             start_us=admitted_us,
             end_us=end_us,
-            past_us=rounded_us(quantity("past execution time", past) * SECOND_US),
+            past_us=rounded_us(pod_quantity("past execution time", past) * SECOND_US),
             seen_us=max((found.submit_us, *times.values())),
         )
 

@@ -59,7 +59,7 @@ class PodNeeds:
         )
 
 
-def quantity(name: str, value: Any) -> Decimal:
+def pod_quantity(name: str, value: Any) -> Decimal:
     """A quantity of Kubernetes. Raises BadRow."""
     found = _QUANTITY.fullmatch(str(value))
     if found is None:
@@ -70,7 +70,7 @@ def quantity(name: str, value: Any) -> Decimal:
 
 def quantities(values: Mapping[str, Any] | None) -> Resources:
     """Quantities by resource. Raises BadRow."""
-    return {name: quantity(name, value) for name, value in (values or {}).items()}
+    return {name: pod_quantity(name, value) for name, value in (values or {}).items()}
 
 
 def total(parts: Iterable[Resources]) -> Resources:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from motet.sim.traces.formats.logged_jobs import LoggedJob, counted
+from motet.sim.traces.formats.logged_jobs import LoggedJob, count_noun
 
 _RUNS_AGAIN = frozenset(
     (
@@ -35,14 +35,14 @@ class RunsOfLog:
         """What was assumed about records with the same number."""
         found = []
         if self.repeated:
-            many = counted(self.repeated, "record")
+            many = count_noun(self.repeated, "record")
             found.append(f"{many} of runs that others show later: not read")
         if self.reused:
-            many = counted(self.reused, "job")
+            many = count_noun(self.reused, "job")
             found.append(f"{many} with the number of an earlier job: #2 appended")
         if parts := [job for job in self.jobs if job.components > 1]:
             components = sum(job.components for job in parts)
-            whole = counted(len(parts), "heterogeneous job")
+            whole = count_noun(len(parts), "heterogeneous job")
             found.append(f"{components:,} components of {whole}: read as one job with all GPUs")
         return found
 

@@ -12,7 +12,7 @@ from motet.domain.errors import BadInput
 from motet.sim.traces.cells import seconds_us
 from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
-from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, counted
+from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, count_noun
 from motet.sim.traces.formats.slurm.accounting_rows import ID_FIELDS, Accounting, is_accounting
 from motet.sim.traces.formats.slurm.job_runs import joined_runs
 from motet.sim.traces.formats.slurm.tres import cpus_in, gpus_in, memory_bytes_in, nodes_in
@@ -218,6 +218,6 @@ def _lost_runs(kept: Sequence[LoggedJob], restarts: Sequence[str]) -> tuple[str,
     if not lost:
         return ()
     return (
-        f"{counted(lost, 'job')} was restarted, but the log has one run and a later submission; "
+        f"{count_noun(lost, 'job')} was restarted, but the log has one run and a later submission; "
         "sacct --duplicates has all runs",
     )
