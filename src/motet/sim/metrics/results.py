@@ -60,10 +60,10 @@ class SimulationResult:
             "seed": self.seed,
             **({} if self.sweep is None else {"sweep": self.sweep._asdict()}),
             "trace_sha256": self.trace_sha256,
-            "missing_inputs": [each.as_dict() for each in self.missing],
             **Summary.of(self.outcome).as_dict(),
             **self._quality,
             "wall_s": self.wall_s,
+            "missing_inputs": [each.as_dict() for each in self.missing],
         }
 
     @cached_property
