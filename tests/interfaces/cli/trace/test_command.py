@@ -116,6 +116,37 @@ def test_describe_omits_missing_properties(file_of: FileOf) -> None:
     assert not any(name in page for name in ("elastic", "experiments", "CPUs", "memory"))
 
 
+def test_describe_shows_which_policies_can_use_the_log(file_of: FileOf) -> None:
+    path = file_of(TIRESIAS)
+    page = " ".join(run("describe", path)[0].split())
+    found = {
+        each["policy"]: each for each in json.loads(run("describe", path, "--json")[0])["policies"]
+    }
+
+    assert "fully best-effort, fifo, gandiva, sf, srsf+, srtf+, " in page
+    assert "no slaq no loss curves: all progress alike" in page
+    assert "+ run times of the log are known to it in advance" in page
+    assert (found["fifo"]["usable"], found["fifo"]["knows_durations"]) == ("fully", False)
+    assert (found["drf"]["usable"], found["slaq"]["usable"]) == ("partly", "no")
+    assert found["slaq"]["missing_inputs"][0] == {
+        "input": "loss curves",
+        "jobs": 2,
+        "of": 2,
+        "effect": "all progress alike, so small jobs go first",
+        "is_needed": True,
+    }
+
+
+def test_describe_shows_the_completion_times_of_the_log(file_of: FileOf) -> None:
+    header = "job_id,submit_time,num_gpus,duration,start_time,end_time"
+    path = file_of(f"{header}\na,0,1,60,40,100\nb,0,1,60,,\n")
+    page = " ".join(run("describe", path)[0].split())
+    logged = json.loads(run("describe", path, "--json")[0])["logged"]
+
+    assert "in the log 1:40 from submission to end on average (median 1:40), 40 s of it" in page
+    assert (logged["jobs"], logged["jct_s"]["mean"], logged["delay_s"]["max"]) == (1, 100, 40)
+
+
 def test_describe_writes_a_picture(file_of: FileOf, tmp_path: Path) -> None:
     run("describe", file_of(TIRESIAS), "--cluster", "2x4", "--out", tmp_path / "new")
 

@@ -114,7 +114,9 @@ def _reasons(idle: Sequence[LoggedJob], slotless: int, hint: str) -> str:
     if idle:
         parts.append(f"never started ({_by_state(idle)})")
     if slotless:
-        parts.append(f"ask for no GPU ({slotless:,}{hint})")
+        count = f"{slotless:,}" if idle else ""
+        detail = ", ".join(filter(None, (count, hint)))
+        parts.append("ask for no GPU" + (f" ({detail})" if detail else ""))
     return " or ".join(parts)
 
 

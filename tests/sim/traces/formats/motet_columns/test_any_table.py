@@ -138,6 +138,17 @@ def test_missing_columns_are_asked_for_with_a_proposal(file_of: FileOf) -> None:
     assert len(read_trace(path, columns=proposed).workload) == 1
 
 
+def test_a_start_and_an_end_are_proposed_for_a_missing_duration(file_of: FileOf) -> None:
+    path = file_of("Job;Submitted At;Started;Finished;GPU Count\na;1;2;3;4\n")
+
+    with pytest.raises(BadInput) as caught:
+        read_trace(path)
+    assert (
+        "--columns 'submit_time=submitted at,num_gpus=gpu count,start_time=started,"
+        "end_time=finished' (or" in str(caught.value)
+    )
+
+
 def test_wrong_names_are_told_with_the_near_ones(file_of: FileOf) -> None:
     path = file_of(SITE)
 

@@ -230,6 +230,12 @@ def test_a_log_without_gpus_says_how_to_count_cpus(file_of: FileOf) -> None:
         read(file_of, record("1", alloc="cpu=8,node=1", req="cpu=8,node=1"))
 
 
+def test_one_reason_to_leave_jobs_out_needs_no_count(file_of: FileOf) -> None:
+    trace = read(file_of, record("1"), record("2", alloc="cpu=8", req="cpu=8"))
+
+    assert trace.notices == ("1 of 2 jobs ask for no GPU: left out",)
+
+
 def test_truncated_tables_of_sacct_are_refused(file_of: FileOf) -> None:
     text = (
         "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n"

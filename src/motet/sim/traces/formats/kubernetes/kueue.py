@@ -15,7 +15,7 @@ from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _MARKS = ('"podSets"', '"kueue.x-k8s.io/', '"batch/v1"')
-_COUNT_OTHERS = ", to let another resource count: --columns num_gpus=cpu"
+_COUNT_OTHERS = "to let another resource count: --columns num_gpus=cpu"
 
 
 class KueueFormat(TraceFormat):

@@ -5,6 +5,7 @@ Unlike in Motet's CSV, times may be time stamps and durations may have any form.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -82,13 +83,23 @@ def looks_like_jobs(source: Source) -> bool:
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
     """The error for a table without the necessary columns; proposes names for --columns."""
     missing = _missing(header, source.options.columns)
-    proposed = ",".join(f"{name}={_guess(name, header) or 'COLUMN'}" for name in missing)
     has = ", ".join(header[:20])[:160]
     return source.complaint(
         f"no column {', '.join(map(repr, missing))}; the header has {has}",
-        f"name the columns with --columns {proposed} (or another --format)",
+        f"name the columns with --columns {_proposal(missing, header)} (or another --format)",
         1,
     )
+
+
+def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
+    """`submit_time=created,num_gpus=gpus`, quoted for a shell."""
+    guesses = {name: _guess(name, header) for name in missing}
+    if "duration" in guesses and guesses["duration"] is None:
+        ends = {name: _guess(name, header) for name in ("start_time", "end_time")}
+        if None not in ends.values():
+            del guesses["duration"]
+            guesses |= ends
+    return shlex.quote(",".join(f"{name}={guess or 'COLUMN'}" for name, guess in guesses.items()))
 
 
 def _check_columns(source: Source, header: Sequence[str]) -> None:

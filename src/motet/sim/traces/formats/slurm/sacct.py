@@ -42,7 +42,7 @@ _FIELDS = {
 """For Motet's columns the fields of sacct; the first with a value counts."""
 
 _TEXTS = ("user", "queue", "model", "experiment", "priority")
-_COUNT_CPUS = ", to let CPUs count: --columns num_gpus=AllocCPUS"
+_COUNT_CPUS = "to let CPUs count: --columns num_gpus=AllocCPUS"
 _NOT_STARTED = frozenset(("PENDING", "REVOKED", "CONFIGURING"))
 _RUNNING = frozenset(("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT"))
 
