@@ -20,7 +20,7 @@ from motet.report.cluster_run.run_label import Sweep
 from motet.report.simulation.folder import RunOutput
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
-from motet.sim.workload.input_coverage import MissingInput, missing_inputs
+from motet.sim.workload.input_coverage import missing_inputs
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -64,6 +64,7 @@ def run_one(
             scenario.timeline,
         )
     report(len(scenario.workload))
+    (policy,) = find_policies(experiment.policy).values()
     return PlottableResult(
         policy_name(experiment.policy),
         experiment.parameters(),
@@ -72,7 +73,8 @@ def run_one(
         outcome,
         time.perf_counter() - started_s,
         _sweep(experiment),
-        _missing_inputs(experiment, scenario.workload),
+        missing_inputs(policy, scenario.workload),
+        policy.knows_durations,
     )
 
 
@@ -98,11 +100,6 @@ def run_output(
 def policy_name(asked: str) -> str:
     """The name of a policy; for `./mine.py` the name of the policy in that file."""
     return next(iter(find_policies(asked)))
-
-
-def _missing_inputs(experiment: Experiment, workload: Workload) -> tuple[MissingInput, ...]:
-    (policy,) = find_policies(experiment.policy).values()
-    return missing_inputs(policy, workload)
 
 
 def _sweep(experiment: Experiment) -> Sweep | None:

@@ -31,5 +31,14 @@ def test_policies_with_the_same_partial_lack_share_a_line() -> None:
     ]
 
 
+def test_policies_that_are_told_run_times_share_a_line() -> None:
+    runs = [run("srtf") | {"knows_durations": True}, run("fifo") | {"knows_durations": False}]
+    runs += [run("themis") | {"knows_durations": True}, runs[0]]
+
+    assert missing_input_notes(runs) == [
+        "srtf, themis: told the run times in advance, as in no real cluster."
+    ]
+
+
 def test_useful_inputs_and_documents_of_earlier_versions_have_no_note() -> None:
     assert missing_input_notes([run("drf", ("queues", 3, False)), {"policy": "fifo"}]) == []

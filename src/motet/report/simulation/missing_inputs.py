@@ -1,4 +1,4 @@
-"""Notes about policies for which the log lacks what they decide by."""
+"""Notes about what policies decide by: what the log lacks, and run times that are told to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def lacks_needed_inputs(document: Document) -> bool:
 
 
 def missing_input_notes(documents: Sequence[Document]) -> list[str]:
-    """A line per marked policy, and a line for all whose needed inputs some jobs lack."""
+    """A line per marked policy, a line for all whose needed inputs some jobs lack, and one for
+    those that are told run times.
+    """
     notes: dict[str, None] = {}
     partly: dict[str, list[str]] = {}
     for document in documents:
@@ -29,7 +31,11 @@ def missing_input_notes(documents: Sequence[Document]) -> list[str]:
                 what = f"{each['jobs']:,} of {each['of']:,} jobs lack {each['input']}"
                 users = partly.setdefault(f"{what}: {each['effect']}.", [])
                 users += [policy] * (policy not in users)
-    return [*notes, *(f"{', '.join(users)}: {what}" for what, users in partly.items())]
+    notes |= {f"{', '.join(users)}: {what}": None for what, users in partly.items()}
+    oracles = {str(each["policy"]): None for each in documents if each.get("knows_durations")}
+    if oracles:
+        notes[f"{', '.join(oracles)}: told the run times in advance, as in no real cluster."] = None
+    return list(notes)
 
 
 def _total(document: Document) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ class SimulationResult:
 
     `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
     `sweep`: the parameter whose effect was explored, and its value in this run. `missing`: what the
-    policy decides by and jobs of the workload lack.
+    policy decides by and jobs of the workload lack. `knows_durations`: run times were told to it.
     """
 
     policy: str
@@ -45,6 +45,7 @@ class SimulationResult:
     wall_s: float
     sweep: Sweep | None = None
     missing: tuple[MissingInput, ...] = ()
+    knows_durations: bool = False
 
     def __repr__(self) -> str:
         jobs, done = self.outcome.workload, self.outcome.is_finished
@@ -64,6 +65,7 @@ class SimulationResult:
             **self._quality,
             "wall_s": self.wall_s,
             "missing_inputs": [each.as_dict() for each in self.missing],
+            "knows_durations": self.knows_durations,
         }
 
     @cached_property

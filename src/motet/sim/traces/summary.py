@@ -139,13 +139,13 @@ def logged_times(trace: Trace) -> LoggedTimes | None:
     """None if the log has no ends of jobs."""
     jobs = trace.workload
     texts = trace.more.get("end_time", ())
-    ends_us = [microseconds(text) if text else UNKNOWN for text in texts]
-    jct_us = np.array(ends_us, dtype=np.int64) - jobs.submit_us if ends_us else np.zeros(0)
-    known = np.flatnonzero(np.array(ends_us, dtype=np.int64) != UNKNOWN)
-    if not len(known):
+    known = [job for job, text in enumerate(texts) if text]
+    if not known:
         return None
-    delay_us = np.maximum(jct_us - jobs.duration_us, 0)
-    return LoggedTimes(len(known), _distribution(jct_us[known]), _distribution(delay_us[known]))
+    ends_us = np.array([microseconds(texts[job]) for job in known], dtype=np.int64)
+    jct_us = ends_us - jobs.submit_us[known]
+    delay_us = np.maximum(jct_us - jobs.duration_us[known], 0)
+    return LoggedTimes(len(known), _distribution(jct_us), _distribution(delay_us))
 
 
 def demand(jobs: Workload) -> tuple[Ints, Ints]:

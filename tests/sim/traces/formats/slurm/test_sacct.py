@@ -101,6 +101,18 @@ def test_jobs_that_never_started_or_need_no_gpu_are_left_out(file_of: FileOf) ->
     )
 
 
+def test_without_states_a_job_without_a_start_never_ran(file_of: FileOf) -> None:
+    text = (
+        "JobID|Submit|Start|Elapsed|ReqTRES\n"
+        "1|2024-03-01T10:00:00|2024-03-01T10:00:00|00:00:00|gres/gpu=1\n"
+        "2|2024-03-01T10:00:00|Unknown|00:00:00|gres/gpu=1\n"
+    )
+    trace = read_trace(file_of(text), timezone="UTC")
+
+    assert seconds(trace) == {"1": (0, 0, 1)}
+    assert trace.notices == ("1 of 2 jobs never started (no state 1): left out",)
+
+
 def test_a_running_job_has_the_time_so_far(file_of: FileOf) -> None:
     header = HEADER.replace("|Elapsed", "")
     rows = [

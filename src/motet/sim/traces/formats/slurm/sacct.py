@@ -111,8 +111,8 @@ class _Records:
 
     def jobs(self, problems: Problems) -> list[LoggedJob]:
         """A record for every row without problems."""
-        states = [_state(text) for text in self.texts("state")]
         times = self._times(problems)
+        states = self._states(times)
         ran = self.numbers("duration", duration_us, problems)
         resources = zip(
             self.numbers("num_gpus", gpus_in, problems),
@@ -129,6 +129,16 @@ class _Records:
                 records
             )
             if row not in problems and submit_us is not None
+        ]
+
+    def _states(self, times: Sequence[Sequence[int | None]]) -> list[str]:
+        """States; a job with a start is running if only its end is unknown."""
+        states = [_state(text) for text in self.texts("state")]
+        if self.accounting.first_known("end_time", _FIELDS["end_time"]) is None:
+            return states
+        return [
+            "RUNNING" if not state and start_us is not None and end_us is None else state
+            for state, start_us, end_us in zip(states, *times[1:], strict=True)
         ]
 
     def _times(self, problems: Problems) -> list[list[int | None]]:
@@ -189,11 +199,12 @@ def _record(
     now_us: int,
 ) -> LoggedJob:
     submit_us, start_us, end_us = times_us
-    is_running = state in _RUNNING or (not state and start_us is not None and end_us is None)
+    is_running = state in _RUNNING
     if ran_us is None and start_us is not None:
         until_us = end_us if end_us is not None else now_us if is_running else start_us
         ran_us = until_us - start_us
-    if state in _NOT_STARTED or (state == "CANCELLED" and not ran_us):
+    has_no_run = not ran_us and (start_us is None or state == "CANCELLED")
+    if state in _NOT_STARTED or has_no_run:
         start_us = ran_us = None
     gpus, cpus, memory_bytes, nodes = (count or 0 for count in resources)
     return LoggedJob(
