@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from motet.domain.errors import UnknownName
 from motet.sim.traces.problems import WRONG_CELLS, Problems
 from motet.sim.traces.source import Source
 
 Cells = Sequence[str]
+
+_LONGEST_NAME, _MOST_NAMES = 40, 30
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,15 @@ def delimited_header(source: Source, delimiter: str) -> tuple[str, ...]:
         problem, remedy = f"cannot be read as a header ({error})", "check the quotes"
         raise source.complaint(problem, remedy, 1) from None
     return tuple(name.strip().lower() for name in names)
+
+
+def check_named_columns(source: Source, header: Sequence[str]) -> None:
+    """Raises UnknownName if the user names a column with --columns that the header lacks."""
+    for name, column in source.options.columns.items():
+        if column.lower() not in header:
+            known = [each[:_LONGEST_NAME] for each in header[:_MOST_NAMES]]
+            kind = f"column of {source.path} in --columns {name}="
+            raise UnknownName(kind, column[:_LONGEST_NAME], known)
 
 
 def _check_header(source: Source, needed: Sequence[str]) -> None:

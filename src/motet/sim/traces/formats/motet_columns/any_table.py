@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from motet.domain.errors import BadInput, UnknownName, nearest_name
+from motet.domain.errors import BadInput, nearest_name
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import decimal_number, seconds_us, since_first
 from motet.sim.traces.durations import duration_us
@@ -21,7 +21,7 @@ from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED, jobs_of
 from motet.sim.traces.formats.motet_columns.stray_columns import STEPS
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.table import Cells, Table, delimited_header
+from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header
 from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
 
@@ -103,9 +103,7 @@ def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
 
 
 def _check_columns(source: Source, header: Sequence[str]) -> None:
-    for name, column in source.options.columns.items():
-        if column.lower() not in header:
-            raise UnknownName(f"column of {source.path} in --columns {name}=", column, header)
+    check_named_columns(source, header)
     if _missing(header, source.options.columns):
         raise missing_columns(source, header)
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from motet.domain.errors import UnknownName
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.table import Cells, Table
+from motet.sim.traces.table import Cells, Table, check_named_columns
 
 ID_FIELDS = ("jobid", "jobidraw")
 _MARKS = frozenset(
@@ -38,10 +37,8 @@ class Accounting:
             problem = "this table of sacct has truncated cells"
             raise source.complaint(problem, "add --parsable2 (-P) to the command of sacct", 1)
         header, delimiter = _split_header(source)
+        check_named_columns(source, header)
         columns = {name: column.lower() for name, column in source.options.columns.items()}
-        for name, column in columns.items():
-            if column not in header:
-                raise UnknownName(f"column of {source.path} in --columns {name}=", column, header)
         hint = f" (a name with {delimiter!r} in it? leave JobName out, or use --delimiter)"
         return cls(Table.of_records(header, _job_rows(source), problems, hint), columns)
 
