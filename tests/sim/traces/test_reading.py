@@ -177,6 +177,23 @@ def test_what_is_no_trace_is_told_with_the_known_formats(text: str, file_of: Fil
 
 
 @pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("123|ann|gpu|COMPLETED|2024-03-01T10:00:00\n", "print it without --noheader"),
+        ('{\n "jobs": [],\n "meta": {"slurm": {}}}\n', "sacct --parsable2 instead of --json"),
+        ("apiVersion: v1\nitems:\n", "kubectl -o json instead of yaml"),
+        ("NAMESPACE   NAME   QUEUE   RESERVED IN\nml   a   b   c\n", "print the objects with"),
+    ],
+)
+def test_logs_in_another_form_are_told_how_to_print_them(
+    text: str, remedy: str, file_of: FileOf
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_trace(file_of(text))
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("content", "problem"),
     [
         (b"", "the file is empty"),

@@ -54,6 +54,7 @@ FORMATS: Mapping[str, TraceFormat] = {
 }
 DEFAULT_QUEUE = "default"
 _NEAR = 0.5
+_LEAST_FIELDS = 3
 
 
 def read_trace(
@@ -98,8 +99,22 @@ def _format(source: Source, name: str | None) -> TraceFormat:
         return nearest  # Its reader reports the missing columns.
     if looks_like_jobs(source):
         raise missing_columns(source, delimited_header(source, delimiter_of(source)))
-    problem = "not a trace in a known format"
-    raise source.complaint(problem, f"known with --format are {', '.join(FORMATS)}", 1)
+    remedy = _remedy_for_relative(source) or f"known with --format are {', '.join(FORMATS)}"
+    raise source.complaint("not a trace in a known format", remedy, 1)
+
+
+def _remedy_for_relative(source: Source) -> str | None:
+    """How to print a log of Slurm or Kubernetes that is in a form without a reader."""
+    first, text = source.head[0], "\n".join(source.head).lower()
+    if first.lstrip()[:1] in ("{", "[") and '"slurm' in text:
+        return "print it with sacct --parsable2 instead of --json"
+    if first.count("|") >= _LEAST_FIELDS:
+        return "a dump of sacct needs its header: print it without --noheader"
+    if first.startswith("apiVersion:"):
+        return "print the objects with kubectl -o json instead of yaml"
+    if first.split()[:2] == ["NAMESPACE", "NAME"] or first.split()[:2] == ["NAME", "QUEUE"]:
+        return "print the objects with kubectl -o json"
+    return None
 
 
 def _named_format(source: Source, name: str) -> TraceFormat:

@@ -77,7 +77,9 @@ def looks_like_jobs(source: Source) -> bool:
     """Whether the first line is a header with a usual name of a necessary column."""
     names = source.head[0].lower().split(delimiter_of(source))
     header = {_plain(name.strip().strip('"')) for name in names}
-    return len(header) > 1 and any(header & {name, *_ALIASES[name]} for name in NEEDED)
+    if len(header) < 2 or any(map(_is_number, header)):
+        return False
+    return any(header & {name, *_ALIASES[name]} for name in NEEDED)
 
 
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
