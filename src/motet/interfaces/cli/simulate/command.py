@@ -56,8 +56,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     "column_texts",
     multiple=True,
     metavar="NAME=COLUMN,...",
-    help="Columns of a table that is in no known format, for example "
-    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed.",
+    help="Columns of a table in no known format, for example "
+    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
 )
 @input_option(
     "--timezone",

@@ -42,8 +42,8 @@ columns_option = input_option(
     "column_texts",
     multiple=True,
     metavar="NAME=COLUMN,...",
-    help="Columns of a table that is in no known format, for example "
-    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed.",
+    help="Columns of a table in no known format, for example "
+    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
 )
 timezone_option = input_option(
     "--timezone",
