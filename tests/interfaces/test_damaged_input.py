@@ -10,8 +10,10 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +37,8 @@ from motet.sim.traces.curve_files import read_curve
 from motet.sim.traces.source import Source
 from motet.testbed.hosts import Limits
 from motet.testbed.types_file import read_types
+from rendered_kueue import RenderedWorkload, rendered_list
+from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, result_of
 
 SCRAPS = (
@@ -69,8 +73,39 @@ TRACES = {
     b"A3C\tpython3 a3c.py\t--num_steps\t1\t300\t12.500000\t1\n",
     "elastic.csv": b"job_id,submit_time,num_gpus,duration,steps,max_workers,servers,speed,speed_t0,"
     b"curve,target_loss,cancel_time\na,0,4,,100,8,,sync,2.5,svm-sgd-a9a,,\nb,1,1,60,,,,,,,,70\n",
+    "site.csv": b"Job;Owner;GPUs;Submitted;Began;Ended;Elapsed\na;x;2;2024-03-31T01:30:00;"
+    b"2024-03-31T03:30:00;2024-03-31T04:00:00;1-02:03:04\nb;y;1;2024-10-27T02:30:00Z;;;PT1H30M\n",
     "log.swf": b"; Version: 2.2\n1 0 5 100 4 -1 -1 8 3600 -1 1 7 1 -1 2 -1 -1 -1\n",
 }
+TRACES["sacct.txt"] = rendered(
+    [
+        RenderedJob("7", 0, (60, 5), (2,)),
+        RenderedJob("8_1", 5, (90_000,), (1, 4), state="CANCELLED by 7"),
+        RenderedJob("9", 9, (1,), (1,), has_steps=False),
+    ],
+    zone=UTC,
+).encode()
+TRACES["kueue.json"] = rendered_list(
+    [
+        RenderedWorkload("a/b", 0, 1, 60, ((2, 4), (1, 0)), past_s=9),
+        RenderedWorkload("a/c", 5, 0, 9, ((1, 1),), is_admitted=False),
+    ],
+    indent=1,
+).encode()
+OPTIONS: dict[str, dict[str, Any]] = {
+    "site.csv": {
+        "columns": {
+            "job_id": "Job",
+            "num_gpus": "GPUs",
+            "submit_time": "Submitted",
+            "start_time": "Began",
+            "end_time": "Ended",
+            "duration": "Elapsed",
+        },
+        "timezone": "Europe/Berlin",
+    }
+}
+"""Arguments of `read_trace` by file."""
 YAML = {
     "cluster.yaml": b"machines:\n- {name: a, gpus: 4, rack: r, cpus: 8}\n- {name: b, gpus: 2}\n",
     "entries.yaml": b"- {at_epoch: 3, workers: 3, servers: 1}\n- {at_s: 2.5, workers: 1}\n",
@@ -126,7 +161,7 @@ def succeeds_or_explains(read: Callable[[], object], seed: int) -> None:
 @pytest.mark.parametrize("name", TRACES)
 @EXAMPLES
 def test_damaged_traces(tmp_path: Path, name: str, seeds: range) -> None:
-    path = tmp_path / name
+    path, options = tmp_path / name, OPTIONS.get(name, {})
     for seed in seeds:
         random = Random(seed)
         content = damaged(TRACES[name], random)
@@ -135,8 +170,8 @@ def test_damaged_traces(tmp_path: Path, name: str, seeds: range) -> None:
         path.write_bytes(content)
         speeds = tmp_path / "gavel_isolated_steps_per_s.csv"
         speeds.write_bytes(random.choice((GAVEL_SPEEDS, damaged(GAVEL_SPEEDS, random))))
-        succeeds_or_explains(lambda: read_trace(path), seed)
-        succeeds_or_explains(lambda: read_trace(path, skip_bad_rows=True), seed)
+        succeeds_or_explains(lambda: read_trace(path, **options), seed)
+        succeeds_or_explains(lambda: read_trace(path, skip_bad_rows=True, **options), seed)
 
 
 @EXAMPLES
@@ -160,7 +195,8 @@ def test_the_inputs_of_simulations_are_read_undamaged(tmp_path: Path) -> None:
     for name, content in TRACES.items():
         (tmp_path / name).write_bytes(content)
         (tmp_path / "gavel_isolated_steps_per_s.csv").write_bytes(GAVEL_SPEEDS)
-        assert len(read_trace(tmp_path / name).workload) >= 1, name
+        trace = read_trace(tmp_path / name, **OPTIONS.get(name, {}))
+        assert len(trace.workload) >= 1, name
     path = tmp_path / "file.csv"
     for content, read in (
         (CLUSTER_CSV, lambda: open_cluster(str(path))),

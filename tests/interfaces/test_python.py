@@ -74,3 +74,13 @@ def test_the_repr_of_a_trace_and_a_result_is_one_line(tmp_path: Path) -> None:
     assert repr(trace).startswith("<Trace: 3 jobs, ")
     assert repr(trace.workload).startswith("<Workload: 3 jobs, ")
     assert repr(result) == "<SimulatedRuns: fifo; 3 of 3 jobs finished>"
+
+
+def test_load_trace_reads_tables_with_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "site.csv"
+    path.write_text("Job,GPUs,Submitted,Elapsed\na,4,2024-03-01T10:00:00,1:30:00\n")
+    names = {"num_gpus": "GPUs", "submit_time": "Submitted", "duration": "Elapsed"}
+    trace = load_trace(path, columns={"job_id": "Job", **names}, timezone="Europe/Berlin")
+
+    assert trace.workload.ids == ("a",)
+    assert trace.workload.duration_us.tolist() == [5_400_000_000]

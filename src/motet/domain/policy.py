@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from enum import Enum
 from typing import ClassVar
 
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
+
+
+class JobInput(Enum):
+    """A property of jobs by which policies decide and that a log of jobs may lack.
+
+    The value is its name in messages.
+    """
+
+    DURATION = "whole run times"
+    LOSS = "loss curves"
+    SPEED = "speed functions"
+    DEMANDS = "CPUs or memory"
+    QUEUE = "queues"
+    MODEL = "models"
 
 
 class Policy(ABC):
@@ -39,6 +54,13 @@ class Policy(ABC):
 
     placement: ClassVar[str] = "consolidate"
     """The placement planner that a simulation uses unless the user names another one."""
+
+    needed_inputs: ClassVar[Mapping[JobInput, str]] = {}
+    """Properties of jobs without which the policy does not serve its purpose, each with what the
+    policy does for jobs that lack it."""
+
+    useful_inputs: ClassVar[Mapping[JobInput, str]] = {}
+    """As `needed_inputs`, for properties without which the policy serves its purpose in part."""
 
     @abstractmethod
     def decide(self, snapshot: Snapshot) -> Decision:

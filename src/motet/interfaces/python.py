@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,15 @@ def load_trace(
     *,
     skip_bad_rows: bool = False,
     largest_gang: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    timezone: str | None = None,
 ) -> Trace:
     """Read a log of jobs; the format is recognised from the content unless `format` names it.
 
-    `largest_gang`: jobs with more GPUs are bad rows. Raises BadInput for the first bad row; with
-    `skip_bad_rows` bad rows are left out and counted in the trace's `skipped`.
+    `largest_gang`: jobs with more GPUs are bad rows. `columns`: the columns of a table that is in
+    no known format, by Motet's names, as {"submit_time": "Submitted", "num_gpus": "GPUs"}.
+    `timezone`: of times without one, such as "Europe/Berlin"; None: UTC. Raises BadInput for the
+    first bad row; with `skip_bad_rows` bad rows are left out and counted in the trace's `skipped`.
 
     >>> motet.load_trace("jobs.csv", skip_bad_rows=True)
     <Trace: 480 jobs, tiresias, sha256 5f2c...>
@@ -48,7 +53,7 @@ def load_trace(
             f"path={path!r:.60}: give the path of a log of jobs; simulate(...) takes a DataFrame "
             "as it is"
         )
-    return read_trace(path, format, skip_bad_rows, largest_gang)
+    return read_trace(path, format, skip_bad_rows, largest_gang, columns=columns, timezone=timezone)
 
 
 @python_arguments

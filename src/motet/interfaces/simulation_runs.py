@@ -18,6 +18,7 @@ from motet.report.cluster_run.run_label import Sweep
 from motet.report.simulation.folder import RunOutput
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
+from motet.sim.workload.input_coverage import missing_inputs
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -61,6 +62,7 @@ def run_one(
             scenario.timeline,
         )
     report(len(scenario.workload))
+    policy = experiment.policy_class
     return SimulationResult(
         experiment.name,
         experiment.parameters(),
@@ -69,6 +71,8 @@ def run_one(
         outcome,
         time.perf_counter() - started_s,
         _sweep(experiment),
+        missing_inputs(policy, scenario.workload),
+        policy.knows_durations,
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from motet.allocation.queue_tree import NO_JOB, ROOT, QueueTree
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.wait import Wait
 
@@ -47,6 +48,11 @@ class Drf(Policy):
 
     weights: str = ""
     preemptive: bool = True
+
+    useful_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.DEMANDS: "GPUs are the only resource that it shares",
+        JobInput.QUEUE: "all jobs are in one queue and have equal shares",
+    }
 
     def __post_init__(self) -> None:
         _ = self._weight_of

@@ -6,11 +6,12 @@ Baseline of SLAQ (Zhang et al., SoCC 2017, section 4), for elastic jobs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from motet.allocation.max_min_share import share_evenly
 from motet.allocation.order import order_by
 from motet.domain.decision import Decision
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Snapshot
 
 
@@ -22,6 +23,10 @@ class Fair(Policy):
     GPUs are left; jobs that do not fit are skipped. Elastic jobs get the remaining GPUs, one worker
     or server at a time, always for the job that holds the fewest GPUs.
     """
+
+    needed_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.SPEED: "jobs keep the GPUs that they request, in order of submission",
+    }
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Divide an empty cluster at every decision."""

@@ -23,7 +23,7 @@ from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
@@ -43,6 +43,9 @@ class Gandiva(Policy):
     migration: bool = True
 
     memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN, "unpackable": 0}
+    useful_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.MODEL: "the speeds of jobs that share GPUs are assumed, not measured",
+    }
 
     def __post_init__(self) -> None:
         check_seconds("quantum_s", self.quantum_s, SHORTEST_S)

@@ -30,7 +30,7 @@ from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.estimates import Estimates
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
@@ -56,6 +56,9 @@ class Optimus(Policy):
     straggler_memory_s: float = 600.0
 
     wants_estimates: ClassVar[bool] = True
+    needed_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.SPEED: "jobs keep the GPUs that they request, and small jobs go first",
+    }
     wants_machine_speeds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

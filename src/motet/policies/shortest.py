@@ -14,9 +14,11 @@ from motet.allocation.order import order_by, places_in
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US
+
+_NEEDS = {JobInput.DURATION: "the time that a job ran in the log counts as all that it needs"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class ShortestRemainingTime(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     knows_durations: ClassVar[bool] = True
+    needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Jobs that fit, ordered by remaining time."""
@@ -48,6 +51,7 @@ class ShortestRemainingService(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     knows_durations: ClassVar[bool] = True
+    needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Jobs that fit, ordered by remaining time x GPUs."""

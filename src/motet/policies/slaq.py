@@ -24,7 +24,7 @@ from motet.allocation.max_min_share import Demand, RoleAllocation, demand_of
 from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, Reasons
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
@@ -50,6 +50,10 @@ class Slaq(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"served_us": UNKNOWN, "executed_then_us": 0}
     wants_estimates: ClassVar[bool] = True
+    needed_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.LOSS: "all progress alike, so small jobs go first",
+        JobInput.SPEED: "jobs keep the GPUs that they request",
+    }
 
     def __post_init__(self) -> None:
         check_seconds("epoch_s", self.epoch_s, SHORTEST_S)

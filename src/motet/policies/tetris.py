@@ -22,7 +22,7 @@ from motet.allocation.order import places_in
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.placement.packing.alignment import GPUS, Space
 from motet.placement.packing.best_first import Holdings, Packed, pack
@@ -44,6 +44,10 @@ class Tetris(Policy):
     fairness: float = 0.0
 
     knows_durations: ClassVar[bool] = True
+    useful_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
+        JobInput.DEMANDS: "GPUs are the only resource that it packs",
+    }
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_jobs < float("inf"):

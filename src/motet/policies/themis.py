@@ -36,7 +36,7 @@ from motet.allocation.auction.standings import MEMORY, Standings
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, check_seconds, microseconds
 from motet.domain.wait import Wait
@@ -80,6 +80,9 @@ class Themis(Policy):
     memory_columns: ClassVar[dict[str, int]] = {**MEMORY, **_OWN_MEMORY}
     knows_durations: ClassVar[bool] = True
     wants_estimates: ClassVar[bool] = True
+    useful_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
+    }
 
     def __post_init__(self) -> None:
         if not 0 <= self.fairness <= 1:

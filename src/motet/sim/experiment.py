@@ -56,6 +56,11 @@ class Experiment:
             return self.label
         return self.policy if self.given is not None else self._policy_class()[0]
 
+    @property
+    def policy_class(self) -> type[Policy]:
+        """The class of the policy. Raises BadInput, UnknownName."""
+        return self._policy_class()[1]
+
     def check(self) -> None:
         """Raises BadInput or UnknownName for a policy or a setting that no run can use."""
         self._policy()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 FORMAT_NAMES = (
+    "sacct",
+    "kueue",
+    "table",
     "motet",
     "tiresias",
     "muri",

@@ -54,6 +54,8 @@ def test_a_class_that_derives_from_policy_is_a_policy_of_its_own(tmp_path: Path)
         ("wants_estimates = 1", "wants_estimates is 1; write wants_estimates: ClassVar[bool]"),
         ("knows_durations: bool = True", "knows_durations is a parameter here; write knows_dur"),
         ("wants_machine_speeds = 'yes'", "wants_machine_speeds is 'yes'; write wants_machine_"),
+        ("needed_inputs = {'loss': 'x'}", "needed_inputs has an entry that is no JobInput with a"),
+        ("useful_inputs = 5", "useful_inputs is 5; write useful_inputs: ClassVar[dict[JobInput"),
         ("placement = None", 'placement is None; write placement: ClassVar[str] = "skew"'),
     ],
 )

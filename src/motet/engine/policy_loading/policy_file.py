@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from motet.domain.errors import BadInput
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.engine.policy_loading.faults import fault_in, place_of_decide
 
 LONGEST_NAME = 60
@@ -24,6 +24,8 @@ _DECLARATIONS = {
     "knows_durations": "knows_durations: ClassVar[bool] = True",
     "wants_estimates": "wants_estimates: ClassVar[bool] = True",
     "wants_machine_speeds": "wants_machine_speeds: ClassVar[bool] = True",
+    "needed_inputs": "needed_inputs: ClassVar[dict[JobInput, str]] = {}",
+    "useful_inputs": "useful_inputs: ClassVar[dict[JobInput, str]] = {}",
     "placement": 'placement: ClassVar[str] = "skew"',
 }
 """The capabilities of `Policy`, and how a policy declares each of them."""
@@ -75,11 +77,21 @@ def _check_capability(where: str, name: str, policy: type[Any]) -> None:
         problem = f"{name} is a parameter here"
     elif not isinstance(declared, Mapping if isinstance(default, Mapping) else type(default)):
         problem = f"{name} is {declared!r}"
-    elif isinstance(declared, Mapping) and not all(isinstance(v, int) for v in declared.values()):
-        problem = f"{name} has a value for new jobs that is no whole number"
+    elif isinstance(declared, Mapping) and (wrong := _wrong_entry(name, declared)):
+        problem = f"{name} has {wrong}"
     else:
         return
     raise BadInput(f"{where}: {policy.__name__}: {problem}; write {_DECLARATIONS[name]}")
+
+
+def _wrong_entry(name: str, declared: Mapping[Any, Any]) -> str | None:
+    """What is wrong with an entry of a capability that is a mapping."""
+    if name == "memory_columns":
+        is_right = all(isinstance(value, int) for value in declared.values())
+        return None if is_right else "a value for new jobs that is no whole number"
+    entries = declared.items()
+    is_right = all(isinstance(k, JobInput) and isinstance(v, str) for k, v in entries)
+    return None if is_right else "an entry that is no JobInput with a text"
 
 
 def _check_decide(where: str, policy: type[Any]) -> None:

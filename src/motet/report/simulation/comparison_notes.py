@@ -14,6 +14,7 @@ from motet.report.simulation.metric_tables import (
     QUALITY_TABLE,
     WITHIN_SHARE,
 )
+from motet.report.simulation.missing_inputs import missing_input_notes
 from motet.report.simulation.seed_groups import PairedGroups, SeedGroup
 
 
@@ -23,7 +24,9 @@ def comparison_notes(
     """Lines below the tables. `asked`: names of tables (empty: all). `out`: folder of the files."""
     notes = list(_notes_of_missing_data(groups, asked))
     if has_tables(groups, asked):
+        documents = [run.document for group in groups for run in group.other.runs.values()]
         notes = [*_notes_of_units(groups, asked), *_notes_of_seeds(groups), *notes]
+        notes += missing_input_notes(documents)
     return notes if out is None else [*notes, f"Files: {out}"]
 
 

@@ -20,6 +20,11 @@ from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import quantity, uncertainty_text
 from motet.report.simulation.group_estimates import GroupEstimates
 from motet.report.simulation.metric_tables import FAIRNESS_TABLE, QUALITY_TABLE
+from motet.report.simulation.missing_inputs import (
+    MISSING_MARK,
+    lacks_needed_inputs,
+    missing_input_notes,
+)
 
 Groups = Mapping[str, Sequence[Document]]
 
@@ -33,7 +38,7 @@ def simulation_summary(
     """Heading, tables and notes; means with confidence intervals where several seeds ran."""
     groups = documents_by_label(documents)
     tables = [_times_table(groups), *_metric_tables(groups)]
-    notes = []
+    notes = missing_input_notes(documents)
     seeds = max(map(len, groups.values()))
     if seeds > 1:
         notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
@@ -89,7 +94,8 @@ def _table(groups: Groups, columns: Sequence[_Column]) -> Table:
     best = [_best(groups, column) for column in columns]
     for place, (same, sweep) in enumerate(zip(groups.values(), swept, strict=True)):
         cells = [_cell(same, column, least) for column, least in zip(columns, best, strict=True)]
-        name = Text.assemble(("● ", job_colour(place)), (same[0]["policy"], "bold"))
+        mark = MISSING_MARK if lacks_needed_inputs(same[0]) else ""
+        name = Text.assemble(("● ", job_colour(place)), (same[0]["policy"], "bold"), mark)
         values = ["" if sweep is None else value_text(sweep.value)] * len(parameters)
         table.add_row(name, *values, *cells)
     return table

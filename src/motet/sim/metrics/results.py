@@ -22,6 +22,7 @@ from motet.sim.metrics.quality import QualitySummary, quality_over_time
 from motet.sim.metrics.summary import Summary, finish_time_fairness, ideal_time_us
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.input_coverage import MissingInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,7 +33,8 @@ class SimulationResult:
     """The result of a simulation. `jobs`: a table; `summary`: a dictionary.
 
     `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
-    `sweep`: the parameter whose effect was explored, and its value in this run.
+    `sweep`: the parameter whose effect was explored, and its value in this run. `missing`: what the
+    policy decides by and jobs of the workload lack. `knows_durations`: run times were told to it.
     """
 
     policy: str
@@ -42,6 +44,8 @@ class SimulationResult:
     outcome: Outcome
     wall_s: float
     sweep: Sweep | None = None
+    missing: tuple[MissingInput, ...] = ()
+    knows_durations: bool = False
 
     def __repr__(self) -> str:
         jobs, done = self.outcome.workload, self.outcome.is_finished
@@ -60,6 +64,8 @@ class SimulationResult:
             **Summary.of(self.outcome).as_dict(),
             **self._quality,
             "wall_s": self.wall_s,
+            "missing_inputs": [each.as_dict() for each in self.missing],
+            "knows_durations": self.knows_durations,
         }
 
     @cached_property

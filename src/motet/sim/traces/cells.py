@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from motet.domain.units import LONGEST_S, SECOND_US
@@ -16,8 +15,6 @@ _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
 _YEARS = LONGEST_S // (365 * 24 * 3600)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def seconds_us(cell: str) -> int:
@@ -70,17 +67,6 @@ def rounded_us(time_us: Decimal) -> int:
     if abs(time_us) > _LONGEST_US:
         raise ValueError(f"which is beyond {_YEARS} years")
     return int(time_us.to_integral_value(ROUND_HALF_EVEN))
-
-
-def timestamp_us(cell: str) -> int:
-    """A date and time (ISO 8601, UTC unless a zone is given) in microseconds since 1970."""
-    try:
-        moment = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        raise ValueError("which is not a time like 2017-10-09 07:01:55") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND
 
 
 def since_first(times_us: Sequence[int], unknown: Collection[int]) -> tuple[list[int], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from motet.domain.errors import BadInput
 from motet.domain.units import NEVER_US
@@ -23,15 +24,30 @@ WRONG_WORK = "no work model"
 WRONG_ORDER = "times in a wrong order"
 
 _LONGEST_CELL = 40
+_NO_VALUE = frozenset({"", "-", "n/a", "na", "nan", "nat", "none", "null", "unknown"})
 _MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
 class TraceProblem:
-    """`reason`: one of the constants above; `message`: with the value and the limit."""
+    """`reason`: one of the constants above, with the name of the field for one that cannot be
+    parsed; `message`: with the value and the limit."""
 
     reason: str
     message: str
+
+
+class BadRow(ValueError):
+    """A reader cannot use a row. `reason`: as in TraceProblem; the text is its message."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    @classmethod
+    def unparsable(cls, name: str, cell: str, why: object) -> Self:
+        """The cell of a field does not have the form of its values. `why`: "which is not ..."."""
+        return cls(f"{UNPARSABLE} {name}", f"{name} is {shown_cell(cell)}, {why}")
 
 
 class Problems:
@@ -50,6 +66,10 @@ class Problems:
         """Add a problem of a row."""
         self._of_row.setdefault(row, TraceProblem(reason, message))
 
+    def add_error(self, row: int, error: BadRow) -> None:
+        """Add the problem of a row that its reader raised."""
+        self.add(row, error.reason, str(error))
+
     def renumber(self, kept: Sequence[int]) -> None:
         """Renumber rows after removals: the row `kept[n]` is now row n. Bad rows must be kept."""
         self._of_row = {n: self._of_row[row] for n, row in enumerate(kept) if row in self._of_row}
@@ -58,23 +78,28 @@ class Problems:
         """Number of bad rows per reason, the most common first."""
         return dict(Counter(problem.reason for problem in self._of_row.values()).most_common())
 
+    def account(self, lines: Sequence[int]) -> str:
+        """`negative duration 2 (first in line 4), no GPUs 1 (line 9)`, the most common first.
+
+        `lines`: of all rows.
+        """
+        return _grouped([(self._of_row[row].reason, lines[row]) for row in self._of_row])
+
     def complaint(self, file: str, lines: Sequence[int], *, can_skip: bool = True) -> BadInput:
-        """The error for the first bad row, with a list of the others.
+        """The error for the first bad row, with the numbers of others per reason.
 
         `can_skip`: whether an option skips bad rows.
         """
         first, *others = sorted(self._of_row, key=lambda row: lines[row])
-        more = f" ({self._listed(others, lines)})" if others else ""
+        more = f" ({self._counted(others, lines)})" if others else ""
         remedy = f"correct {'them' if others else 'it'}"
         remedy += " or leave bad rows out with --skip-bad-rows" if can_skip else ""
         return BadInput(f"{file}:{lines[first]}: {self._of_row[first].message}{more}; {remedy}")
 
-    def _listed(self, rows: Sequence[int], lines: Sequence[int]) -> str:
-        """`and 2 more bad rows: line 4: negative duration, line 6: unparsable`."""
-        named = [f"line {lines[row]}: {self._of_row[row].reason}" for row in rows[:_MOST_NAMED]]
-        rest = ["..."] if len(rows) > _MOST_NAMED else []
+    def _counted(self, rows: Sequence[int], lines: Sequence[int]) -> str:
+        """`and 3 more bad rows: negative duration 2 (first in line 4), no GPUs 1 (line 9)`."""
         count = f"and {len(rows):,} more bad row{'s' if len(rows) > 1 else ''}"
-        return f"{count}: {', '.join(named + rest)}"
+        return f"{count}: {_grouped([(self._of_row[row].reason, lines[row]) for row in rows])}"
 
     def parse(
         self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
@@ -92,7 +117,7 @@ class Problems:
             try:
                 values.append(parse_cell(cell))
             except ValueError as error:
-                self.add(row, UNPARSABLE, f"{name} is {shown_cell(cell)}, {error}")
+                self.add_error(row, BadRow.unparsable(name, cell, error))
                 values.append(0)
                 bad.add(row)
         return values, bad
@@ -102,6 +127,19 @@ class Problems:
     ) -> list[int]:
         """As `parse`, without the rows."""
         return self.parse(name, cells, parse_cell)[0]
+
+    def optional(
+        self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
+    ) -> list[int | None]:
+        """As `numbers`; None for a cell without a value or with a bad one."""
+        known = [row for row, cell in enumerate(cells) if not is_missing(cell)]
+        found: list[int | None] = [None] * len(cells)
+        for row in known:
+            try:
+                found[row] = parse_cell(cells[row])
+            except ValueError as error:
+                self.add_error(row, BadRow.unparsable(name, cells[row], error))
+        return found
 
     def demands(
         self, name: str, cells: Sequence[str] | None, parse_cell: Callable[[str], int]
@@ -120,6 +158,25 @@ class Problems:
         return self.numbers(
             name, cells, lambda cell: parse_cell(cell) if cell.strip() else NEVER_US
         )
+
+
+def _grouped(bad_rows: Sequence[tuple[str, int]]) -> str:
+    """A count per reason with its first line. `bad_rows`: reason and line of each."""
+    first_line: dict[str, int] = {}
+    for reason, line in bad_rows:
+        first_line[reason] = min(line, first_line.get(reason, line))
+    counted = Counter(reason for reason, _ in bad_rows).items()
+    counts = sorted(counted, key=lambda entry: (-entry[1], first_line[entry[0]]))
+    parts = [
+        f"{reason} {count:,} ({'first in ' if count > 1 else ''}line {first_line[reason]})"
+        for reason, count in counts[:_MOST_NAMED]
+    ]
+    return ", ".join(parts + ["..."] * (len(counts) > _MOST_NAMED))
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell is empty or a word that stands for no value, such as Unknown or null."""
+    return cell.strip().lower() in _NO_VALUE
 
 
 def _is_all_blank(cells: Sequence[str]) -> bool:

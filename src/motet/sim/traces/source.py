@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import BinaryIO, Self, cast
 
 from motet.domain.bounded_reading.decompression import limited
 from motet.domain.errors import BadInput
+from motet.sim.traces.options import ReadingOptions
 
 _HEAD_CHARACTERS = 65_536
 _HEAD_LINES = 50
@@ -21,16 +22,19 @@ _HEAD_LINES = 50
 
 @dataclass(frozen=True)
 class Source:
-    """`sha256`: of the compressed bytes on disk. `throughputs`: speeds for Gavel traces."""
+    """`sha256`: of the compressed bytes on disk. `options`: what the user states about it."""
 
     path: Path
     sha256: str
     text: str
-    throughputs: Path | None = None
+    options: ReadingOptions = field(default_factory=ReadingOptions)
 
     @classmethod
     def open(
-        cls, path: Path, throughputs: Path | None = None, wanted: str = "a trace with jobs"
+        cls,
+        path: Path,
+        options: ReadingOptions | None = None,
+        wanted: str = "a trace with jobs",
     ) -> Self:
         """Read a whole file. Raises BadInput for one that is missing, damaged, empty or binary.
 
@@ -43,7 +47,7 @@ class Source:
             raise _complaint(path, "is not UTF-8 text", f"give {wanted}, as text") from None
         if not text.strip():
             raise _complaint(path, "the file is empty", f"give {wanted}")
-        return cls(path, hashlib.sha256(raw).hexdigest(), text, throughputs)
+        return cls(path, hashlib.sha256(raw).hexdigest(), text, options or ReadingOptions())
 
     def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:
         """The error "file:line: problem; remedy"."""

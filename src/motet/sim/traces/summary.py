@@ -10,7 +10,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import HOUR_US, SECOND_US
+from motet.domain.units import HOUR_US, SECOND_US, microseconds
 from motet.sim.traces.trace import Trace
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.workload import Workload
@@ -69,6 +69,18 @@ class RequestStatistics:
 
 
 @dataclass(frozen=True)
+class LoggedTimes:
+    """What the jobs with a known end experienced where the log was written, in seconds.
+
+    `jct_s`: from the submission to the end; `delay_s`: the part of it without GPUs.
+    """
+
+    jobs: int
+    jct_s: dict[str, float]
+    delay_s: dict[str, float]
+
+
+@dataclass(frozen=True)
 class TraceSummary:
     """`interarrival_s["cv"]`: deviation over mean of the gaps; 1 is Poisson, more is bursty.
 
@@ -90,6 +102,7 @@ class TraceSummary:
     experiments: Experiments | None
     cpus: RequestStatistics | None
     memory_bytes: RequestStatistics | None
+    logged: LoggedTimes | None
 
     def document(self) -> dict[str, Any]:
         """The fields for JSON."""
@@ -118,7 +131,21 @@ def summarise(trace: Trace, cluster: tuple[int, int] | None = None) -> TraceSumm
         experiments=_experiments(jobs),
         cpus=_request_statistics(jobs.cpus),
         memory_bytes=_request_statistics(jobs.memory_bytes),
+        logged=logged_times(trace),
     )
+
+
+def logged_times(trace: Trace) -> LoggedTimes | None:
+    """None if the log has no ends of jobs."""
+    jobs = trace.workload
+    texts = trace.more.get("end_time", ())
+    known = [job for job, text in enumerate(texts) if text]
+    if not known:
+        return None
+    ends_us = np.array([microseconds(texts[job]) for job in known], dtype=np.int64)
+    jct_us = ends_us - jobs.submit_us[known]
+    delay_us = np.maximum(jct_us - jobs.duration_us[known], 0)
+    return LoggedTimes(len(known), _distribution(jct_us), _distribution(delay_us))
 
 
 def demand(jobs: Workload) -> tuple[Ints, Ints]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from motet.domain.errors import UnknownName
 from motet.sim.traces.problems import WRONG_CELLS, Problems
 from motet.sim.traces.source import Source
 
 Cells = Sequence[str]
+
+_LONGEST_NAME, _MOST_NAMES = 40, 30
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,34 @@ class Table:
         Raises BadInput if a column in `needed` is missing.
         """
         _check_header(source, needed)
-        names = source.header
+        return cls.of_records(source.header, _records(source, ","), problems)
+
+    @classmethod
+    def read_delimited(cls, source: Source, delimiter: str, problems: Problems) -> Self:
+        """As `read`, for any columns. Raises BadInput for two columns of one name."""
+        names = delimited_header(source, delimiter)
+        twice = [name for name, count in Counter(names).items() if count > 1 and name]
+        if twice:
+            raise source.complaint(f"two columns are called {twice[0]!r}", "rename one of them", 1)
+        return cls.of_records(names, _records(source, delimiter), problems)
+
+    @classmethod
+    def of_records(
+        cls,
+        names: Sequence[str],
+        records: Iterable[tuple[int, list[str]]],
+        problems: Problems,
+        hint: str = "",
+    ) -> Self:
+        """A table of rows with the lines that they begin in.
+
+        `names`: of the columns. `hint`: what may have caused a wrong number of cells.
+        """
         lines: list[int] = []
         rows: list[list[str]] = []
-        for line, cells in _records(source):
+        for line, cells in records:
             if len(cells) != len(names):
-                message = f"{len(cells)} cells, the header has {len(names)}"
+                message = f"{len(cells)} cells, the header has {len(names)}{hint}"
                 problems.add(len(rows), WRONG_CELLS, message)
                 cells = [""] * len(names)
             lines.append(line)
@@ -59,6 +84,25 @@ def stripped(cells: Cells) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+def delimited_header(source: Source, delimiter: str) -> tuple[str, ...]:
+    """The names in the first line, in lower case."""
+    try:
+        (names,) = csv.reader([source.head[0]], delimiter=delimiter)
+    except (csv.Error, ValueError) as error:
+        problem, remedy = f"cannot be read as a header ({error})", "check the quotes"
+        raise source.complaint(problem, remedy, 1) from None
+    return tuple(name.strip().lower() for name in names)
+
+
+def check_named_columns(source: Source, header: Sequence[str]) -> None:
+    """Raises UnknownName if the user names a column with --columns that the header lacks."""
+    for name, column in source.options.columns.items():
+        if column.lower() not in header:
+            known = [each[:_LONGEST_NAME] for each in header[:_MOST_NAMES]]
+            kind = f"column of {source.path} in --columns {name}="
+            raise UnknownName(kind, column[:_LONGEST_NAME], known)
+
+
 def _check_header(source: Source, needed: Sequence[str]) -> None:
     missing = [name for name in needed if name not in source.header]
     if missing:
@@ -74,9 +118,9 @@ def _check_header(source: Source, needed: Sequence[str]) -> None:
         raise source.complaint(f"two columns are called {twice[0]!r}", "rename one of them", 1)
 
 
-def _records(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Every row after the header that is not blank, with its first line."""
-    reader = csv.reader(io.StringIO(source.text, newline=""))
+    reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=delimiter)
     begins, is_header = 1, True
     while True:
         try:

@@ -21,6 +21,30 @@ MORE_COLUMNS = (
 )
 """Columns of a motet CSV that are kept as text; policies read only `num_cpus`."""
 
+TRACE_COLUMNS = (
+    "job_id",
+    "submit_time",
+    "num_gpus",
+    "duration",
+    "user",
+    "queue",
+    "experiment",
+    "model",
+    "memory_gb",
+    *MORE_COLUMNS,
+)
+"""Columns of a motet CSV that other logs may have under other names."""
+
+
+CUT_STATES = frozenset(
+    (
+        *("CANCELLED", "CANCELED", "KILLED", "TIMEOUT", "DEADLINE", "PREEMPTED", "REQUEUED"),
+        *("NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "REVOKED", "DEACTIVATED", "EVICTED"),
+        *("RUNNING", "SUSPENDED", "PENDING", "COMPLETING", "RESIZING"),
+    )
+)
+"""States of jobs that were stopped or had not ended: they needed more time than they ran."""
+
 
 @dataclass(frozen=True)
 class Jobs:

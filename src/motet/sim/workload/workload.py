@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Bools, Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.interventions import Interventions
@@ -26,7 +26,8 @@ class Workload:
     or UNKNOWN. `queue`: index into `queue_names`. `user`: "" if unknown. `work`: of elastic jobs
     (None: there are none); their duration is that on their full request. `cpus`, `memory_bytes`: of
     the full request, spread over its GPUs; 0: no requirement. `experiment`: index into
-    `experiment_names`; UNKNOWN: a single job.
+    `experiment_names`; UNKNOWN: a single job. `cut`: jobs whose duration is only a part of the time
+    that they needed, since they were stopped or had not ended (None: there are none).
     """
 
     ids: tuple[str, ...]
@@ -44,6 +45,7 @@ class Workload:
     experiment: Ints
     experiment_names: tuple[str, ...]
     interventions: Interventions | None = None
+    cut: Bools | None = None
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class Workload:
         work: WorkModels | None = None,
         experiments: Sequence[str] | None = None,
         interventions: Interventions | None = None,
+        cut: Sequence[bool] | None = None,
     ) -> Self:
         """A workload from columns in any order. Work models determine duration and GPUs."""
         submit = np.asarray(submit_us, dtype=np.int64)
@@ -94,10 +97,16 @@ class Workload:
             experiment,
             experiment_names,
             None if interventions is None else interventions.take(order),
+            np.array(cut, dtype=np.bool_)[order] if cut is not None and any(cut) else None,
         )
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def is_cut(self) -> Bools:
+        """`(jobs,)`: as `cut`."""
+        return np.zeros(len(self), dtype=np.bool_) if self.cut is None else self.cut
 
     def __repr__(self) -> str:
         return f"<Workload: {len(self):,} jobs, {self.gpus.sum():,} GPUs asked for in all>"

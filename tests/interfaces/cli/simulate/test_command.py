@@ -7,6 +7,7 @@ import hashlib
 import json
 import signal
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ import pytest
 
 from marked_process import motet_process, run_motet
 from motet.domain.errors import BadInput, MotetError, UnknownName
+from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 from motet.report.simulation.stored_run import read_runs
+from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, write_trace
 
 CONTRACT_COLUMNS = (
@@ -73,6 +77,8 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "trace": trace,
         "format_name": None,
         "throughputs": None,
+        "column_texts": (),
+        "timezone": None,
         "skip_bad_rows": False,
         "cluster": "1x2",
         "machine_events": None,
@@ -527,3 +533,54 @@ def test_types_of_gpus_without_measurements_are_pointed_out(
     assert "no speeds are known for GPUs of type V10O" in capsys.readouterr().err
     run_simulations(flags(trace, settings=("placement=ilp",)))
     assert "solves an integer program" in capsys.readouterr().err
+
+
+def test_all_stands_for_every_built_in_policy() -> None:
+    names = [each.policy for each in experiments("all", (), [0])]
+
+    assert names == list(built_in_policies())
+    assert [each.policy for each in experiments("all,./examples/longest_waiting.py", (), [0])] == [
+        *names,
+        "./examples/longest_waiting.py",
+    ]
+    with pytest.raises(BadInput, match="fifo is named twice"):
+        experiments("all,fifo", (), [0])
+
+
+def test_policies_without_what_they_need_say_so_in_the_table(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_simulations(flags(trace, policies="fifo,slaq", quiet=True))
+    page = capsys.readouterr().out
+
+    assert "● slaq*" in page
+    assert "● fifo " in page
+    assert "* slaq: no loss curves in the log: all progress alike" in page
+
+
+def test_the_completion_times_of_the_log_are_in_the_heading(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dump.txt"
+    jobs = [RenderedJob("1", 0, (100,), (1,)), RenderedJob("2", 0, (300,), (1,), wait_s=200)]
+    path.write_text(rendered(jobs, zone=UTC))
+    run_simulations(flags(path, timezone="UTC", quiet=True))
+
+    heading = "In the log: JCT mean 330.0, median 330.0, 95th 483.0, delay 130.0"
+    assert heading in capsys.readouterr().out
+
+
+def test_columns_and_zones_are_for_files_and_are_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "site.csv"
+    path.write_text("Job,GPUs,Submitted,Elapsed\na,1,2024-03-01T10:00:00,1:30:00\n")
+    names = ("job_id=Job,num_gpus=GPUs,submit_time=Submitted,duration=Elapsed",)
+    given = {"column_texts": names, "timezone": "Europe/Berlin"}
+    run_simulations(flags(path, **given, out=tmp_path / "run", as_json=True))
+
+    assert json.loads(capsys.readouterr().out)["runs"][0]["makespan_s"] == 5400
+    setup = json.loads((tmp_path / "run" / "summary.json").read_text())["setup"]
+    assert (setup["columns"]["num_gpus"], setup["timezone"]) == ("GPUs", "Europe/Berlin")
+    with pytest.raises(BadInput, match=r"is not a file; .* --columns and --timezone need a file"):
+        run_simulations(flags(Path("tiresias-480"), **given))

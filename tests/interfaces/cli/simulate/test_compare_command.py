@@ -258,6 +258,7 @@ def test_every_view_has_a_table_unless_selected(tmp_path: Path) -> None:
     elastic = store_elastic(tmp_path / "elastic", "fifo", "fair", seeds=(0, 1))
 
     assert tables(compared(rigid).stdout) == ["run", "against", "job", "fairness"]
+    assert "\nsrtf: told the run times in advance" in compared(rigid).stdout
     assert tables(compared(elastic).stdout) == ["run", "against", "job", "fairness", "quality"]
     asked = compared(elastic, "--view", "quality", "--view", "fairness").stdout
     assert tables(asked) == ["fairness", "quality"]

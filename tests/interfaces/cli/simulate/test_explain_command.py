@@ -22,6 +22,8 @@ def simulate(folder: Path, policies: str, *, logged: bool = True, **others: Any)
         "trace": write_trace(folder / "jobs.csv", QUEUE_OF_THREE),
         "format_name": None,
         "throughputs": None,
+        "column_texts": (),
+        "timezone": None,
         "skip_bad_rows": False,
         "machine_events": None,
         "cluster": "1x2",

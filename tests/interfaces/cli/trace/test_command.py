@@ -108,12 +108,43 @@ def test_describe_as_json_contains_elastic_jobs(file_of: FileOf) -> None:
 
 def test_describe_omits_missing_properties(file_of: FileOf) -> None:
     document = json.loads(run("describe", file_of(TIRESIAS), "--json")[0])
-    page, _ = run("describe", file_of(TIRESIAS))
+    page = run("describe", file_of(TIRESIAS))[0].partition("usable")[0]
 
     assert [document[name] for name in ("elastic", "experiments", "cpus", "memory_bytes")] == [
         None
     ] * 4
     assert not any(name in page for name in ("elastic", "experiments", "CPUs", "memory"))
+
+
+def test_describe_shows_which_policies_can_use_the_log(file_of: FileOf) -> None:
+    path = file_of(TIRESIAS)
+    page = " ".join(run("describe", path)[0].split())
+    found = {
+        each["policy"]: each for each in json.loads(run("describe", path, "--json")[0])["policies"]
+    }
+
+    assert "fully best-effort, fifo, gandiva, sf, srsf+, srtf+, " in page
+    assert "no slaq no loss curves: all progress alike" in page
+    assert "+ run times of the log are known to it in advance" in page
+    assert (found["fifo"]["usable"], found["fifo"]["knows_durations"]) == ("fully", False)
+    assert (found["drf"]["usable"], found["slaq"]["usable"]) == ("partly", "no")
+    assert found["slaq"]["missing_inputs"][0] == {
+        "input": "loss curves",
+        "jobs": 2,
+        "of": 2,
+        "effect": "all progress alike, so small jobs go first",
+        "is_needed": True,
+    }
+
+
+def test_describe_shows_the_completion_times_of_the_log(file_of: FileOf) -> None:
+    header = "job_id,submit_time,num_gpus,duration,start_time,end_time"
+    path = file_of(f"{header}\na,0,1,60,40,100\nb,0,1,60,,\n")
+    page = " ".join(run("describe", path)[0].split())
+    logged = json.loads(run("describe", path, "--json")[0])["logged"]
+
+    assert "in the log 1:40 from submission to end on average (median 1:40), 40 s of it" in page
+    assert (logged["jobs"], logged["jct_s"]["mean"], logged["delay_s"]["max"]) == (1, 100, 40)
 
 
 def test_describe_writes_a_picture(file_of: FileOf, tmp_path: Path) -> None:
@@ -127,7 +158,38 @@ def test_notices_go_to_stderr(file_of: FileOf) -> None:
     page, notices = run("describe", file_of(BAD), "--skip-bad-rows", "--cluster", "2x4", "--json")
 
     assert json.loads(page)["skipped"] == {"too many GPUs": 1, "negative duration": 1}
-    assert notices == "2 bad rows skipped: negative duration 1, too many GPUs 1\n"
+    assert notices == (
+        "2 bad rows skipped: too many GPUs 1 (line 3), negative duration 1 (line 4)\n"
+    )
+
+
+SITE = """\
+Job,GPUs,Submitted,Elapsed
+a,4,2024-03-01T10:00:00,1-02:03:04
+b,1,2024-03-01T10:00:30,05:30
+"""
+
+
+def test_columns_of_other_logs_are_named_on_the_command_line(
+    file_of: FileOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = file_of(SITE), tmp_path / "out.csv"
+    names = "job_id=Job,submit_time=Submitted,duration=Elapsed"
+    options = ("--columns", names, "--columns", "num_gpus=GPUs", "--timezone", "Europe/Berlin")
+
+    page, notices = run("describe", source, *options)
+    assert (page.splitlines()[0], notices) == ("in.csv: 2 jobs   table with a header", "")
+    run("convert", source, target, *options)
+    assert read_trace(target).workload.duration_us.tolist() == [93_784_000_000, 330_000_000]
+    assert "--columns x: 'x' is not NAME=COLUMN" in refused(
+        capsys, "describe", source, "--columns", "x"
+    )
+    assert "num_gpus is given twice" in refused(
+        capsys, "describe", source, *options, "--columns", "num_gpus=Job"
+    )
+    assert "no column 'submit_time', 'num_gpus', 'duration'; " in refused(
+        capsys, "describe", source
+    )
 
 
 def test_convert_is_exact(file_of: FileOf, tmp_path: Path) -> None:
@@ -191,7 +253,8 @@ def test_a_bad_row_ends_the_command_in_one_line(
     assert f"{path}:4: duration is -5 s" in refused(capsys, "describe", path)
     told = refused(capsys, "describe", path, "--cluster", "2x4")
     assert (
-        f"{path}:3: the job requests 9 GPUs, the cluster has 8 (and 1 more bad row: line 4" in told
+        f"{path}:3: the job requests 9 GPUs, the cluster has 8 (and 1 more bad row: negative"
+        in told
     )
     assert f"{path}:4: " in refused(capsys, "convert", path, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
@@ -219,11 +282,19 @@ def test_mistakes_end_in_one_line(
     assert problem in refused(capsys, *arguments)
 
 
-def test_traces_load_neither_ray_nor_torch_nor_numba(file_of: FileOf) -> None:
+@pytest.mark.parametrize(
+    ("command", "unwanted"),
+    [
+        (("describe",), "{'ray', 'torch', 'pandas', 'matplotlib'}"),
+        (("convert", "-"), "{'ray', 'torch', 'numba', 'pandas', 'matplotlib'}"),
+    ],
+)
+def test_traces_load_few_packages(command: tuple[str, ...], unwanted: str, file_of: FileOf) -> None:
+    arguments = ["motet", "trace", command[0], str(file_of(TIRESIAS)), *command[1:]]
     program = (
         "import sys; from motet.interfaces.cli.main import main\n"
-        f"sys.argv = ['motet', 'trace', 'describe', {str(file_of(TIRESIAS))!r}]\n"
+        f"sys.argv = {arguments!r}\n"
         "code = main()\n"
-        "assert not {'ray', 'torch', 'numba', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        f"assert not {unwanted} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

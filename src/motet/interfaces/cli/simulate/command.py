@@ -23,7 +23,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     from motet.engine.policy_loading.catalogue import built_in_policies
 
     before, comma, part = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in built_in_policies() if name.startswith(part)]
+    names = ("all", *built_in_policies())
+    return [f"{before}{comma}{name}" for name in names if name.startswith(part)]
 
 
 @click.command(
@@ -50,6 +51,19 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="FILE",
     help="Gavel traces: the table of speeds that they were generated with.",
 )
+@input_option(
+    "--columns",
+    "column_texts",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="Columns of a table in no known format, for example "
+    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
+)
+@input_option(
+    "--timezone",
+    metavar="ZONE",
+    help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
+)
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(
     "--cluster",
@@ -75,7 +89,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     required=True,
     metavar="P[,P...]",
     shell_complete=complete_policies,
-    help="Names from 'motet policy list', or ./mine.py for your own.",
+    help="Names from 'motet policy list', all for all of them, or ./mine.py for your own.",
 )
 @policy_option(
     "--set",

@@ -12,6 +12,7 @@ from motet.domain.errors import BadInput
 from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.known_names import WORKLOAD_NAMES
 from motet.sim.traces import Trace, read_trace
+from motet.sim.traces.options import parse_columns
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class TraceFlags:
     trace: Path
     format_name: str | None
     throughputs: Path | None
+    column_texts: tuple[str, ...]
+    timezone: str | None
     skip_bad_rows: bool
 
     @property
@@ -32,15 +35,22 @@ class TraceFlags:
 def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Mapping[int, Trace]:
     """The trace for each seed; the same one for all seeds if it is a file. Raises BadInput."""
     if flags.is_drawn:
-        if flags.format_name or flags.throughputs:
+        if flags.format_name or flags.throughputs or flags.column_texts or flags.timezone:
             raise BadInput(
-                f"--trace {flags.trace} is not a file; --format and --throughputs need a file"
+                f"--trace {flags.trace} is not a file; --format, --throughputs, --columns and "
+                "--timezone need a file"
             )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
         raise _missing(flags.trace)
     trace = read_trace(
-        flags.trace, flags.format_name, flags.skip_bad_rows, cluster.gpu_count, flags.throughputs
+        flags.trace,
+        flags.format_name,
+        flags.skip_bad_rows,
+        cluster.gpu_count,
+        flags.throughputs,
+        parse_columns(flags.column_texts),
+        flags.timezone,
     )
     return dict.fromkeys(seeds, trace)
 

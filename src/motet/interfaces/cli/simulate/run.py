@@ -23,7 +23,7 @@ from motet.interfaces.cli.simulate.run_names import run_names_of
 from motet.interfaces.simulation_pool import run_all
 from motet.interfaces.simulation_runs import Scenario, SimulationTask
 from motet.report.rendering.json_text import to_json
-from motet.report.rendering.quantities import count_text
+from motet.report.rendering.quantities import count_text, quantity
 from motet.report.simulation.folder import SimulationFolder
 from motet.report.simulation.summary_table import simulation_summary
 from motet.sim.cluster_file import open_cluster
@@ -32,6 +32,8 @@ from motet.sim.generate.named import RECIPES
 from motet.sim.metrics.results import SimulationResult
 from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.traces import Trace
+from motet.sim.traces.options import parse_columns
+from motet.sim.traces.summary import LoggedTimes, logged_times
 from motet.sim.workload.interventions import TimedEvent
 
 MOST_SEEDS = 1000
@@ -157,6 +159,8 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: ClusterSpec) -> Mapping[
         "command": ["motet", *sys.argv[1:]],
         "trace": str(flags.trace) if flags.is_drawn else str(flags.trace.absolute()),
         "format": trace.format,
+        **({"columns": parse_columns(flags.column_texts)} if flags.column_texts else {}),
+        **({"timezone": flags.timezone} if flags.timezone else {}),
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),
         "cluster": absolute_if_file(flags.cluster),
@@ -176,4 +180,16 @@ def _print(
         f"{count_text(len(trace.workload), 'job')} of {flags.trace.name} on "
         f"{count_text(cluster.gpu_count, 'GPU')} ({flags.cluster})"
     )
+    if logged := logged_times(trace):
+        heading += f"\n{_logged_text(logged, len(trace.workload))}"
     print_result(simulation_summary(heading, documents, flags.out))
+
+
+def _logged_text(logged: LoggedTimes, jobs: int) -> str:
+    """The completion times where the log was written, to compare with those of the policies."""
+    which = "" if logged.jobs == jobs else f", {logged.jobs:,} jobs that ended"
+    jct, delay = logged.jct_s, logged.delay_s
+    return (
+        f"In the log{which}: JCT mean {quantity(jct['mean'])}, median {quantity(jct['median'])}, "
+        f"95th {quantity(jct['p95'])}, delay {quantity(delay['mean'])}"
+    )

@@ -8,12 +8,14 @@ import click
 
 from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionedCommand
 from motet.interfaces.cli.trace.options import (
+    columns_option,
     format_option,
     overwrite_option,
     path_type,
     skip_option,
     target_argument,
     throughputs_option,
+    timezone_option,
 )
 
 
@@ -23,6 +25,8 @@ from motet.interfaces.cli.trace.options import (
 @format_option
 @skip_option
 @throughputs_option
+@columns_option
+@timezone_option
 @overwrite_option
 def convert_command(
     source: Path,
@@ -30,6 +34,8 @@ def convert_command(
     format_name: str | None,
     skip_bad_rows: bool,
     throughputs: Path | None,
+    column_texts: tuple[str, ...],
+    timezone: str | None,
     overwrite: bool,
 ) -> None:
     """Write the jobs of IN to OUT as Motet's CSV, sorted, exact to the microsecond."""
@@ -39,9 +45,17 @@ def convert_command(
         write_trace_csv,
     )
     from motet.sim.traces import read_trace
+    from motet.sim.traces.options import parse_columns
     from motet.sim.traces.writing import motet_csv
 
     require_free_file(target, overwrite=overwrite, source=source)
-    trace = read_trace(source, format_name, skip_bad_rows, throughputs=throughputs)
+    trace = read_trace(
+        source,
+        format_name,
+        skip_bad_rows,
+        throughputs=throughputs,
+        columns=parse_columns(column_texts),
+        timezone=timezone,
+    )
     print_trace_notices(trace)
     write_trace_csv(target, motet_csv(trace.workload, trace.more), len(trace.workload))

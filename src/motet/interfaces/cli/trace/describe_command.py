@@ -14,12 +14,14 @@ from motet.interfaces.cli.shell.option_groups import (
 )
 from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.interfaces.cli.trace.options import (
+    columns_option,
     format_option,
     input_option,
     output_option,
     path_type,
     skip_option,
     throughputs_option,
+    timezone_option,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 @format_option
 @skip_option
 @throughputs_option
+@columns_option
+@timezone_option
 @input_option(
     "--cluster",
     "cluster_spec",
@@ -47,26 +51,36 @@ def describe_command(
     format_name: str | None,
     skip_bad_rows: bool,
     throughputs: Path | None,
+    column_texts: tuple[str, ...],
+    timezone: str | None,
     cluster_spec: str | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Show number, sizes, durations and arrivals of the jobs in FILE."""
+    from rich.console import Group
+    from rich.text import Text
+
     from motet.interfaces.cli.shell.streams.results import print_result
     from motet.interfaces.cli.trace.output_file import print_trace_notices
+    from motet.interfaces.cli.trace.policy_uses import policy_use_page, policy_uses
     from motet.interfaces.cli.trace.screen import trace_document, trace_table
     from motet.report.rendering.folder import Folder
     from motet.report.rendering.json_text import to_json
     from motet.sim.cluster_file import open_cluster
     from motet.sim.traces import read_trace
+    from motet.sim.traces.options import parse_columns
     from motet.sim.traces.summary import summarise
 
     cluster = open_cluster(cluster_spec) if cluster_spec else None
     folder = Folder(out) if out else None
     largest = cluster.gpu_count if cluster else None
-    trace = read_trace(file, format_name, skip_bad_rows, largest, throughputs)
+    columns = parse_columns(column_texts)
+    trace = read_trace(file, format_name, skip_bad_rows, largest, throughputs, columns, timezone)
     summary = summarise(trace, (cluster.size, cluster.gpu_count) if cluster else None)
     document = trace_document(file, trace, summary)
+    uses = policy_uses(trace.workload)
+    document["policies"] = [use.document() for use in uses]
     if folder:
         folder.write("trace.png", lambda path: _save_figure(file, trace, cluster, path))
         folder.write_json("trace.json", document)
@@ -74,7 +88,7 @@ def describe_command(
     if as_json:
         click.echo(to_json(document), nl=False)
         return
-    print_result(trace_table(file, trace, summary))
+    print_result(Group(trace_table(file, trace, summary), Text(), policy_use_page(uses)))
 
 
 def _save_figure(file: Path, trace: Trace, cluster: ClusterSpec | None, path: Path) -> None:

@@ -37,6 +37,19 @@ throughputs_option = input_option(
     metavar="CSV",
     help="Gavel traces: isolated steps per second of every type of job.",
 )
+columns_option = input_option(
+    "--columns",
+    "column_texts",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="Columns of a table in no known format, for example "
+    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
+)
+timezone_option = input_option(
+    "--timezone",
+    metavar="ZONE",
+    help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
+)
 overwrite_option = output_option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 target_argument = click.argument(
     "target",

@@ -14,7 +14,13 @@ from motet.interfaces.cli.screens.drawing import epoch_bar
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text
 from motet.sim.traces import FORMATS, Trace
-from motet.sim.traces.summary import ClusterLoad, ElasticJobs, RequestStatistics, TraceSummary
+from motet.sim.traces.summary import (
+    ClusterLoad,
+    ElasticJobs,
+    LoggedTimes,
+    RequestStatistics,
+    TraceSummary,
+)
 
 BAR_WIDTH = 16
 MOST_SIZES = 20
@@ -75,6 +81,8 @@ def _facts(summary: TraceSummary) -> Table:
         f"{summary.demand_gpus['mean']:,.1f} GPUs on average, {summary.demand_gpus['peak']:,.0f} "
         "at most, if no job ever waited",
     )
+    if summary.logged is not None:
+        table.add_row("in the log", _logged(summary.logged))
     if summary.cluster is not None:
         table.add_row("cluster", _load(summary.cluster))
     known = {"queues": summary.queues, "users": summary.users, "models": summary.models}
@@ -128,6 +136,15 @@ def _arrivals(summary: TraceSummary) -> str:
     return (
         f"over {long_text(summary.span_s)}, one every {long_text(gaps['mean'] or 0.0)} on average "
         f"(median {long_text(gaps['median'] or 0.0)}); coefficient of variation {cv:.2f}: {kind}"
+    )
+
+
+def _logged(logged: LoggedTimes) -> str:
+    jct, delay = logged.jct_s, logged.delay_s
+    return (
+        f"{long_text(jct['mean'])} from submission to end on average (median "
+        f"{long_text(jct['median'])}), {long_text(delay['mean'])} of it without GPUs (median "
+        f"{long_text(delay['median'])})"
     )
 
 

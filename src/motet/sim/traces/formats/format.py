@@ -14,13 +14,15 @@ class TraceFormat(ABC):
     """`name`: for `--format`; `described`: for messages.
 
     `columns`: those that a header must have, empty for formats without a header. `marks`: further
-    columns that distinguish the format from similar ones.
+    columns that distinguish the format from similar ones. `takes_columns`: whether the user may
+    state which columns of the file have which of Motet's columns.
     """
 
     name: ClassVar[str]
     described: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
+    takes_columns: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, source: Source, problems: Problems) -> Jobs:

@@ -12,7 +12,7 @@ from pathlib import Path
 from motet.sim.traces.cells import decimal_number, seconds_us, whole_number
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.gavel_speeds import COLUMNS, IsolatedSpeeds
-from motet.sim.traces.problems import UNKNOWN_SPEED, UNPARSABLE, WRONG_CELLS, Problems
+from motet.sim.traces.problems import UNKNOWN_SPEED, WRONG_CELLS, BadRow, Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells
 from motet.sim.traces.trace import Jobs
@@ -66,8 +66,8 @@ class GavelTsvFormat(TraceFormat):
 
 def _table_of(source: Source) -> Path:
     """Return the given table, or one in the trace's folder or in `../profiles`."""
-    if source.throughputs is not None:
-        return source.throughputs
+    if source.options.throughputs is not None:
+        return source.options.throughputs
     folder = source.path.absolute().parent
     for place in (folder, folder.parent / "profiles"):
         if (place / TABLE_NAME).is_file():
@@ -112,7 +112,7 @@ def _durations(
             message = f"{speeds.path.name} has no speed of job type {kind!r} on {count} GPUs"
             problems.add(row, UNKNOWN_SPEED, message)
         except ValueError as error:
-            problems.add(row, UNPARSABLE, f"total_steps is {steps!r}, {error}")
+            problems.add_error(row, BadRow.unparsable("total_steps", steps, error))
         durations_us.append(duration_us)
     return durations_us, guesses
 

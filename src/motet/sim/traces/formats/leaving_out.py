@@ -35,4 +35,6 @@ def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str)
         memory_bytes=only(jobs.memory_bytes) if jobs.memory_bytes else (),
         text={name: only(cells) for name, cells in jobs.text.items()},
         notices=(*jobs.notices, notice),
+        work=None if jobs.work is None else jobs.work.take(kept),
+        interventions=None if jobs.interventions is None else jobs.interventions.take(kept),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from motet.sim.traces.cells import seconds_us, since_first, timestamp_us, whole_number
+from motet.sim.traces.cells import seconds_us, since_first, whole_number
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table
+from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 NEEDED = ("timestamp", "duration", "num_gpus")
@@ -22,7 +23,8 @@ class PhillyCsvFormat(TraceFormat):
     def read(self, source: Source, problems: Problems) -> Jobs:
         """See TraceFormat. A job's id is its row, from 0; time 0 is the first submission."""
         table = Table.read(source, NEEDED, problems)
-        times_us, unknown = problems.parse("timestamp", table["timestamp"], timestamp_us)
+        stamps = TimeStamps(source.options.zone)
+        times_us, unknown = problems.parse("timestamp", table["timestamp"], stamps.microseconds)
         return Jobs(
             table.lines,
             [str(row) for row in range(len(table.lines))],
@@ -30,4 +32,5 @@ class PhillyCsvFormat(TraceFormat):
             problems.numbers("duration", table["duration"], seconds_us),
             problems.numbers("num_gpus", table["num_gpus"], whole_number),
             table.texts(queue="cluster"),
+            stamps.notices(says_utc=False),
         )

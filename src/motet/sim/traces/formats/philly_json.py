@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from motet.domain.units import exact_seconds
-from motet.sim.traces.cells import since_first, timestamp_us
+from motet.sim.traces.cells import since_first
 from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.json_entries import entries_of_list
 from motet.sim.traces.formats.leaving_out import without
-from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, Problems, shown_cell
+from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, BadRow, Problems
 from motet.sim.traces.source import Source
+from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
-_BETWEEN = re.compile(r"[\s,]*")
 _MISSING = (None, "", "None", "null")
 _EXAMPLE = '[{"jobid": ..., "submitted_time": ..., "attempts": [...]}, ...]'
 
@@ -41,9 +39,10 @@ class PhillyJsonFormat(TraceFormat):
         other attempt are left out.
         """
         lines, runs = [], []
-        for row, (line, entry) in enumerate(_entries(source)):
+        stamps = TimeStamps(source.options.zone)
+        for row, (line, entry) in enumerate(entries_of_list(source)):
             lines.append(line)
-            runs.append(_run_of(entry, row, problems))
+            runs.append(_run_of(entry, row, stamps, problems))
         unknown = {row for row in range(len(runs)) if row in problems}
         submit_us, first_us = since_first([run.submit_us for run in runs], unknown)
         jobs = Jobs(
@@ -60,6 +59,7 @@ class PhillyJsonFormat(TraceFormat):
                 "start_time": [_clock(run.start_us, first_us) for run in runs],
                 "end_time": [_clock(run.end_us, first_us) for run in runs],
             },
+            stamps.notices(says_utc=False),
         )
         never_ran = {row for row, run in enumerate(runs) if not run.gpus}
         return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")
@@ -81,70 +81,37 @@ class _Run:
     end_us: int | None = None
 
 
-def _entries(source: Source) -> Iterator[tuple[int, Any]]:
-    """Yield every job with its first line. Raises BadInput for a file that is not JSON."""
-    text, decoder = source.text, json.JSONDecoder()
-    place = _next(text, text.index("[") + 1 if text.lstrip().startswith("[") else 0)
-    line = 1 + text.count("\n", 0, place)
-    while place < len(text) and text[place] != "]":
-        try:
-            entry, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            reason = _reason(error)
-            wrong_line = getattr(error, "lineno", line)
-            problem = f"is not JSON ({reason})"
-            raise source.complaint(problem, "the file may be cut short", wrong_line) from None
-        yield line, entry
-        following = _next(text, end)
-        line += text.count("\n", place, following)
-        place = following
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    return error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
-
-
-def _next(text: str, place: int) -> int:
-    between = _BETWEEN.match(text, place)
-    return between.end() if between else place
-
-
-def _run_of(entry: Any, row: int, problems: Problems) -> _Run:
+def _run_of(entry: Any, row: int, stamps: TimeStamps, problems: Problems) -> _Run:
     try:
-        return _parsed(entry)
-    except _Negative as error:
-        problems.add(row, NEGATIVE_DURATION, str(error))
-    except ValueError as error:
-        problems.add(row, UNPARSABLE, str(error))
+        return _parsed(entry, stamps)
+    except BadRow as error:
+        problems.add_error(row, error)
     except (AttributeError, KeyError, TypeError):
-        problems.add(row, UNPARSABLE, f"this is not a job like {_EXAMPLE}")
+        problems.add(row, f"{UNPARSABLE} job", f"this is not a job like {_EXAMPLE}")
     return _Run()
 
 
-class _Negative(ValueError):
-    """An attempt ends before it starts."""
-
-
-def _parsed(entry: Any) -> _Run:
+def _parsed(entry: Any, stamps: TimeStamps) -> _Run:
     attempts = [
-        (_time("start_time", attempt), _time("end_time", attempt), attempt["detail"])
+        (
+            _time("start_time", attempt, stamps),
+            _time("end_time", attempt, stamps),
+            attempt["detail"],
+        )
         for attempt in entry.get("attempts") or ()
         if attempt["start_time"] not in _MISSING and attempt["end_time"] not in _MISSING
     ]
     for start_us, end_us, _ in attempts:
         if end_us < start_us:
-            raise _Negative(
-                f"an attempt ends {exact_seconds(start_us - end_us)} s before it starts"
-            )
+            message = f"an attempt ends {exact_seconds(start_us - end_us)} s before it starts"
+            raise BadRow(NEGATIVE_DURATION, message)
     gpus = [sum(len(machine["gpus"]) for machine in detail) for _, _, detail in attempts]
     return _Run(
         id=str(entry["jobid"]),
         user=str(entry.get("user") or ""),
         queue=str(entry.get("vc") or ""),
         state=str(entry.get("status") or ""),
-        submit_us=_time("submitted_time", entry),
+        submit_us=_time("submitted_time", entry, stamps),
         duration_us=sum(end_us - start_us for start_us, end_us, _ in attempts),
         gpus=max(gpus, default=0),
         machines=max((len(detail) for _, _, detail in attempts), default=0),
@@ -153,12 +120,12 @@ def _parsed(entry: Any) -> _Run:
     )
 
 
-def _time(name: str, entry: Any) -> int:
+def _time(name: str, entry: Any, stamps: TimeStamps) -> int:
     cell = str(entry[name])
     try:
-        return timestamp_us(cell)
+        return stamps.microseconds(cell)
     except ValueError as error:
-        raise ValueError(f"{name} is {shown_cell(cell)}, {error}") from None
+        raise BadRow.unparsable(name, cell, error) from None
 
 
 def _clock(time_us: int | None, first_us: int) -> str:

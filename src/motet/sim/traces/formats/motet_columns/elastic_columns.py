@@ -15,7 +15,7 @@ import numpy as np
 from motet.estimate.speed_function import PARAMETERS, SpeedMode
 from motet.sim.traces.cells import whole_number
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.problems import UNPARSABLE, WRONG_WORK, Problems, shown_cell
+from motet.sim.traces.problems import WRONG_WORK, BadRow, Problems
 from motet.sim.traces.table import Table
 from motet.sim.workload.elastic_work import WorkModels
 
@@ -136,7 +136,7 @@ class _Reader:
             try:
                 values[row] = parse_cell(cell.strip())
             except ValueError as error:
-                self.problems.add(row, UNPARSABLE, f"{name} is {shown_cell(cell)}, {error}")
+                self.problems.add_error(row, BadRow.unparsable(name, cell, error))
         return values
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from motet.report.rendering.csv_cells import original_cell
 from motet.sim.traces.cells import gigabytes, seconds_us, whole_number, whole_or_more
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS, read_work
 from motet.sim.traces.formats.format import TraceFormat
-from motet.sim.traces.formats.intervention_columns import (
+from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, read_work
+from motet.sim.traces.formats.motet_columns.intervention_columns import (
     INTERVENTION_COLUMNS,
     read_interventions,
 )
-from motet.sim.traces.formats.stray_columns import check_steps, misspelt_columns
+from motet.sim.traces.formats.motet_columns.stray_columns import check_steps, misspelt_columns
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table, stripped
@@ -43,26 +43,30 @@ class MotetCsvFormat(TraceFormat):
 
     def read(self, source: Source, problems: Problems) -> Jobs:
         """See TraceFormat."""
-        table = Table.read(source, NEEDED, problems)
-        gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
-        check_steps(table, WORK_COLUMNS, problems)
-        curves = CurveFiles(source.path.parent)
-        work = read_work(table, gpus, curves, problems)
-        submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
-        return Jobs(
-            table.lines,
-            _original(stripped(table["job_id"])),
-            submit_us,
-            problems.numbers("duration", _durations(table, work), seconds_us),
-            gpus,
-            {name: _original(cells) for name, cells in table.texts(**_TEXTS).items()},
-            misspelt_columns(table, _MATTERING, (*MORE_COLUMNS, *INTERVENTION_COLUMNS)),
-            work=work,
-            sha256=curves.hash_with(source.sha256),
-            cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
-            memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
-            interventions=read_interventions(table, submit_us, problems),
-        )
+        return jobs_of(Table.read(source, NEEDED, problems), source, problems)
+
+
+def jobs_of(table: Table, source: Source, problems: Problems) -> Jobs:
+    """The jobs of a table with Motet's columns; `source`: its file, for the curves it names."""
+    gpus = problems.numbers("num_gpus", table["num_gpus"], whole_number)
+    check_steps(table, WORK_COLUMNS, problems)
+    curves = CurveFiles(source.path.parent)
+    work = read_work(table, gpus, curves, problems)
+    submit_us = problems.numbers("submit_time", table["submit_time"], seconds_us)
+    return Jobs(
+        table.lines,
+        _original(stripped(table["job_id"])),
+        submit_us,
+        problems.numbers("duration", _durations(table, work), seconds_us),
+        gpus,
+        {name: _original(cells) for name, cells in table.texts(**_TEXTS).items()},
+        misspelt_columns(table, _MATTERING, (*MORE_COLUMNS, *INTERVENTION_COLUMNS)),
+        work=work,
+        sha256=curves.hash_with(source.sha256),
+        cpus=problems.demands("num_cpus", table.columns.get("num_cpus"), whole_or_more),
+        memory_bytes=problems.demands("memory_gb", table.columns.get("memory_gb"), gigabytes),
+        interventions=read_interventions(table, submit_us, problems),
+    )
 
 
 def _original(cells: Sequence[str]) -> list[str]:

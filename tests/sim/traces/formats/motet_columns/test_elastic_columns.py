@@ -10,7 +10,7 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.sim.generate.elastic import ELASTIC_RECIPES, generate_elastic
 from motet.sim.traces import read_trace
-from motet.sim.traces.formats.elastic_columns import WORK_COLUMNS
+from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS
 from motet.sim.traces.writing import COLUMNS, motet_csv
 from motet.sim.workload.workload import Workload
 

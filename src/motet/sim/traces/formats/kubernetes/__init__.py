@@ -1,0 +1,1 @@
+"""Jobs of Kubernetes clusters, as `kubectl get -o json` prints them."""

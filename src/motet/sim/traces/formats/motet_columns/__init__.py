@@ -1,0 +1,1 @@
+"""Formats with the columns of Motet's CSV."""

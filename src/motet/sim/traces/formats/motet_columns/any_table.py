@@ -1,0 +1,198 @@
+"""Any table with a header whose columns the user names with `--columns`.
+
+Unlike in Motet's CSV, times may be time stamps and durations may have any form.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from motet.domain.errors import BadInput, nearest_name
+from motet.domain.units import exact_seconds
+from motet.sim.traces.cells import decimal_number, seconds_us, since_first
+from motet.sim.traces.durations import duration_us
+from motet.sim.traces.formats.format import TraceFormat
+from motet.sim.traces.formats.leaving_out import without
+from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS
+from motet.sim.traces.formats.motet_columns.intervention_columns import INTERVENTION_COLUMNS
+from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED, jobs_of
+from motet.sim.traces.formats.motet_columns.stray_columns import STEPS
+from motet.sim.traces.problems import Problems
+from motet.sim.traces.source import Source
+from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header
+from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
+
+DELIMITERS = (",", "\t", ";", "|")
+_TIMES = ("submit_time", "start_time", "end_time", "cancel_time", "suspend_time", "resume_time")
+_KNOWN = frozenset((*TRACE_COLUMNS, *INTERVENTION_COLUMNS, *WORK_COLUMNS))
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "job_id": ("jobid", "id", "job", "job_name", "name", "uid"),
+    "submit_time": ("submit", "submitted", "submitted_at", "created", "created_at", "timestamp"),
+    "num_gpus": ("gpus", "gpu", "gpu_num", "num_gpu", "gpu_count", "ngpus", "allocgpus", "gres"),
+    "duration": ("elapsed", "runtime", "run_time", "wall_time", "walltime", "elapsedraw"),
+    "start_time": ("start", "started", "started_at"),
+    "end_time": ("end", "ended", "ended_at", "finished", "finished_at", "completed_at"),
+}
+
+
+class AnyTableFormat(TraceFormat):
+    """One job per row; times in seconds or as time stamps, durations in any form."""
+
+    name = "table"
+    described = "table with a header"
+    takes_columns = True
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the user has named columns."""
+        return bool(source.options.columns)
+
+    def read(self, source: Source, problems: Problems) -> Jobs:
+        """See TraceFormat.
+
+        A missing `job_id` is the row, from 0; a missing duration is the time from the start to the
+        end. Jobs without GPUs or without a duration are left out.
+        """
+        delimiter = delimiter_of(source)
+        _check_columns(source, delimited_header(source, delimiter))
+        table = Table.read_delimited(source, delimiter, problems)
+        stamps = TimeStamps(source.options.zone)
+        columns, notices = _motet_columns(table, source.options.columns)
+        columns |= _on_clock(columns, stamps, problems)
+        durations, unknown = _durations(columns, problems)
+        idle = {row for row, cell in enumerate(columns["num_gpus"]) if _is_zero(cell)}
+        jobs = jobs_of(replace(table, columns=columns | {"duration": durations}), source, problems)
+        jobs = replace(jobs, notices=(*notices, *stamps.notices(), *jobs.notices))
+        return without(jobs, problems, unknown | idle, "have no duration or no GPU")
+
+
+def delimiter_of(source: Source) -> str:
+    """The delimiter that occurs most often in the first line."""
+    return max(DELIMITERS, key=source.head[0].count)
+
+
+def looks_like_jobs(source: Source) -> bool:
+    """Whether the first line is a header with a usual name of a necessary column."""
+    names = source.head[0].lower().split(delimiter_of(source))
+    header = {_plain(name.strip().strip('"')) for name in names}
+    if len(header) < 2 or any(map(_is_number, header)):
+        return False
+    return any(header & {name, *_ALIASES[name]} for name in NEEDED)
+
+
+def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
+    """The error for a table without the necessary columns; proposes names for --columns."""
+    missing = _missing(header, source.options.columns)
+    has = ", ".join(header[:20])[:160]
+    return source.complaint(
+        f"no column {', '.join(map(repr, missing))}; the header has {has}",
+        f"name the columns with --columns {_proposal(missing, header)} (or another --format)",
+        1,
+    )
+
+
+def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
+    """`submit_time=created,num_gpus=gpus`, quoted for a shell."""
+    guesses = {name: _guess(name, header) for name in missing}
+    if "duration" in guesses and guesses["duration"] is None:
+        ends = {name: _guess(name, header) for name in ("start_time", "end_time")}
+        if None not in ends.values():
+            del guesses["duration"]
+            guesses |= ends
+    return shlex.quote(",".join(f"{name}={guess or 'COLUMN'}" for name, guess in guesses.items()))
+
+
+def _check_columns(source: Source, header: Sequence[str]) -> None:
+    check_named_columns(source, header)
+    if _missing(header, source.options.columns):
+        raise missing_columns(source, header)
+
+
+def _missing(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
+    known = {*header, *columns}
+    needed = [name for name in NEEDED if name != "job_id" and name not in known]
+    if {"start_time", "end_time"} <= known:
+        needed = [name for name in needed if name != "duration"]
+    return needed
+
+
+def _guess(name: str, header: Sequence[str]) -> str | None:
+    """The column of the header that has one of the usual names, or a similar one."""
+    plain = {_plain(column): column for column in header}
+    usual = next((plain[alias] for alias in _ALIASES[name] if alias in plain), None)
+    return usual or nearest_name(name, header)
+
+
+def _plain(column: str) -> str:
+    return column.replace(" ", "_").replace("-", "_")
+
+
+def _motet_columns(
+    table: Table, columns: Mapping[str, str]
+) -> tuple[dict[str, Cells], tuple[str, ...]]:
+    """The columns under Motet's names; notices of what was assumed."""
+    renamed = {name: table.columns[column.lower()] for name, column in columns.items()}
+    known = {name: cells for name, cells in table.columns.items() if name in _KNOWN}
+    found = known | renamed
+    if "job_id" in found:
+        return found, ()
+    found["job_id"] = [str(row) for row in range(len(table.lines))]
+    return found, ("there is no column job_id: the row, from 0, is the id of a job",)
+
+
+def _on_clock(
+    columns: Mapping[str, Cells], stamps: TimeStamps, problems: Problems
+) -> dict[str, Cells]:
+    """The columns of times in seconds from the first submission, if they are time stamps."""
+    cells = columns["submit_time"]
+    if _is_number(next(filter(str.strip, cells), "0")):
+        return {}
+    submit_us, unknown = problems.parse("submit_time", cells, stamps.microseconds)
+    since_us, first_us = since_first(submit_us, unknown)
+    found: dict[str, Cells] = {"submit_time": [exact_seconds(time_us) for time_us in since_us]}
+    for name in _TIMES[1:]:
+        times_us = problems.optional(name, columns.get(name, ()), stamps.microseconds)
+        if times_us:
+            found[name] = [
+                "" if time_us is None else exact_seconds(time_us - first_us) for time_us in times_us
+            ]
+    return found
+
+
+def _durations(columns: Mapping[str, Cells], problems: Problems) -> tuple[list[str], set[int]]:
+    """Durations in seconds, and the rows without one that are not elastic.
+
+    An empty one is the time from the start to the end.
+    """
+    count = len(columns["submit_time"])
+    given = problems.optional("duration", columns.get("duration", ("",) * count), duration_us)
+    starts, ends = (
+        problems.optional(name, columns.get(name, ("",) * count), seconds_us)
+        if None in given
+        else [None] * count
+        for name in ("start_time", "end_time")
+    )
+    steps = columns.get(STEPS, ("",) * count)
+    unknown: set[int] = set()
+    found: list[str] = []
+    for row, (known_us, start_us, end_us) in enumerate(zip(given, starts, ends, strict=True)):
+        if known_us is None and start_us is not None and end_us is not None:
+            known_us = end_us - start_us
+        if known_us is None and not steps[row].strip():
+            unknown.add(row)
+        found.append(exact_seconds(known_us or 0))
+    return found, unknown
+
+
+def _is_zero(cell: str) -> bool:
+    return _is_number(cell) and decimal_number(cell) == 0
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        decimal_number(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,190 @@
+"""Tables whose columns the user names: times, durations, delimiters, missing columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import BadInput, UnknownName
+from motet.sim.traces import read_trace
+
+FileOf = Callable[..., Path]
+COLUMNS = {
+    "job_id": "Job",
+    "submit_time": "Submitted",
+    "num_gpus": "GPUs",
+    "duration": "Run time",
+    "user": "Owner",
+    "queue": "Team",
+}
+SITE = """\
+Owner,Job,Team,GPUs,Submitted,Run time,Note
+ann,a,prod,4,2024-03-01T10:00:00+01:00,1-02:03:04,x
+bob,b,,1,2024-03-01T09:00:30Z,5:30,
+"""
+
+
+def seconds(values: list[int]) -> list[float]:
+    return [value / 1_000_000 for value in values]
+
+
+def test_named_columns_are_read_with_time_stamps_and_durations(file_of: FileOf) -> None:
+    trace = read_trace(file_of(SITE), columns=COLUMNS)
+    jobs = trace.workload
+
+    assert trace.format == "table"
+    assert jobs.ids == ("a", "b")
+    assert seconds(jobs.submit_us.tolist()) == [0, 30]
+    assert seconds(jobs.duration_us.tolist()) == [26 * 3600 + 184, 330]
+    assert jobs.gpus.tolist() == [4, 1]
+    assert jobs.users == ("ann", "bob")
+    assert [jobs.queue_names[queue] for queue in jobs.queue] == ["prod", "default"]
+    assert trace.notices == ()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_the_one_of_the_header(file_of: FileOf, delimiter: str) -> None:
+    text = SITE.replace(",", delimiter)
+
+    assert read_trace(file_of(text), columns=COLUMNS).workload.ids == ("a", "b")
+
+
+def test_quoted_cells_may_contain_the_delimiter(file_of: FileOf) -> None:
+    text = 'id,"GPUs, all",at,took\n"x, y",2,5,7\n'
+    columns = {"job_id": "id", "num_gpus": "GPUs, all", "submit_time": "at", "duration": "took"}
+
+    assert read_trace(file_of(text), columns=columns).workload.ids == ("x, y",)
+
+
+def test_numbers_are_seconds_of_the_clock_of_the_file(file_of: FileOf) -> None:
+    text = "id,gpus,at,took\na,1,1000.5,2\n"
+    columns = {"job_id": "id", "num_gpus": "gpus", "submit_time": "at", "duration": "took"}
+    jobs = read_trace(file_of(text), columns=columns).workload
+
+    assert (jobs.submit_us.tolist(), jobs.duration_us.tolist()) == ([1_000_500_000], [2_000_000])
+
+
+def test_a_missing_duration_is_the_time_from_start_to_end(file_of: FileOf) -> None:
+    text = (
+        "job_id,num_gpus,made,began,ended\n"
+        "a,1,2024-03-01 10:00:00,2024-03-01 10:05:00,2024-03-01 11:05:00\n"
+        "b,1,2024-03-01 10:00:10,2024-03-01 10:05:00,Unknown\n"
+        "c,0,2024-03-01 10:00:20,2024-03-01 10:05:00,2024-03-01 10:05:01\n"
+    )
+    columns = {"submit_time": "made", "start_time": "began", "end_time": "ended"}
+    trace = read_trace(file_of(text), columns=columns, timezone="UTC")
+
+    assert trace.workload.duration_us.tolist() == [3_600_000_000]
+    assert trace.more["start_time"] == ("300",)
+    assert trace.notices == ("2 of 3 jobs have no duration or no GPU: left out",)
+
+
+def test_jobs_without_ids_are_numbered_and_times_without_zones_are_announced(
+    file_of: FileOf,
+) -> None:
+    text = "num_gpus,submit_time,duration\n1,2024-03-01 10:00:00,60\n"
+    trace = read_trace(file_of(text), "table")
+
+    assert trace.workload.ids == ("0",)
+    assert trace.notices[0] == "there is no column job_id: the row, from 0, is the id of a job"
+    assert trace.notices[1].startswith("times without a time zone are read as UTC; ")
+
+
+def test_a_time_zone_has_its_daylight_saving_time(file_of: FileOf) -> None:
+    text = "job_id,num_gpus,submit_time,duration\n" + "".join(
+        f"{job},1,2024-{time},60\n"
+        for job, time in {
+            "before": "03-31T01:30:00",
+            "never": "03-31T02:30:00",
+            "after": "03-31T03:30:00",
+            "twice": "10-27T02:30:00",
+        }.items()
+    )
+    trace = read_trace(file_of(text), "table", timezone="Europe/Berlin")
+    found = dict(zip(trace.workload.ids, trace.workload.submit_us // 3_600_000_000, strict=True))
+
+    # Berlin was one hour ahead of UTC until 2024-03-31 01:00 UTC, then two until 2024-10-27 01:00:
+    # 00:30, 01:30 and 01:30 UTC on the one day, 00:30 UTC on the other, 210 days later.
+    assert found == {"before": 0, "never": 1, "after": 1, "twice": 210 * 24}
+    assert trace.notices == (
+        "daylight saving time in Europe/Berlin: times 1 of an hour that occurred twice (read as "
+        "the first) and 1 of an hour that was left out (read an hour later)",
+    )
+
+
+def test_bad_cells_are_told_with_their_line(file_of: FileOf) -> None:
+    path = file_of(SITE.replace("5:30", "5:99"))
+
+    with pytest.raises(BadInput, match=r"jobs.csv:3: duration is '5:99', which has 99 seconds"):
+        read_trace(path, columns=COLUMNS)
+    path = file_of(SITE.replace("2024-03-01T09:00:30Z", "yesterday"))
+    with pytest.raises(BadInput, match=r"jobs.csv:3: submit_time is 'yesterday', which is not a"):
+        read_trace(path, columns=COLUMNS)
+
+
+def test_missing_columns_are_asked_for_with_a_proposal(file_of: FileOf) -> None:
+    path = file_of("Job ID;Created;GPU;Elapsed\na;2024-03-01;1;60\n")
+
+    with pytest.raises(BadInput) as caught:
+        read_trace(path)
+    assert str(caught.value) == (
+        f"{path}:1: no column 'submit_time', 'num_gpus', 'duration'; the header has job id, "
+        "created, gpu, elapsed; name the columns with --columns "
+        "submit_time=created,num_gpus=gpu,duration=elapsed (or another --format)"
+    )
+    proposed = {"submit_time": "created", "num_gpus": "gpu", "duration": "elapsed"}
+    assert len(read_trace(path, columns=proposed).workload) == 1
+
+
+def test_a_start_and_an_end_are_proposed_for_a_missing_duration(file_of: FileOf) -> None:
+    path = file_of("Job;Submitted At;Started;Finished;GPU Count\na;1;2;3;4\n")
+
+    with pytest.raises(BadInput) as caught:
+        read_trace(path)
+    assert (
+        "--columns 'submit_time=submitted at,num_gpus=gpu count,start_time=started,"
+        "end_time=finished' (or" in str(caught.value)
+    )
+
+
+def test_wrong_names_are_told_with_the_near_ones(file_of: FileOf) -> None:
+    path = file_of(SITE)
+
+    with pytest.raises(UnknownName, match="did you mean 'num_gpus'"):
+        read_trace(path, columns={"gpus": "GPUs"})
+    with pytest.raises(UnknownName, match=r"--columns num_gpus= 'GPU'; did you mean 'gpus'"):
+        read_trace(path, columns={**COLUMNS, "num_gpus": "GPU"})
+    with pytest.raises(BadInput, match="two columns are called 'job'"):
+        read_trace(file_of(SITE.replace("Note", "job")), columns=COLUMNS)
+    with pytest.raises(BadInput, match="--columns and --format philly: it has its own columns"):
+        read_trace(path, "philly", columns=COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("zone", "problem"),
+    [
+        ("Europe/Berlim", "did you mean Europe/Berlin?"),
+        ("+2", "is not an offset; write it as"),
+        ("../etc/passwd", "no such zone"),
+        ("Europe", "no such zone"),
+    ],
+)
+def test_unknown_time_zones_are_told(zone: str, problem: str, file_of: FileOf) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_trace(file_of(SITE), columns=COLUMNS, timezone=zone)
+    assert problem in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_elastic_jobs_and_cancellations_of_a_table_stay_with_their_jobs(file_of: FileOf) -> None:
+    text = (
+        "job_id,num_gpus,at,duration,steps,speed,speed_t0,stop\n"
+        "idle,0,1,5,,,,\na,2,2,5,,,,9\nb,2,3,,100,sync,2,\n"
+    )
+    trace = read_trace(file_of(text), columns={"submit_time": "at"})
+
+    assert trace.workload.work is not None
+    assert trace.workload.work.is_modelled.tolist() == [False, True]
+    assert trace.workload.ids == ("a", "b")
