@@ -56,7 +56,7 @@ def test_counts_that_pandas_made_floats_are_counts() -> None:
     ("change", "complaint"),
     [
         ({"num_gpus": [2, "x", 1]}, "trace: row 1: num_gpus is 'x', which is not a number"),
-        ({"duration": [100, -1, None]}, "and 1 more bad row: row"),
+        ({"duration": [100, -1, None]}, "and 1 more bad row: unparsable duration 1 (row 2)"),
         ({"submit_time": [0, None, 10]}, "trace: row 1: submit_time is empty"),
     ],
 )
