@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from motet.apps import APPLICATIONS, load_application
+from motet.apps import APPLICATIONS, load_application, load_model
 from motet.apps.nmf import NMF
 from motet.domain.errors import BadInput, UnknownName
 
@@ -113,3 +113,10 @@ def test_every_value_of_a_choice_is_documented(name: str) -> None:
     for parameter, kind in get_type_hints(app_class.__init__).items():
         for value in get_args(kind) if get_origin(kind) is Literal else ():
             assert value in text.partition(f"`{parameter}`:")[2], f"{parameter}={value}"
+
+
+def test_other_objects_than_names_and_paths_are_refused() -> None:
+    with pytest.raises(BadInput, match="5: not an application; give a name"):
+        load_application(5)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="path=5: give the path of a model"):
+        load_model(5)  # type: ignore[arg-type]

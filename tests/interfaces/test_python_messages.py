@@ -22,6 +22,10 @@ from motet.interfaces.python_messages import python_arguments, python_message
         ("(--target price), or", "(target='price'), or"),
         ("give --format npy", "give format='npy'"),
         ("'motet simulate --out DIR' makes one", "'motet simulate --out DIR' makes one"),
+        (
+            "--address h:1: failed; start one with 'ray start --head', or leave --address out",
+            "address='h:1': failed; start one with 'ray start --head', or leave address out",
+        ),
         ("lower --machine-events", "lower machine_events"),
         ("x.csv: --na does not apply to npz data", "x.csv: na does not apply to npz data"),
         ("a - b, -- and 5 --", "a - b, -- and 5 --"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import socket
 import subprocess
 import sys
 from dataclasses import fields
@@ -17,6 +18,7 @@ import motet
 from executor_processes import executor_processes
 from motet import BadInput, Cluster, train
 from motet.datasets import open_dataset
+from motet.domain.errors import Unreachable
 from motet.interfaces.trained_model import TrainedModel
 from motet.interfaces.training_arguments import TrainArguments
 from motet.report.rendering.quantities import duration_text
@@ -122,15 +124,18 @@ def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
         (("mlr", "iris"), {"workers": "2"}, "workers='2': must be a whole number"),
         (("mlr", "iris"), {"workers": 9}, "workers=9: must be between 1 and machines=3"),
         (("mlr", "iris"), {"epochs": 1.5}, "epochs=1.5: must be a whole number"),
-        (("mlr", "iris"), {"rank": 3}, "MLR: .*rank.*; its parameters are .*batch_size"),
+        (("mlr", "iris"), {"rank": 3}, "rank=3: neither .* nor a parameter of MLR; its .*batch_s"),
         (("mlr", "iris"), {"resume": True}, "resume=True needs checkpoints"),
         (("mlr", "nowhere.csv"), {}, "nowhere.csv"),
         (("mlr", [["a"]]), {}, "not a matrix of numbers"),
+        (("mlr", 5), {}, "data=5: give a path, the name of a built-in data set"),
+        (("mlr", "iris"), {"test": 5}, "test=5: give a path"),
+        (("mlr", pd.DataFrame({"a": [1]})), {"target": "a", "drop": 3.5}, "drop=3.5: give names"),
         (("mlr", (np.eye(3), ["a", None, "b"])), {}, "y: holds missing values"),
         (("mlr", (np.eye(3), np.array(["a", np.nan, "b"], object))), {}, "y: holds missing"),
         (("mlr", "iris"), {"consistency": "foo"}, "unknown consistency 'foo'"),
-        (("mlr", "iris"), {"seed": -1}, "must be None or a whole number"),
-        (("mlr", "iris"), {"seed": "a"}, "must be None or a whole number"),
+        (("mlr", "iris"), {"seed": -1}, "seed=-1: must be None or a whole number"),
+        (("mlr", "iris"), {"seed": "a"}, "seed='a': must be None or a whole number"),
         (("mlr", "iris"), {"callbacks": [3]}, "callbacks: 3 is no function"),
         (("mlr", "iris"), {"callbacks": 3}, "callbacks: 3 is no function"),
         (("mlr", "iris"), {"until": 3}, "until=3: give 'loss=NUMBER'"),
@@ -263,3 +268,13 @@ def test_queued_jobs_end_before_the_cluster() -> None:
     with Cluster(machines=1) as cluster:
         jobs = [cluster.submit("mlr", "iris", epochs=1) for _ in range(12)]
     assert all(job.result().losses.size for job in jobs)
+
+
+def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        with pytest.raises(Unreachable, match=f"127.0.0.1:{port}"):
+            train("mlr", "iris", address=f"127.0.0.1:{port}")
+    with pytest.raises(BadInput, match="address=5: give HOST:PORT"):
+        Cluster(address=5)  # type: ignore[arg-type]

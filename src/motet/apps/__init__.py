@@ -41,6 +41,8 @@ def load_application(name: str) -> type[Estimator]:
 
     Raises UnknownName for an unknown name, BadInput for a file or module without an application.
     """
+    if not isinstance(name, str):
+        raise BadInput(f"{name!r:.60}: not an application; give a name ('mlr') or './mine.py'")
     place, _, class_name = APPLICATIONS.get(name, name).partition(":")
     if place.endswith(".py"):
         return _application_in(_module_from_file(Path(place)), class_name, name)
@@ -53,6 +55,8 @@ def load_model(path: str | Path) -> Estimator:
     """Load a fitted model that any application of `APPLICATIONS` saved. Raises BadInput."""
     from motet.apps.model_file import read_model
 
+    if not isinstance(path, str | Path):
+        raise BadInput(f"path={path!r:.60}: give the path of a model that Motet saved")
     name = read_model(path)[0]["application"]
     if name not in APPLICATIONS:
         raise BadInput(

@@ -27,11 +27,11 @@ _OTHER_NAMES = {
     "set": "",
     "throughputs": "'motet simulate --throughputs'",
 }
-_NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is")
+_NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is", "out")
 _OPTION = re.compile(
-    r"(?P<command>'motet [^']*')"
+    r"(?P<command>'(?:motet|ray|pip) [^']*')"
     r"|(?P<before>(?:with |give |say )?)--(?P<name>[a-z][a-z-]*)"
-    r"(?:(?P<gap>[ =])(?P<value>'[^']*'|[^\s,;:()]+(?::[^\s,;()]+)*))?"
+    r"(?:(?P<gap>[ =])(?P<value>'[^']*'|[^\s,;:()]+(?::[^\s,;:()]+)*))?"
 )
 
 

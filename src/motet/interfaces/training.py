@@ -13,6 +13,7 @@ from motet.apps import APPLICATIONS
 from motet.apps.convergence_warning import warn_unless_converged
 from motet.apps.estimator import Estimator
 from motet.domain.errors import BadInput
+from motet.interfaces.cli.train.address import require_listener
 from motet.interfaces.cli.train.cluster_start import require_ray
 from motet.interfaces.python_messages import python_arguments
 from motet.interfaces.trained_model import TrainedModel
@@ -237,7 +238,10 @@ class Cluster:
 def _cluster(machines: int, address: str | None) -> LocalCluster | RayCluster:
     if address is None:
         return LocalCluster(machines)
+    if not isinstance(address, str):
+        raise BadInput(f"address={address!r:.60}: give HOST:PORT of a running Ray cluster")
     require_ray("address")
+    require_listener(address)  # Ray itself would try for many minutes.
     from motet.runtime.backends.ray.cluster import RayCluster
 
     return RayCluster.join(address, machines=machines)

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast, get_args
 
@@ -114,7 +115,7 @@ class TrainArguments:
             workers=shape.workers,
             servers=shape.servers,
             epochs=epochs_of(app, self.epochs),
-            seed=seed_of((app.random_state or 0) if self.seed is None else self.seed),
+            seed=seed_of(app.random_state or 0) if self.seed is None else _seed(self.seed),
             consistency=consistency_named(self.consistency, self.staleness),
             until=_stop_rule(self.until),
             checkpoint_every=self.checkpoint_every,
@@ -152,11 +153,14 @@ def made_application(app: App, parameters: dict[str, Any]) -> Estimator:
             f"{app!r:.60}: not an application; give a name ('mlr'), a file ('./mine.py'), or a "
             "class or an object that extends motet.apps.estimator.Estimator"
         )
-    try:
-        return made(**parameters)
-    except TypeError as error:
-        known = ", ".join(sorted(made().get_params()))
-        raise BadInput(f"{made.__name__}: {error}; its parameters are {known}") from None
+    known = made().get_params()
+    unknown = next((name for name in parameters if name not in known), None)
+    if unknown is not None:
+        raise BadInput(
+            f"{unknown}={parameters[unknown]!r:.40}: neither an argument of train nor a parameter "
+            f"of {made.__name__}; its parameters are {', '.join(sorted(known))}"
+        )
+    return made(**parameters)
 
 
 def consistency_named(name: str, staleness: int) -> Consistency:
@@ -229,6 +233,12 @@ def require_whole(name: str, count: object) -> None:
     """Raises BadInput for what is no whole number above 0."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise BadInput(f"seed={seed!r:.40}: must be None or a whole number of at least 0")
+    return int(seed)
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

@@ -39,6 +39,11 @@ class DataArguments:
         if _is_frame(data):
             return self._of_frame(kind, data)
         self._require_none("a file or a DataFrame", "target", "drop")
+        if data is None or isinstance(data, int | float | dict | set):
+            raise BadInput(
+                f"{'data' if role == 'train' else role}={data!r:.60}: give a path, the name of a "
+                "built-in data set, arrays X or (X, y), a DataFrame, or a data set of Motet"
+            )
         is_pair = isinstance(data, tuple) and len(data) == 2
         dataset: Dataset = as_dataset(kind, *data) if is_pair else as_dataset(kind, data)
         return dataset
@@ -86,10 +91,18 @@ def _is_frame(data: object) -> bool:
     return isinstance(data, pd.DataFrame)
 
 
-def _listed(columns: Columns) -> list[ColumnName]:
+def _listed(columns: Any) -> list[ColumnName]:
     if columns is None:
         return []
-    return [columns] if isinstance(columns, str | int) else list(columns)
+    listed = list(columns) if _is_several(columns) else [columns]
+    wrong = next((each for each in listed if not isinstance(each, str | int)), None)
+    if wrong is not None:
+        raise BadInput(f"drop={columns!r:.60}: give names or indices of columns")
+    return listed
+
+
+def _is_several(columns: object) -> bool:
+    return isinstance(columns, Iterable) and not isinstance(columns, str)
 
 
 def _column(frame: DataFrame, argument: str, name: ColumnName) -> Any:

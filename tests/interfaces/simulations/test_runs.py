@@ -98,3 +98,19 @@ def test_labels_that_are_no_file_names_are_saved(tmp_path: Path) -> None:
     labels = {"a/b": "fifo", "k = 2": "srtf"}
     simulate(workload_of(QUEUE_OF_THREE), "1x2", labels).save(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a_b", "k___2"]
+
+
+def test_completion_shows_what_users_read(result: SimulatedRuns) -> None:
+    names = [name for name in dir(result) if not name.startswith("_")]
+    assert [name for name in names if not name.startswith("plot_")] == [
+        "jobs",
+        "placements",
+        "policies",
+        "runs",
+        "save",
+        "seeds",
+        "summary",
+    ]
+    for name in names:
+        documented = getattr(type(result), name)
+        assert (documented.__doc__ or documented.func.__doc__).strip()

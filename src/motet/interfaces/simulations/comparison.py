@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from motet.domain.errors import BadInput
 from motet.interfaces.python_messages import python_arguments
 from motet.interfaces.simulations.figures import RunFigures
 from motet.interfaces.simulations.flat_columns import flat_columns
-from motet.interfaces.simulations.runs import SimulatedRuns
+from motet.interfaces.simulations.runs import SimulatedRuns, stored_runs_of
 from motet.report.cluster_run.job_pairs import concatenate_pairs
 from motet.report.cluster_run.record import ClusterRun
 from motet.report.figures.job_ratios import job_times_figure, sooner_and_later_figure
@@ -99,10 +100,14 @@ class PolicyComparison(RunFigures):
         """A table and the figure of completion times, for notebooks."""
         rows = [_shown(group) for group in self._groups]
         header = ["policy", "JCT mean", "x mean", "x median", "x 95th", "sooner", "later"]
-        notes = "".join(f"<p>{warning}</p>" for warning in self.warnings)
+        notes = "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings)
         seeds = max(len(group.other.runs) for group in self._groups)
         means = f"; means of {count_text(seeds, 'seed')}" if seeds > 1 else ""
-        heading = f"Times the first's (x), and jobs that moved by more than 1 %{means}"
+        first = self.policies[0]
+        heading = (
+            f"Completion times in seconds{means}; x: times those under {first}; sooner, later: "
+            "jobs that moved by more than 1 %"
+        )
         figure = html_figure(self.plot_jct_cdf())
         return html_page(heading, notes, html_table(header, rows), figure)
 
@@ -130,7 +135,7 @@ def compare(*results: SimulatedRuns | str | os.PathLike[str]) -> PolicyCompariso
 def _runs_of(number: int, result: object) -> list[tuple[Path, StoredRun]]:
     """Runs with the folder that tells equal labels apart."""
     if isinstance(result, SimulatedRuns):
-        return [(Path(f"result {number}"), run) for run in result.stored_runs()]
+        return [(Path(f"result {number}"), run) for run in stored_runs_of(result)]
     if isinstance(result, str | os.PathLike):
         return [(Path(result), run) for run in read_runs(Path(result))]
     raise BadInput(

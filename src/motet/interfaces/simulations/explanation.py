@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from rich.console import Console
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.simulate.explain_screen import story_page
 from motet.interfaces.python_messages import python_arguments
-from motet.interfaces.simulations.runs import SimulatedRuns
+from motet.interfaces.simulations.runs import SimulatedRuns, write_only_run
 from motet.report.rendering.html import html_page, html_table
 from motet.report.rendering.quantities import quantity
 from motet.report.simulation.job_story import JobStory, read_job_story
@@ -62,7 +63,7 @@ class Explanation:
         """The chapters as a table, for notebooks."""
         document = self.document
         rows = [
-            [each["sentence"], *(_time(each[name]) for name in ("from", "to", "duration_s"))]
+            [each["sentence"], *(_time(each, name) for name in ("from", "to", "duration_s"))]
             for each in document["chapters"]
         ]
         heading = str(self).splitlines()[0]
@@ -93,12 +94,14 @@ def explain(result: SimulatedRuns | str | os.PathLike[str], job: str | int) -> E
 
 def _simulated_story(result: SimulatedRuns, job: str) -> JobStory:
     with TemporaryDirectory(prefix="motet-explain-") as folder:
-        label = result.write_run(Path(folder))
+        label = write_only_run(result, Path(folder))
         try:
             return read_job_story(Path(folder), job)
         except NotFound as error:
             raise NotFound(str(error).replace(folder, label)) from None
 
 
-def _time(seconds: float | None) -> str:
-    return "" if seconds is None else quantity(seconds)
+def _time(chapter: Mapping[str, Any], name: str) -> str:
+    """A time of a chapter; empty if unknown, or if the chapter has no duration."""
+    is_moment = chapter["kind"] == "moment" and name != "from"
+    return "" if is_moment or chapter[name] is None else quantity(chapter[name])

@@ -149,24 +149,6 @@ class SimulatedRuns(RunFigures):
         heading = f"{jobs} of {os.path.basename(self._trace)} on {self._cluster}; times in seconds"
         return html_page(heading, html_table(header, rows), html_figure(self.plot_jct_cdf()))
 
-    # -- for compare and explain -----------------------------------------------------------------
-
-    def stored_runs(self) -> list[StoredRun]:
-        """The runs as if read from a folder."""
-        return [
-            StoredRun(result.summary, result.cluster_run, self._trace, self._cluster)
-            for result in self.runs
-        ]
-
-    def write_run(self, folder: Path) -> str:
-        """Simulate the only run again with a decision log, into a folder; returns its label.
-
-        Raises BadInput if there are several runs, or if the policy decides otherwise this time.
-        """
-        only = self._only("explain(...)")
-        write_with_decisions(only, folder, self._setup())
-        return only.result.policy
-
     @property
     def _cluster_runs(self) -> Sequence[ClusterRun]:
         return [result.cluster_run for result in self.runs]
@@ -206,6 +188,24 @@ class SimulatedRuns(RunFigures):
             table.insert(0, "policy", result.policy)
             table.insert(1, "seed", result.seed)
         return pd.concat(tables, ignore_index=True)
+
+
+def stored_runs_of(result: SimulatedRuns) -> list[StoredRun]:
+    """The runs as if read from a folder, for comparisons."""
+    return [
+        StoredRun(run.summary, run.cluster_run, result._trace, result._cluster)
+        for run in result.runs
+    ]
+
+
+def write_only_run(result: SimulatedRuns, folder: Path) -> str:
+    """Simulate the only run again with a decision log, into a folder; returns its label.
+
+    Raises BadInput if there are several runs, or if the policy decides otherwise this time.
+    """
+    only = result._only("explain(...)")
+    write_with_decisions(only, folder, result._setup())
+    return only.result.policy
 
 
 def _row(result: SimulationResult) -> dict[str, Any]:
