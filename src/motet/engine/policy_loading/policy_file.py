@@ -24,6 +24,7 @@ _DECLARATIONS = {
     "knows_durations": "knows_durations: ClassVar[bool] = True",
     "wants_estimates": "wants_estimates: ClassVar[bool] = True",
     "wants_machine_speeds": "wants_machine_speeds: ClassVar[bool] = True",
+    "equal_shares_of": 'equal_shares_of: ClassVar[str] = "jobs"',
     "placement": 'placement: ClassVar[str] = "skew"',
 }
 """The capabilities of `Policy`, and how a policy declares each of them."""

@@ -20,6 +20,7 @@ from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import quantity, uncertainty_text
 from motet.report.simulation.group_estimates import GroupEstimates
 from motet.report.simulation.metric_tables import FAIRNESS_TABLE, QUALITY_TABLE
+from motet.report.simulation.restart_notes import restart_notes, restoring_share
 
 Groups = Mapping[str, Sequence[Document]]
 
@@ -37,6 +38,7 @@ def simulation_summary(
     seeds = max(map(len, groups.values()))
     if seeds > 1:
         notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
+    notes += restart_notes(documents)
     if out is not None:
         notes.append(f"Files: {out}")
     return Group(
@@ -175,6 +177,13 @@ _COLUMNS = (
     _Column("makespan", 2, lambda run: run["makespan_s"], meaning="first submission to last end"),
     _Column("used", 1, lambda run: run["gpu_utilization"], _percent, _used, less_is_better=False),
     _optional("preempted", 1, lambda run: run["preemptions"], _count),
+    _optional(
+        "restoring",
+        2,
+        restoring_share,
+        _percent,
+        "part of the time on GPUs in checkpoints and restores",
+    ),
     _optional("migrated", 3, lambda run: run["migrations"], _count),
 )
 _MAX_RHO = _Column(
