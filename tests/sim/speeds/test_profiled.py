@@ -160,7 +160,7 @@ def test_where_machines_do_not_matter_exchanging_takes_as_long_as_measured() -> 
 def test_a_model_without_a_known_restart_costs_the_median_of_the_known_ones(
     tmp_path: Path,
 ) -> None:
-    """Sixteen models are known: six were measured at 4 to 46 s, ten are published at 60.0 to 60.9 s.
+    """Sixteen models are known: six were measured at 4 to 46 s, ten published at 60 s and more.
     With three more of 100 s the median is a longer one of the published."""
     rows = "".join(f"{name},100\n" for name in "ABC")
     (tmp_path / "mine.csv").write_text(f"model,restart_s\n{rows}", "utf-8")

@@ -50,7 +50,8 @@ class FinishTimes:
         widths = _widths(outcome)
         np.maximum.at(longest_us, of, jobs.duration_us * jobs.gpus / widths.fastest)
         done = np.bincount(of, ~outcome.is_finished, minlength=count) == 0
-        service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
+        work_gpu_us = jobs.duration_us * jobs.gpus.astype(np.float64)
+        service_gpu_us = np.bincount(of, work_gpu_us, count).astype(np.float64)
         pieces = pieces_of(widths.first, widths.gpus, widths.speed)
         ideal_us = times_on_own_shares(
             submit_us.astype(np.float64),

@@ -11,12 +11,13 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console, Group
 from rich.text import Text
 
 from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare_demo_job
-from motet.interfaces.cli.demo.references import compare_with_reference
+from motet.interfaces.cli.demo.references import compare_with_references
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
 from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
@@ -42,7 +43,15 @@ WIDTH = 100
 NEXT_ARGUMENTS = ("train lda --data pydoc --workers 3 --servers 2", "app list")
 PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 
-Finished = tuple[PreparedJob, TrainResult]
+LIBRARY = "scikit-learn"
+
+
+class Finished(NamedTuple):
+    """A trained job. `ended_s`: on the clock of `time.perf_counter`."""
+
+    prepared: PreparedJob
+    result: TrainResult
+    ended_s: float
 
 
 def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
@@ -53,7 +62,7 @@ def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
     screen = DemoScreen(_views(quiet or is_live), MACHINES)
     with _shown(screen, is_live):
         finished = _train_all(screen)
-        results = list(_compared(screen, finished))
+        results = list(_compared(screen, finished, began_s))
         screen.stage = "drawing"
         _write(folder, screen, results)
     document = _document(results, time.perf_counter() - began_s)
@@ -114,12 +123,14 @@ def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
     job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
     result = job.run()
     view.progress.finished()
-    return prepared, result
+    return Finished(prepared, result, time.perf_counter())
 
 
-def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[DemoResult]:
-    for view, (prepared, result) in zip(screen.jobs, finished, strict=True):
-        screen.stage = f"training {view.job.app} on a single machine, to compare"
+def _compared(
+    screen: DemoScreen, finished: Sequence[Finished], began_s: float
+) -> Iterator[DemoResult]:
+    for view, (prepared, result, ended_s) in zip(screen.jobs, finished, strict=True):
+        screen.stage = f"training {view.job.app} alone, to compare"
         document = TrainDocument.of(
             result,
             data=view.job.data,
@@ -127,9 +138,9 @@ def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[Demo
             servers=view.job.servers,
             more_metrics=more_metrics(prepared.app, prepared.dataset, prepared.test, result),
         )
-        yield DemoResult(
-            prepared, document, compare_with_reference(prepared, document), view.colour
-        )
+        comparison = compare_with_references(prepared, document)
+        startup_s = ended_s - began_s - sum(document.epoch_s)
+        yield DemoResult(prepared, document, comparison, view.colour, startup_s)
 
 
 def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult]) -> None:
@@ -140,7 +151,7 @@ def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult])
             losses=result.document.loss,
             colour=result.colour,
             reference=result.comparison.loss,
-            reference_name=result.comparison.reference_name,
+            reference_name=LIBRARY,
         )
         for result in results
     ]
@@ -172,7 +183,11 @@ def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]
         "machines": MACHINES,
         "wall_s": wall_s,
         "jobs": [
-            {**result.document.as_dict(), "comparison": asdict(result.comparison)}
+            {
+                **result.document.as_dict(),
+                "startup_s": result.startup_s,
+                "comparison": asdict(result.comparison),
+            }
             for result in results
         ],
     }
