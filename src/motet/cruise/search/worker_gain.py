@@ -34,9 +34,8 @@ class WorkerGain:
         best = epochs_s.index(min(epochs_s))
         if epochs_s[best] >= alone_s:
             return cls(alone_s, 1, alone_s, epochs_s[best], 1)
-        nearly = next(
-            n for n, s in zip(workers, epochs_s, strict=True) if s <= NEARLY * min(epochs_s)
-        )
+        limit_s = NEARLY * epochs_s[best]
+        nearly = next(n for n, s in zip(workers, epochs_s, strict=True) if s <= limit_s)
         next_s = epochs_s[best + 1] if best + 1 < len(epochs_s) else None
         return cls(alone_s, workers[best], epochs_s[best], next_s, nearly)
 

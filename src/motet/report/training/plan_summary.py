@@ -47,13 +47,13 @@ def gain_text(gain: WorkerGain) -> str:
     if not gain.pays:
         several = duration_text(gain.next_s or gain.epoch_s)
         return (
-            f"More workers do not pay: one machine alone takes {alone} per epoch (predicted, without "
-            f"exchange), several take {several} or more."
+            f"More workers do not pay: one machine alone takes {alone} per epoch (predicted, "
+            f"without exchange), several take {several} or more."
         )
     ratio = gain.alone_s / gain.epoch_s
     text = (
-        f"More workers pay up to {gain.up_to:,}: {duration_text(gain.epoch_s)} per epoch instead of "
-        f"{alone} on one machine alone, {ratio:.1f} times as fast."
+        f"More workers pay up to {gain.up_to:,}: {duration_text(gain.epoch_s)} per epoch instead "
+        f"of {alone} on one machine alone, {ratio:.1f} times as fast."
     )
     if gain.nearly < gain.up_to:
         text += f" {count_text(gain.nearly, 'worker')} nearly suffice: at most a tenth slower."
