@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from motet.report.cluster_run.record import ClusterRun
+from motet.report.figures.completion_by_kind import jct_by_bin_figure
 from motet.report.figures.fairness import fairness_figure
 from motet.report.figures.run_lines import Runs
 from motet.report.figures.simulations import (
     FIGURES,
-    jct_by_bin_figure,
     jct_cdf_figure,
     queueing_delay_figure,
 )

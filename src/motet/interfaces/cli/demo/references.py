@@ -32,7 +32,7 @@ class Comparison:
     loss: float | None = None
 
 
-class Reference(NamedTuple):
+class LibraryResult(NamedTuple):
     """The library's value of the measure, and of the job's loss."""
 
     value: float
@@ -63,7 +63,7 @@ def compare_with_references(done: PreparedJob, document: TrainDocument) -> Compa
     return replace(comparison, reference=value, reference_s=took_s, loss=loss)
 
 
-def _logistic_regression(done: PreparedJob) -> Reference:
+def _logistic_regression(done: PreparedJob) -> LibraryResult:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
 
@@ -75,10 +75,10 @@ def _logistic_regression(done: PreparedJob) -> Reference:
     loss = log_loss(train.target, model.predict_proba(train.features))
     objective = float(loss + l2 / 2 * np.sum(model.coef_**2))
     accuracy = float(model.score(test.features, test.target))
-    return Reference(accuracy, objective)
+    return LibraryResult(accuracy, objective)
 
 
-def _nmf(done: PreparedJob) -> Reference:
+def _nmf(done: PreparedJob) -> LibraryResult:
     from sklearn.decomposition import NMF
 
     dataset: Any = done.dataset
@@ -87,10 +87,10 @@ def _nmf(done: PreparedJob) -> Reference:
     model = NMF(n_components=rank, init="nndsvda", random_state=0)
     users = model.fit_transform(pixels)
     rmse = float(np.sqrt(np.mean((pixels - users @ model.components_) ** 2)))
-    return Reference(rmse, rmse)
+    return LibraryResult(rmse, rmse)
 
 
-def _lasso(done: PreparedJob) -> Reference:
+def _lasso(done: PreparedJob) -> LibraryResult:
     from sklearn.linear_model import Lasso
     from sklearn.preprocessing import scale
 
@@ -101,10 +101,10 @@ def _lasso(done: PreparedJob) -> Reference:
     model.fit(features, target)
     errors = target - features @ model.coef_
     objective = float(errors @ errors / (2 * len(target)) + l1 * np.abs(model.coef_).sum())
-    return Reference(objective, objective)
+    return LibraryResult(objective, objective)
 
 
-_REFERENCES: dict[str, Callable[[PreparedJob], Reference]] = {
+_REFERENCES: dict[str, Callable[[PreparedJob], LibraryResult]] = {
     "mlr": _logistic_regression,
     "nmf": _nmf,
     "lasso": _lasso,

@@ -46,7 +46,7 @@ PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 LIBRARY = "scikit-learn"
 
 
-class Finished(NamedTuple):
+class TrainedJob(NamedTuple):
     """A trained job. `ended_s`: on the clock of `time.perf_counter`."""
 
     prepared: PreparedJob
@@ -96,7 +96,7 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
         yield
 
 
-def _train_all(screen: DemoScreen) -> list[Finished]:
+def _train_all(screen: DemoScreen) -> list[TrainedJob]:
     """Train all jobs at the same time, each in a thread that reads its data meanwhile."""
     screen.stage = "starting executors"
     cluster_ready: Future[ExecutorCluster] = Future()
@@ -114,7 +114,7 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
+def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> TrainedJob:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
     prepared = prepare_demo_job(view.job)
@@ -123,11 +123,11 @@ def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
     job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
     result = job.run()
     view.progress.finished()
-    return Finished(prepared, result, time.perf_counter())
+    return TrainedJob(prepared, result, time.perf_counter())
 
 
 def _compared(
-    screen: DemoScreen, finished: Sequence[Finished], began_s: float
+    screen: DemoScreen, finished: Sequence[TrainedJob], began_s: float
 ) -> Iterator[DemoResult]:
     for view, (prepared, result, ended_s) in zip(screen.jobs, finished, strict=True):
         screen.stage = f"training {view.job.app} alone, to compare"
