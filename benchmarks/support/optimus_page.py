@@ -35,11 +35,13 @@ WITHOUT = {
 }
 """Parts that are replaced, and what the paper says that they contribute."""
 
+FREE = ("preemption_cost=0",)
+
 
 def contests(seeds: Sequence[int]) -> list[Contest]:
     """Everybody on every cluster."""
     everybody = list(dict.fromkeys([WHOLE, *RIVALS, *WITHOUT]))
-    return [Contest(Scene("optimus-50", size), everybody, seeds) for size in CLUSTERS]
+    return [Contest(Scene("optimus-50", size, FREE), everybody, seeds) for size in CLUSTERS]
 
 
 def write(found: Sequence[Results], script: str, heading: str) -> None:

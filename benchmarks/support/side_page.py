@@ -21,6 +21,7 @@ CONTENDERS = (
     Contender.plain("fair"),
     Contender.plain("drf"),
     Contender.plain("tetris"),
+    Contender("round-robin", "gandiva", ("packing=false", "migration=false", "quantum_s=600")),
     Contender.plain("tiresias-las"),
     Contender.plain("gandiva"),
     Contender.plain("srtf"),

@@ -19,6 +19,9 @@ SHOWN = 1
 
 TICKS_S = (2, 5, 10, 20, 50, 100, 200)
 
+FREE = ("preemption_cost=0",)
+"""SLAQ's jobs change their cores between two iterations."""
+
 CONTENDERS = (Contender.plain("fair"), Contender.plain("slaq"))
 RATIOS = {
     "average loss of active jobs": (("quality", "average_normalised_loss"), "0.27"),
@@ -34,7 +37,7 @@ GROUPS = {
 
 def contests(seeds: Sequence[int]) -> list[Contest]:
     """The paper's workload on three clusters."""
-    return [Contest(Scene("slaq-160", size), CONTENDERS, seeds) for size in CLUSTERS]
+    return [Contest(Scene("slaq-160", size, FREE), CONTENDERS, seeds) for size in CLUSTERS]
 
 
 def write(found: Sequence[Results], script: str, heading: str) -> None:

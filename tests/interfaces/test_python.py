@@ -30,7 +30,11 @@ def test_a_workload_by_name_is_drawn_for_the_seed() -> None:
 
 def test_settings_are_python_values() -> None:
     result = simulate(
-        workload_of(QUEUE_OF_THREE), "1x2", thresholds=(10, 50), promote_knob=2, placement="count"
+        *(workload_of(QUEUE_OF_THREE), "1x2"),
+        thresholds=(10, 50),
+        promote_knob=2,
+        placement="count",
+        preemption_cost=0,
     )
 
     assert result.runs[0].params["thresholds"] == (10, 50)

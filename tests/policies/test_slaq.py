@@ -193,7 +193,9 @@ def test_losses_are_lower_than_with_fair_shares(seed: int) -> None:
     recipe = ElasticRecipe(20, Poisson(15.0), slaq_jobs)
     workload = generate_elastic(recipe, np.random.default_rng(seed))
     fair, slaq = (
-        QualitySummary.of(Experiment(name).run(workload, ClusterSpec.uniform(6, 32)))
+        QualitySummary.of(
+            Experiment(name, {"preemption_cost": "0"}).run(workload, ClusterSpec.uniform(6, 32))
+        )
         for name in ("fair", "slaq")
     )
     assert slaq.average_normalised_loss < 0.9 * fair.average_normalised_loss

@@ -199,15 +199,20 @@ def test_without_waiting_jobs_there_is_no_auction_and_no_move() -> None:
     assert outcome.columns["migrations"].tolist() == [0, 0, 0]
 
 
+FREE = {"preemption_cost": "0"}
+
+
 def fairness(outcome: Outcome) -> np.ndarray[Any, Any]:
     return FinishTimes.of_outcome(outcome).rho
 
 
 def test_equal_jobs_that_share_alike_end_when_they_would_on_their_share() -> None:
     twelve = workload_of([(0, 7200, 4, 0)] * 12)
-    rho = fairness(Experiment("themis", {"lease_s": "60"}).run(twelve, ClusterSpec.uniform(4, 4)))
+    rho = fairness(
+        Experiment("themis", {"lease_s": "60", **FREE}).run(twelve, ClusterSpec.uniform(4, 4))
+    )
     assert rho.max() <= 1.02
-    alone = fairness(Experiment("fifo").run(twelve, ClusterSpec.uniform(4, 4)))
+    alone = fairness(Experiment("fifo", FREE).run(twelve, ClusterSpec.uniform(4, 4)))
     assert alone.min() < 0.6  # served one after the other instead
 
 

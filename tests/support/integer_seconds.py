@@ -44,7 +44,7 @@ def simulate(
     queues: list[list[Job]] = [[] for _ in range(len(limits) + 1)]
     now = 0
     while waiting or active:
-        now = _next_time(now, waiting, active, limits if policy == "las" else ())
+        now = _next_time(now, waiting, active, limits if policy == "las" else (), knob)
         passed = now - _last(active, now)
         for job in active:
             _age(job, passed)
@@ -84,10 +84,14 @@ def _age(job: Job, passed: int) -> None:
         job.pending += passed
 
 
-def _next_time(now: int, waiting: list[Job], active: list[Job], limits: tuple[int, ...]) -> int:
+def _next_time(
+    now: int, waiting: list[Job], active: list[Job], limits: tuple[int, ...], knob: float
+) -> int:
     times = [waiting[0].submit] if waiting else []
     for job in active:
         if not job.runs:
+            if job.level and job.executed and knob < math.inf:
+                times.append(now + max(math.ceil(knob * job.executed) - job.pending, 1))
             continue
         times.append(now + job.duration - job.done)
         if job.level < len(limits):

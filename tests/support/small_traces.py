@@ -18,6 +18,7 @@ Rows = list[tuple[int, int, int]]
 QUEUE_OF_THREE: Rows = [(0, 100, 2), (0, 50, 2), (10, 10, 1)]
 """On two GPUs under `fifo` they run one after the other: 0-100, 100-150, 150-160."""
 
+_SIMPLE = {"placement": "count", "preemption_cost": "0"}
 HEADER = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval"
 
 
@@ -39,8 +40,8 @@ def scenario_of(rows: Rows, gpus: int) -> Scenario:
 def result_of(
     rows: Rows, gpus: int = 2, policy: str = "fifo", seed: int = 0, **settings: str
 ) -> SimulationResult:
-    """Without placement, unless the settings ask for one."""
-    experiment = Experiment(policy, {"placement": "count", **settings}, seed)
+    """Without placement and with free preemptions, unless the settings ask for others."""
+    experiment = Experiment(policy, {**_SIMPLE, **settings}, seed)
     return run_one(experiment, scenario_of(rows, gpus))
 
 
@@ -48,7 +49,7 @@ def elastic_result(policy: str, seed: int = 0) -> SimulationResult:
     """Six jobs with loss curves, ten seconds apart, on four GPUs; the seed draws their steps."""
     rows = [linear(10 * job, 40 + (7 * seed + 13 * job) % 50, 1, 4) for job in range(6)]
     scenario = Scenario(elastic_workload(rows), f"{seed:064}", ClusterSpec.uniform(1, 4))
-    return run_one(Experiment(policy, {"placement": "count"}, seed), scenario)
+    return run_one(Experiment(policy, _SIMPLE, seed), scenario)
 
 
 def write_trace(path: Path, rows: Rows) -> Path:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-DEFAULT_RESTART_S = 60.0
+AVERAGE_RESTART_S = 60.0
 FILE_SYSTEM_MB_PER_S = 1200.0
 _BATCH_SIZE = re.compile(r"\(batch size \d+\)")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
@@ -22,7 +22,7 @@ _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 @dataclass(frozen=True)
 class ModelProfile:
     """`largest_mb`: the largest tensor; `gpu_busy`: share of an iteration in which the GPU works;
-    `restart_s`: checkpoint, stop, start and restore.
+    `restart_s`: checkpoint, stop, start and restore; None: not known.
     """
 
     name: str
@@ -30,7 +30,7 @@ class ModelProfile:
     tensor_count: int
     largest_mb: float
     gpu_busy: float = 0.9
-    restart_s: float = DEFAULT_RESTART_S
+    restart_s: float | None = None
 
     @property
     def skew(self) -> float:
@@ -45,7 +45,7 @@ UNKNOWN_MODEL = ModelProfile("unknown", 100.0, 200, 9.0)
 def _of_table_3(
     name: str, size_mb: float, tensor_count: int, largest_mb: float, gpu_busy: float = 0.9
 ) -> ModelProfile:
-    restart_s = DEFAULT_RESTART_S + 2 * size_mb / FILE_SYSTEM_MB_PER_S
+    restart_s = AVERAGE_RESTART_S + 2 * size_mb / FILE_SYSTEM_MB_PER_S
     return ModelProfile(name, size_mb, tensor_count, largest_mb, gpu_busy, restart_s)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
@@ -51,6 +51,10 @@ class Policy(ABC):
 
     wants_machine_speeds: ClassVar[bool] = False
     """`snapshot.machine_speeds` is filled where the driver measures machines."""
+
+    equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = ""
+    """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
+    jobs are all rigid reports that there is nothing to divide."""
 
     placement: ClassVar[str] = "consolidate"
     """The placement planner that a simulation uses unless the user names another one."""

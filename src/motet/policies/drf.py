@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class Drf(Policy):
     `preemptive`: whether a running job can lose its GPUs, or all GPUs beyond its minimum.
 
     An elastic job gets its minimum first, then one worker or server at a time; a rigid job gets all
-    of its GPUs or none. Among jobs with equal shares the oldest comes first.
+    of its GPUs or none. Among jobs with equal shares the oldest comes first, so that rigid jobs of
+    one queue run in the order of their submission.
     """
 
     weights: str = ""
@@ -53,6 +54,7 @@ class Drf(Policy):
         JobInput.DEMANDS: "GPUs are the only resource that it shares",
         JobInput.QUEUE: "all jobs are in one queue and have equal shares",
     }
+    equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "queues"
 
     def __post_init__(self) -> None:
         _ = self._weight_of

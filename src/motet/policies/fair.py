@@ -6,7 +6,7 @@ Baseline of SLAQ (Zhang et al., SoCC 2017, section 4), for elastic jobs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from motet.allocation.max_min_share import share_evenly
 from motet.allocation.order import order_by
@@ -21,12 +21,15 @@ class Fair(Policy):
 
     In order of submission, every job gets its minimum (a rigid job its full request) if that many
     GPUs are left; jobs that do not fit are skipped. Elastic jobs get the remaining GPUs, one worker
-    or server at a time, always for the job that holds the fewest GPUs.
+    or server at a time, always for the job that holds the fewest GPUs. A rigid job has no smaller
+    share than its request: of rigid jobs the oldest ones that fit run, as under `best-effort` with
+    preemption. Equal shares of time for rigid jobs: `gandiva` without packing and migration.
     """
 
     needed_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.SPEED: "jobs keep the GPUs that they request, in order of submission",
     }
+    equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "jobs"
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Divide an empty cluster at every decision."""

@@ -5,12 +5,13 @@ limit moves to the tail of the next queue, so that short jobs finish first and l
 preempt each other indefinitely. A job that waits much longer than it ran returns to the first
 queue.
 
-Departures: demotions take effect at whole seconds (`clock_s`), and running jobs precede waiting
-jobs of their queue (`running_first`), both as in the authors' simulator.
+Departures: changes of queues take effect at whole seconds (`clock_s`), and running jobs precede
+waiting jobs of their queue (`running_first`), both as in the authors' simulator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf
@@ -33,6 +34,8 @@ from motet.estimate.gittins import ServiceDistribution
 Within = Literal["running_first", "first_start", "job_id"]
 
 _NEW, _MOVED = 2**40, 2**41
+_ROUNDING = 1 - 2**-51
+"""Keeps a product of binary fractions, such as 0.1 x 30 s, from exceeding its exact value."""
 _MEMORY = {"level": 0, "rank": UNKNOWN, "waited_us": 0, "executed_before_us": 0, "promotions": 0}
 
 
@@ -41,10 +44,10 @@ class TiresiasLas(Policy):
     """Least attained service first; needs no durations and no history.
 
     `thresholds`: GPU-seconds at which a job leaves queue 1, 2, ... (none: a single order by
-    attained service). `promote_knob`: a job returns to the first queue after waiting this many
-    times as long as it ran, both counted since it last was there (inf: never). `within_queue`:
-    order inside a queue. `quantum_s`: decide only at multiples of this (0: at every event).
-    `clock_s`: demotions take effect at multiples of this.
+    attained service). `promote_knob`: a job returns to the first queue as soon as it waited this
+    many times as long as it ran, both counted since it last entered the first queue (inf: never).
+    `within_queue`: order inside a queue. `quantum_s`: decide only at multiples of this (0: at every
+    event). `clock_s`: demotions and promotions take effect at multiples of this.
     """
 
     thresholds: tuple[float, ...] = (3200.0,)
@@ -75,7 +78,7 @@ class TiresiasLas(Policy):
         order = order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, memory))
         filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
         changed["rank"] = running_first_within(order, level, filled.gpus)
-        recheck_us = self._next_demotion_us(snapshot, memory, filled.gpus)
+        recheck_us = self._next_move_us(snapshot, memory | changed, filled.gpus)
         if quantum_us and len(jobs):
             recheck_us = next_multiple(snapshot.now_us, quantum_us)
         return Decision(filled.gpus, filled.reasons, recheck_at_us=recheck_us, memory=changed)
@@ -99,15 +102,23 @@ class TiresiasLas(Policy):
 
     def _promote(self, snapshot: Snapshot, memory: dict[str, Ints]) -> None:
         jobs, level = snapshot.jobs, memory["level"]
-        executed_us = jobs.executed_us - memory["executed_before_us"]
-        waiting_us = jobs.waiting_us - memory["waited_us"]
-        starves = (jobs.held_gpus == 0) & (level > 0) & (executed_us > 0)
-        starves &= waiting_us >= self.promote_knob * executed_us
+        starves = (jobs.held_gpus == 0) & (self._until_promotion_us(snapshot, memory) <= 0)
         level[starves] = 0
         memory["promotions"][starves] += 1
         memory["waited_us"][starves] = jobs.waiting_us[starves]
         memory["executed_before_us"][starves] = jobs.executed_us[starves]
         memory["rank"][starves] = _MOVED
+
+    def _until_promotion_us(self, snapshot: Snapshot, memory: Mapping[str, Ints]) -> Ints:
+        """By row, how much longer a job must wait to be promoted: 0 or less if it is due, NEVER_US
+        if it is in the first queue or has not run since it entered it.
+        """
+        jobs = snapshot.jobs
+        executed_us = jobs.executed_us - memory["executed_before_us"]
+        due_us = np.minimum(self.promote_knob * executed_us, NEVER_US) * _ROUNDING
+        waited_us = jobs.waiting_us - memory["waited_us"]
+        can_starve = (memory["level"] > 0) & (executed_us > 0)
+        return np.where(can_starve, np.ceil(due_us).astype(np.int64) - waited_us, NEVER_US)
 
     @cached_property
     def _limits(self) -> Ints:
@@ -122,10 +133,18 @@ class TiresiasLas(Policy):
     def _clock_us(self) -> int:
         return microseconds(self.clock_s)
 
-    def _next_demotion_us(self, snapshot: Snapshot, memory: dict[str, Ints], gpus: Ints) -> int:
+    def _next_move_us(self, snapshot: Snapshot, memory: dict[str, Ints], gpus: Ints) -> int:
+        """When the next job changes its queue if no event occurs before; NEVER_US if none does.
+
+        `gpus`: by row, from now on. A promotion that is due at once takes effect one `clock_s`
+        later: the job loses its GPUs in the present decision.
+        """
         executed_us, before_us = snapshot.jobs.executed_us, memory["executed_before_us"]
         left_us = _until_demotion_us(memory["level"], gpus, executed_us, before_us, self._limits)
-        if left_us == NEVER_US:
+        if not isinf(self.promote_knob):
+            waiting_us = self._until_promotion_us(snapshot, memory)[gpus == 0]
+            left_us = min(left_us, max(int(waiting_us.min(initial=NEVER_US)), 1))
+        if left_us > NEVER_US // 2:
             return NEVER_US
         return -(-(snapshot.now_us + left_us) // self._clock_us) * self._clock_us
 

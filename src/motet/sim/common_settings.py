@@ -36,7 +36,7 @@ from motet.sim.workload.workload import Workload
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {
     "placement": Policy.placement,
-    "preemption_cost": "0",
+    "preemption_cost": "profile",
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
     "rescale_cost": "preemption",

@@ -124,6 +124,12 @@ class Experiment:
                 f"no speeds are known for GPUs of type {', '.join(sorted(types))}: taken to be as "
                 f"fast as the fastest (known: {', '.join(sorted(known))}; more with --profiles)"
             )
+        if self._has_nothing_to_divide(workload):
+            found.append(
+                f"{self._policy_class()[0]}: all jobs are rigid, so there are no shares to divide: "
+                "the oldest jobs that fit run. For equal shares of time: --policy gandiva --set "
+                "packing=false --set migration=false --set quantum_s=600"
+            )
         if common.spells() and self._leaves_choice_to_planner(workload, cluster):
             found.append(
                 f"slow_machines: {self._policy_class()[0]} does not leave them here: jobs ask for "
@@ -138,6 +144,13 @@ class Experiment:
         if self._seeds_policy:
             del own["seed"]
         return {**own, **self._common().recorded()}
+
+    def _has_nothing_to_divide(self, workload: Workload) -> bool:
+        """Whether a policy of equal shares finds only rigid jobs (of one queue)."""
+        shares = self._policy_class()[1].equal_shares_of
+        if workload.work is not None and workload.work.is_modelled.any():
+            return False
+        return shares == "jobs" or (shares == "queues" and len(workload.queue_names) < 2)
 
     def _leaves_choice_to_planner(self, workload: Workload, cluster: ClusterSpec) -> bool:
         """Whether a policy that chooses machines by their speed cannot do so for this workload."""

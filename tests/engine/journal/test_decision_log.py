@@ -88,7 +88,7 @@ def test_queues_of_the_policy_are_told_with_every_move() -> None:
         ("demote", 1, 10),
         ("preempt", 1, 15),
         ("too_few_gpus", 1, 15),
-        ("promote", 0, 25),
+        ("promote", 0, 23),
         ("resume", 0, 25),
     ]
 

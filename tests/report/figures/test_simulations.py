@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from motet.report.cluster_run.record import ClusterRun
+from motet.report.figures.completion_by_kind import jct_by_bin_figure
 from motet.report.figures.fairness import fairness_figure
 from motet.report.figures.run_lines import Runs
 from motet.report.figures.simulations import (
     FIGURES,
-    jct_by_bin_figure,
     jct_cdf_figure,
     queueing_delay_figure,
 )
 from motet.report.rendering.confidence import confidence_half_width
+from motet.report.rendering.palette import FADED
 from simulated_runs import IN_NO_TIME, NOTHING, ONE, RUN
 
 
@@ -75,12 +79,56 @@ def test_seeds_of_a_policy_share_a_colour_and_a_name() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
-def test_many_policies_are_told_apart_by_colour_or_dashes() -> None:
-    figure = jct_cdf_figure([replace(RUN, label=f"policy {number}") for number in range(20)])
+def test_up_to_six_policies_share_a_panel_with_different_colours() -> None:
+    figure = jct_cdf_figure([replace(RUN, label=f"policy {number}") for number in range(6)])
     (axes,) = figure.axes
 
-    styles = {(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}
-    assert len(styles) == 20
+    assert len({line.get_color() for line in axes.get_lines()}) == 6
+
+
+MANY = [replace(RUN, label=f"policy-with-name-{number}") for number in range(15)]
+
+
+@pytest.mark.parametrize("draw", [jct_cdf_figure, fairness_figure, FIGURES["queue_length.png"]])
+def test_many_policies_have_a_panel_each_with_the_others_behind(
+    draw: Callable[[Runs], Figure],
+) -> None:
+    figure = draw(MANY)
+    names = [axes.get_title(loc="left") for axes in figure.axes]
+
+    assert names == [run.label for run in MANY]
+    assert not figure.legends
+    (first, *_) = jct_cdf_figure(MANY).axes
+    colours = [line.get_color() for line in first.get_lines()]
+    assert colours.count(FADED) == 14
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("count", [2, 15])
+def test_labels_do_not_overlap(name: str, count: int) -> None:
+    figure = FIGURES[name](MANY[:count])
+    FigureCanvasAgg(figure).draw()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
+
+    overlapping = [
+        (one, other)
+        for (one, box), (other, beside) in itertools.combinations(boxes, 2)
+        if box.padded(-1).overlaps(beside.padded(-1))
+    ]
+    assert overlapping == []
+
+
+def shown_texts(figure: Figure) -> list[Text]:
+    """Without the ticks beyond the ends of axes, which Matplotlib keeps and does not draw."""
+    texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
+    for axes in figure.axes:
+        texts += [*axes.texts, axes.xaxis.label, axes.yaxis.label]
+        texts += [text for text in axes.get_children() if isinstance(text, Text)]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            texts += [tick.label1 for tick in ticks]
+    return [text for text in dict.fromkeys(texts) if text.get_visible() and text.get_text()]
 
 
 def test_kinds_without_jobs_are_left_out() -> None:

@@ -39,6 +39,16 @@ def test_losses_over_many_magnitudes_are_drawn_on_a_logarithmic_scale() -> None:
     assert sparkline([1000.0, 100.0, 10.0, 1.0], 4) == "█▆▃▁"
 
 
+def test_the_slow_end_of_a_steep_curve_is_not_flat() -> None:
+    """1 / k: nine tenths of the fall are in the first tenth of the epochs."""
+    line = sparkline([1 / k for k in range(1, 101)], 30)
+
+    assert line[0] == "█"
+    assert line[-1] == "▁"
+    assert len(set(line)) >= 6
+    assert [*line] == sorted(line, reverse=True)
+
+
 @given(LOSSES, st.integers(1, 40), st.integers(1, 6), st.integers(0, 100))
 def test_a_curve_fills_exactly_its_lines_and_columns(
     values: list[float], width: int, height: int, span: int

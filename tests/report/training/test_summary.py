@@ -25,7 +25,9 @@ def test_the_summary_names_result_times_bytes_and_files() -> None:
 
     lines = [line.rstrip() for line in console.export_text().splitlines()]
 
-    assert lines[0] == "● lasso on diabetes: 3 epochs in 0.6 s with 1 worker and 2 servers"
+    assert lines[0] == (
+        "● lasso on diabetes: 3 epochs in 0.6 s after 1.2 s of start-up with 1 worker and 2 servers"
+    )
     assert (
         "  time       epochs 0.6 s: comp 0.4 s, comm 50 ms per worker; start-up 1.2 s; in all 1.5 s"
         in lines

@@ -28,13 +28,12 @@ def outcome_of(experiments: list[str]) -> Outcome:
 
 
 def test_a_search_ends_with_its_last_job() -> None:
-    """Two experiments are there from 10 to 150 s. The search (0 to 150 s) sees 290/150 on average;
-    300 GPU-seconds on 2/N GPUs. The job alone uses a GPU, which is its share or less."""
+    """On shares of their own the job alone has one GPU from 10 to 20 s. The search of 300
+    GPU-seconds has the other one then, and both before and afterwards."""
     times = FinishTimes.of_outcome(outcome_of(["search", "search", ""]))
-    contention = 290 / 150
     assert times.of.tolist() == [0, 0, 1]
-    assert times.ideal_us.tolist() == pytest.approx([150e6 * contention, 10e6])
-    assert times.rho.tolist() == pytest.approx([1 / contention, 15.0])
+    assert times.ideal_us.tolist() == pytest.approx([155e6, 10e6])
+    assert times.rho.tolist() == pytest.approx([150 / 155, 15.0])
 
 
 def test_jobs_without_an_experiment_are_experiments_of_their_own() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import astuple
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
+from motet import simulate
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.report.rendering.json_text import to_json
@@ -19,6 +22,7 @@ from motet.sim.metrics.summary import (
     delay_causes_s,
     finish_time_fairness,
     gpu_utilization,
+    ideal_time_us,
 )
 from small_traces import QUEUE_OF_THREE, Rows, result_of
 
@@ -28,7 +32,7 @@ workloads = st.lists(
 KEYS = [
     *("policy", "params", "seed", "trace_sha256", "jobs", "finished", "jct_s", "queueing_delay_s"),
     *("delay_causes_s", "makespan_s", "gpu_utilization", "preemptions", "migrations"),
-    *("finish_time_fairness", "placement_score", "events", "decisions", "wall_s"),
+    *("restart_costs", "finish_time_fairness", "placement_score", "events", "decisions", "wall_s"),
     *("missing_inputs", "knows_durations"),
 ]
 
@@ -71,28 +75,60 @@ def test_a_single_job_has_a_fair_rho() -> None:
 
 
 def test_rho_of_two_consecutive_jobs() -> None:
-    """Both want both GPUs for 100 s. The first meets one other all its life, the second half of it.
-
-    Ideal: half of the cluster each, so 200 s; for the second 1.5 jobs on average, so 150 s.
-    """
+    """Both want both GPUs for 100 s. With half of the cluster each they take 200 s."""
     rho = finish_time_fairness(result_of([(0, 100, 2), (0, 100, 2)]).outcome)
 
-    np.testing.assert_allclose(rho, [100 / 200, 200 / 150])
+    np.testing.assert_allclose(rho, [100 / 200, 200 / 200])
+
+
+def ideal_times(rows: Rows, gpus: int) -> list[Fraction]:
+    """On shares of their own: from one arrival or end to the next, in exact fractions."""
+    left = {number: Fraction(length * width) for number, (_, length, width) in enumerate(rows)}
+    ends: dict[int, Fraction] = {}
+    now = Fraction(min(submit for submit, _, _ in rows))
+    while len(ends) < len(rows):
+        here = [each for each in left if rows[each][0] <= now and each not in ends]
+        speed = {each: min(Fraction(gpus, len(here)), Fraction(rows[each][2])) for each in here}
+        to_come = [submit - now for submit, _, _ in rows if submit > now]
+        passed = min([*to_come, *(left[each] / speed[each] for each in here)])
+        for each in here:
+            left[each] -= passed * speed[each]
+        now += passed
+        ends |= {each: now for each in here if not left[each]}
+    return [ends[number] - rows[number][0] for number in range(len(rows))]
 
 
 @settings(max_examples=examples(60))
 @given(rows=workloads)
-def test_rho_equals_that_of_counting_jobs_each_second(rows: Rows) -> None:
+def test_the_ideal_time_is_that_with_an_equal_share_at_every_moment(rows: Rows) -> None:
     outcome = result_of(rows, 4, "srtf").outcome
-    submit, end = outcome.workload.submit_us // SECOND_US, outcome.columns["end_us"] // SECOND_US
-    present = [((submit <= now) & (now < end)).sum() for now in range(int(end.max()))]
-    jobs = zip(submit, end, outcome.workload.gpus, outcome.workload.duration_us, strict=True)
-    expected = [
-        (left - came) / (work_us / SECOND_US * max(1, gpus * np.mean(present[came:left]) / 4))
-        for came, left, gpus, work_us in jobs
+    rows = [
+        (submit_us // SECOND_US, length_us // SECOND_US, gpus)
+        for submit_us, length_us, gpus in zip(
+            *(outcome.workload.submit_us.tolist(), outcome.workload.duration_us.tolist()),
+            outcome.workload.gpus.tolist(),
+            strict=True,
+        )
     ]
 
-    np.testing.assert_allclose(finish_time_fairness(outcome), expected)
+    expected = [float(each) * SECOND_US for each in ideal_times(rows, 4)]
+    np.testing.assert_allclose(ideal_time_us(outcome), expected)
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "srtf", "tiresias-las", "gandiva", "themis"])
+def test_all_policies_are_compared_with_the_same_ideal_times(policy: str) -> None:
+    rows = [(0, 30, 4), (0, 20, 1), (3, 10, 3), (5, 40, 2), (9, 1, 1)]
+    ideal_us = [ideal_time_us(result_of(rows, 4, name).outcome) for name in ("fifo", policy)]
+
+    np.testing.assert_array_equal(*ideal_us)
+
+
+def test_a_cancelled_job_takes_no_share_afterwards(tmp_path: Path) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job_id,submit_time,num_gpus,duration,cancel_time\na,0,2,100,\nb,0,2,100,20\n")
+    outcome = simulate(trace, "1x2", "fifo").outcome
+
+    assert ideal_time_us(outcome)[0] == pytest.approx((20 + 90) * SECOND_US)
 
 
 def test_a_job_without_duration_has_no_rho() -> None:

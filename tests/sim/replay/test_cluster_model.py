@@ -88,7 +88,9 @@ def test_gandiva_separates_a_pair_that_does_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("model,type,gpus,beside,steps_per_s\nA,V100,1,,5\nA,V100,1,A,0\n", "utf-8")
     workload, cluster = jobs((0, 60, 1), (0, 60, 1), model="A"), ClusterSpec.of([1], types=["V100"])
-    outcome = run(workload, cluster, "gandiva", profiles=str(path), quantum_s="10")
+    outcome = run(
+        workload, cluster, "gandiva", profiles=str(path), quantum_s="10", preemption_cost="0"
+    )
     assert outcome.columns["preemptions"].sum() > 0
     assert ends_s(outcome)[-1] < 135
 

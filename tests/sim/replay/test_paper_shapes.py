@@ -18,7 +18,7 @@ SEEDS = range(5)
 
 def completion_times_s(policy: str, **settings: str) -> list[NDArray[np.float64]]:
     return [
-        Experiment(policy, settings)
+        Experiment(policy, {"preemption_cost": "0", **settings})
         .run(generate(Recipe(), np.random.default_rng(seed)), open_cluster("15x4"))
         .jct_us
         / 1e6

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from motet.domain.cluster import ClusterSpec
 from motet.domain.model_profile import profile_of
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
 from motet.estimate.exchange import Gang
-from motet.sim.profiles import MeasuredSpeeds, bundled_profiles
+from motet.sim.profiles import MeasuredSpeeds, bundled_profiles, open_profiles
 from motet.sim.speeds.profiled import FULL_SPEED, ProfiledSpeeds
 from motet.sim.speeds.speed_model import SameEverywhere, Slowdown
 
 VGG19, RESNET50 = 0, 1
+SIZES_MB = (548.1, 527.8, 506.8, 235.9, 230.2, 170.4, 97.7, 162.9, 91.0, 26.7)
+"""Of the models of Tiresias' table 3."""
+
 SPEEDS = ProfiledSpeeds(np.full(15, 4), [profile_of("vgg19"), profile_of("ResNet-50")], None)
 
 
@@ -149,3 +155,22 @@ def test_racks_make_all_of_a_jobs_messages_slower() -> None:
 
 def test_where_machines_do_not_matter_exchanging_takes_as_long_as_measured() -> None:
     assert SameEverywhere().slowdown(0, spread(4, 4), Gang(4, 4, 1, 1)) == Slowdown()
+
+
+def test_a_model_without_a_known_restart_costs_the_median_of_the_known_ones(
+    tmp_path: Path,
+) -> None:
+    """Sixteen models are known: six were measured at 4 to 46 s, ten published at 60 s and more.
+    With three more of 100 s the median is a longer one of the published."""
+    rows = "".join(f"{name},100\n" for name in "ABC")
+    (tmp_path / "mine.csv").write_text(f"model,restart_s\n{rows}", "utf-8")
+    cluster, names = ClusterSpec.uniform(1, 4), ["NobodyKnows"]
+    costs_s = []
+    for table in (bundled_profiles(), open_profiles(tmp_path / "mine.csv")):
+        models = [table.profile(name) for name in names]
+        measured = MeasuredSpeeds.of(table, names, cluster)
+        speeds = ProfiledSpeeds(cluster.gpus, models, None, measured=measured)
+        costs_s.append(speeds.resume_cost_us(0, 1) / SECOND_US)
+    published = sorted(60 + size_mb / 600 for size_mb in SIZES_MB)
+    assert costs_s[0] == pytest.approx((published[1] + published[2]) / 2, abs=1e-6)
+    assert costs_s[1] == pytest.approx(published[3], abs=1e-6)

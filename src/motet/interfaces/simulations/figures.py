@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from motet.report.cluster_run.record import ClusterRun
 from motet.report.figures import simulations as figures
+from motet.report.figures.completion_by_kind import jct_by_bin_figure
 from motet.report.figures.fairness import fairness_figure
 from motet.report.figures.quality import average_loss_figure, gpus_by_loss_figure
 
@@ -37,7 +38,7 @@ class RunFigures(ABC):
 
     def plot_jct_by_bin(self) -> Figure:
         """Completion times of small and large, short and long jobs."""
-        return figures.jct_by_bin_figure(self._cluster_runs)
+        return jct_by_bin_figure(self._cluster_runs)
 
     def plot_queueing_delay(self) -> Figure:
         """Average time without GPUs, by cause."""

@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Floats
 from motet.domain.units import SECOND_US
 from motet.report.cluster_run.quality import LOSS_GROUPS, QualityOverTime
-from motet.report.figures.run_lines import Runs, runs_by_label, seeds_note
+from motet.report.figures.line_panels import figure_of_lines
+from motet.report.figures.run_lines import (
+    PALE,
+    LabelStyles,
+    Runs,
+    runs_by_label,
+    seeds_note,
+)
 from motet.report.rendering.figure_parts import (
     LEGEND,
     QUIET,
-    finish,
-    line_style,
-    new_figure,
     new_panels,
     scale_time,
     shortened,
@@ -44,25 +48,30 @@ EVERY_JOB_ALIKE = (0.25, 0.5)
 
 def average_loss_figure(runs: Runs) -> Figure:
     """Average normalised loss of the active jobs over time, one line per policy."""
-    figure, axes = new_figure(
+    times_s, groups = _moments_s(runs), _qualities_by_label(runs)
+
+    def draw(axes: Axes, styles: LabelStyles) -> None:
+        for label, same in groups.items():
+            lines = np.array([_at(each, _loss_of_many(each), times_s) for each in same])
+            thin = {**styles[label], "linewidth": 0.7, "alpha": 0.3}
+            for line in lines if len(lines) > 1 and styles[label] != PALE else ():
+                axes.plot(times_s - times_s[0], line, **thin)
+            if len(lines):
+                style = {"linewidth": 1.8, **styles[label]}
+                axes.plot(times_s - times_s[0], _mean_of_most(lines), label=label, **style)
+        axes.set_ylim(0, min(1.1 * _highest_of_many(runs), 1.02))
+        _scale(axes, times_s)
+        if not any(groups.values()):
+            _write_in_the_middle(axes, NO_CURVE)
+
+    return figure_of_lines(
         "Average normalised loss",
         f"of the jobs that are there, over time{_few_note(runs)}\n"
         "1 at a job's first step, 0 at its best"
         f"{seeds_note(runs, 'their mean, and a thin line each')}",
+        runs,
+        draw,
     )
-    times_s, groups = _moments_s(runs), _qualities_by_label(runs)
-    for place, (label, same) in enumerate(groups.items()):
-        lines = np.array([_at(each, _loss_of_many(each), times_s) for each in same])
-        for line in lines if len(lines) > 1 else ():
-            axes.plot(times_s - times_s[0], line, linewidth=0.7, alpha=0.3, **line_style(place))
-        if len(lines):
-            mean, style = _mean_of_most(lines), line_style(place)
-            axes.plot(times_s - times_s[0], mean, linewidth=1.8, label=label, **style)
-    axes.set_ylim(0, min(1.1 * _highest_of_many(runs), 1.02))
-    _scale(axes, times_s)
-    if not any(groups.values()):
-        _write_in_the_middle(axes, NO_CURVE)
-    return finish(figure, axes)
 
 
 def gpus_by_loss_figure(runs: Runs) -> Figure:

@@ -6,30 +6,37 @@ Runs with the same label (one policy, several seeds) share a colour and an entry
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from motet.domain.arrays import Floats
 from motet.report.cluster_run.record import ClusterRun
 from motet.report.rendering.figure_parts import line_style, scale_time
+from motet.report.rendering.palette import FADED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Runs = Sequence[ClusterRun]
 
+LabelStyles: TypeAlias = "dict[str, dict[str, Any]]"
+"""Line style by label, in the order of the runs."""
+
 TIME_SLICES = 300
+PALE: dict[str, Any] = {"color": FADED, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
 
 
-def draw_over_time(axes: Axes, runs: Runs, value: Callable[[ClusterRun], Floats]) -> None:
+def draw_over_time(
+    axes: Axes, runs: Runs, styles: LabelStyles, value: Callable[[ClusterRun], Floats]
+) -> None:
     """A line per run of a step function, averaged over time slices."""
     start_s, span_s = span_of(runs)
-    for style, label, run in styled(runs):
+    for style, label, run in styled(runs, styles):
         if len(run.times_s) > 1:
             edges, means = time_averages(run.times_s, value(run), TIME_SLICES)
             edges -= start_s
-            axes.stairs(means, edges, label=label, linewidth=1.4, baseline=None, **style)
+            axes.stairs(means, edges, label=label, baseline=None, **{"linewidth": 1.4, **style})
     axes.set_xlim(0, span_s)
     scale_time(axes.xaxis, span_s)
 
@@ -50,11 +57,21 @@ def runs_by_label(runs: Runs) -> dict[str, list[ClusterRun]]:
     return groups
 
 
-def styled(runs: Runs) -> list[tuple[dict[str, Any], str | None, ClusterRun]]:
+def label_styles(runs: Runs, highlighted: str | None = None) -> LabelStyles:
+    """The line style of each label; with a highlighted one, all others are pale and behind it."""
+    styles = {label: line_style(place) for place, label in enumerate(runs_by_label(runs))}
+    if highlighted is None:
+        return styles
+    colour = styles[highlighted]["color"]
+    found = dict.fromkeys(styles, PALE)
+    return found | {highlighted: {"color": colour, "linestyle": "-", "zorder": 3}}
+
+
+def styled(runs: Runs, styles: LabelStyles) -> list[tuple[dict[str, Any], str | None, ClusterRun]]:
     """Each run with its line style, and its label if it is the first run of that label."""
     return [
-        (line_style(place), label if run is same[0] else None, run)
-        for place, (label, same) in enumerate(runs_by_label(runs).items())
+        (styles[label], label if run is same[0] else None, run)
+        for label, same in runs_by_label(runs).items()
         for run in same
     ]
 

@@ -5,18 +5,19 @@ Matplotlib is imported when a figure is drawn, not with this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.wait import DelayCause
-from motet.report.cluster_run.record import BIN_NAMES, BINS
+from motet.report.figures.completion_by_kind import jct_by_bin_figure
 from motet.report.figures.fairness import fairness_figure
+from motet.report.figures.line_panels import MOST_TOGETHER, figure_of_lines
 from motet.report.figures.quality import average_loss_figure, gpus_by_loss_figure
 from motet.report.figures.run_lines import (
     TIME_SLICES,
+    LabelStyles,
     Runs,
     draw_over_time,
     runs_by_label,
@@ -25,22 +26,19 @@ from motet.report.figures.run_lines import (
     styled,
     time_averages,
 )
-from motet.report.rendering.confidence import confidence_half_width
 from motet.report.rendering.figure_parts import (
     LEGEND,
     QUIET,
     SHORTEST_S,
     draw_shares,
-    finish,
     logarithmic_durations,
     make_room,
-    name_durations,
     new_figure,
     new_panels,
     scale_time,
     shortened,
 )
-from motet.report.rendering.palette import GRID, INK, JOB_COLOURS, QUIET_INK, job_colour
+from motet.report.rendering.palette import GRID, QUIET_INK, job_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,13 +56,16 @@ CAUSE_HATCHES = {
 def jct_cdf_figure(runs: Runs) -> Figure:
     """Cumulative share of jobs by completion time, on a logarithmic axis."""
     note = f"share of jobs done within a time{seeds_note(runs, 'a line per seed')}"
-    figure, axes = new_figure("Job completion time", note)
-    logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]))
-    for style, label, run in styled(runs):
-        draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
-    axes.set_ylim(0, 1.02)
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    return finish(figure, axes)
+
+    def draw(axes: Axes, styles: LabelStyles) -> None:
+        is_narrow = len(styles) > MOST_TOGETHER
+        logarithmic_durations(axes, np.concatenate([run.jct_s for run in runs]), is_narrow)
+        for style, label, run in styled(runs, styles):
+            draw_shares(axes, np.maximum(run.jct_s, SHORTEST_S), label=label, **style)
+        axes.set_ylim(0, 1.02)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+
+    return figure_of_lines("Job completion time", note, runs, draw)
 
 
 def utilisation_figure(runs: Runs) -> Figure:
@@ -90,42 +91,12 @@ def utilisation_figure(runs: Runs) -> Figure:
 def queue_length_figure(runs: Runs) -> Figure:
     """Number of jobs without GPUs over time."""
     note = f"jobs without GPUs, over time{seeds_note(runs, 'a line per seed')}"
-    figure, axes = new_figure("Queue length", note)
-    draw_over_time(axes, runs, lambda run: run.waiting_jobs.astype(np.float64))
-    axes.set_ylim(bottom=0)
-    return finish(figure, axes)
 
+    def draw(axes: Axes, styles: LabelStyles) -> None:
+        draw_over_time(axes, runs, styles, lambda run: run.waiting_jobs.astype(np.float64))
+        axes.set_ylim(bottom=0)
 
-def jct_by_bin_figure(runs: Runs) -> Figure:
-    """Average completion time of small and large, short and long jobs."""
-    figure, axes = new_figure(
-        "Average completion time by kind of job",
-        "logarithmic; small: up to 4 GPUs; short: under 800 s on them; in brackets: jobs"
-        f"{seeds_note(runs, 'mean and 95 % interval')}",
-    )
-    groups = runs_by_label(runs)
-    counts = np.bincount(runs[0].bins, minlength=len(BINS))
-    shown = np.flatnonzero(counts).tolist()
-    width = 0.8 / len(groups)
-    for place, (label, same) in enumerate(groups.items()):
-        heights = [_bin_mean_s(same, number) for number in shown]
-        middles = np.arange(len(shown)) + (place - (len(groups) - 1) / 2) * width
-        bars = axes.bar(middles, heights, 0.9 * width, color=job_colour(place), label=label)
-        _draw_intervals(axes, middles, heights, [_bin_half_width_s(same, it) for it in shown])
-        for bar in bars:
-            bar.set(hatch=_REPEATED[place // len(JOB_COLOURS) % len(_REPEATED)], edgecolor="white")
-            bar.set_linewidth(0)
-    names = [f"{BIN_NAMES[number]} ({counts[number]:,})" for number in shown]
-    axes.set_xticks(range(len(shown)), names)
-    means_s = [_bin_mean_s(same, number) for same in groups.values() for number in shown]
-    if any(means_s):
-        axes.set_yscale("log")
-        axes.set_ylim(bottom=min(filter(None, means_s)) / 2)
-        name_durations(axes.yaxis)
-    else:
-        axes.set_ylim(0, 1)
-        scale_time(axes.yaxis, 1.0)
-    return finish(figure, axes)
+    return figure_of_lines("Queue length", note, runs, draw)
 
 
 def queueing_delay_figure(runs: Runs) -> Figure:
@@ -159,27 +130,6 @@ def queueing_delay_figure(runs: Runs) -> Figure:
 
 
 # -- parts -----------------------------------------------------------------------------------------
-
-
-def _bin_mean_s(runs: Runs, number: int) -> float:
-    times_s = np.concatenate([run.jct_s[run.bins == number] for run in runs])
-    return float(times_s.mean()) if len(times_s) else 0.0
-
-
-def _bin_half_width_s(runs: Runs, number: int) -> float:
-    """Half-width of the interval over the seeds in which such jobs finished; 0 for one seed."""
-    means_s = [_bin_mean_s([run], number) for run in runs if (run.bins == number).any()]
-    return confidence_half_width(means_s) if len(means_s) > 1 else 0.0
-
-
-def _draw_intervals(
-    axes: Axes, places: NDArray[Any], means: Sequence[float], half_widths: Sequence[float]
-) -> None:
-    """Error bars; the axis is logarithmic, so they end above 0."""
-    if any(half_widths):
-        below = [min(half, 0.9 * mean) for mean, half in zip(means, half_widths, strict=True)]
-        style: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1, "capsize": 2}
-        axes.errorbar(places, means, yerr=[below, list(half_widths)], **style)
 
 
 def _cause_legend(figure: Figure, runs: Runs) -> None:

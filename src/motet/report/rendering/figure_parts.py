@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH_IN, HEIGHT_IN, DPI = 7.2, 4.0, 130
 PANEL_HEIGHT_IN, LEGEND_LINE_IN, LETTER_IN = 1.05, 0.19, 0.075
+GRID_COLUMNS, GRID_WIDTH_IN, GRID_HEIGHT_IN, GRID_TITLE_IN = 3, 8.4, 1.55, 0.7
 USUAL_NAME, LONGEST_NAME = 17, 60
 QUIET: dict[str, Any] = {"fontsize": 9, "color": QUIET_INK}
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": INK}
@@ -55,6 +56,35 @@ def new_panels(title: str, subtitle: str, count: int) -> tuple[Figure, list[Axes
         quieten(axes)
     entitle(panels[0], title, subtitle)
     return figure, panels
+
+
+def new_grid(
+    title: str,
+    subtitle: str,
+    count: int,
+    columns: int = GRID_COLUMNS,
+    panel_in: float = GRID_HEIGHT_IN,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with small panels in rows that share both axes, under a title.
+
+    `panel_in`: height of a panel in inches.
+    """
+    from matplotlib.figure import Figure
+
+    rows = -(-count // columns)
+    height_in = GRID_TITLE_IN + panel_in * rows
+    figure = Figure(figsize=(GRID_WIDTH_IN, height_in), facecolor="white", layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes in grid[count:]:
+        axes.remove()
+    for axes in grid[:count]:
+        quieten(axes)
+    engine: Any = figure.get_layout_engine()
+    engine.set(rect=(0, 0, 1, 1 - GRID_TITLE_IN / height_in), hspace=0.1)
+    style: dict[str, Any] = {"fontsize": 12, "color": INK, "fontweight": "bold", "va": "top"}
+    figure.text(0.01, 1 - 0.12 / height_in, title, **style)
+    figure.text(0.01, 1 - 0.38 / height_in, subtitle.replace("\n", " "), va="top", **QUIET)
+    return figure, list(grid[:count])
 
 
 def quieten(axes: Axes) -> None:
@@ -140,10 +170,10 @@ def round_step(least: float) -> float:
     return float(power * next(step for step in (1, 2, 5, 10) if step * power >= least))
 
 
-def logarithmic_durations(axes: Axes, times_s: Floats) -> None:
-    """Scale the horizontal axis logarithmically to the times."""
+def logarithmic_durations(axes: Axes, times_s: Floats, is_narrow: bool = False) -> None:
+    """Scale the horizontal axis logarithmically to the times. `is_narrow`: with few ticks."""
     span_logarithmically(axes, np.maximum(times_s, SHORTEST_S))
-    name_durations(axes.xaxis)
+    name_durations(axes.xaxis, is_narrow)
 
 
 def span_logarithmically(axes: Axes, values: Floats) -> None:
@@ -162,15 +192,15 @@ def draw_shares(axes: Axes, values: Floats, **style: Any) -> None:
     if len(ordered):
         ordered = np.concatenate([ordered[:1], ordered, axes.get_xlim()[1:]])
         share = np.concatenate([[0.0], share, [1.0]])
-    axes.step(ordered, share, where="post", linewidth=1.8, **style)
+    axes.step(ordered, share, where="post", **{"linewidth": 1.8, **style})
 
 
-def name_durations(axis: Axis) -> None:
-    """Ticks at usual durations; more of them on an axis with a small range."""
+def name_durations(axis: Axis, is_narrow: bool = False) -> None:
+    """Ticks at usual durations; more of them on an axis with a small range, unless it is narrow."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     low_s, high_s = axis.get_view_interval()
-    names = (_FEW_TICKS if high_s > 500 * low_s else _MANY_TICKS).split(", ")
+    names = (_FEW_TICKS if is_narrow or high_s > 500 * low_s else _MANY_TICKS).split(", ")
     axis.set_major_locator(FixedLocator([_tick_s(name) for name in names]))
     axis.set_major_formatter(FixedFormatter(names))
     axis.set_minor_locator(NullLocator())

@@ -20,6 +20,9 @@ INK = "#24292f"
 QUIET_INK = "#6e7781"
 GRID = "#e4e8ec"
 REFERENCE = "#6e7781"
+FADED = "#d0d7de"
+"""Lines behind a highlighted one."""
+
 QUIET_STYLE = "bright_black"
 
 

@@ -13,8 +13,13 @@ ROWS_PER_CELL, COLUMNS_PER_CELL = 4, 2
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """At most `width` block characters, the newest value last; a gap where one is not finite."""
-    levels = _to_levels(_resample(_spread(values), min(width, len(values))), len(BLOCKS))
+    """At most `width` block characters, the newest value last; a gap where one is not finite.
+
+    Curves that fall steeply and then slowly are drawn on a logarithmic scale, so that the slow part
+    is not flat.
+    """
+    scaled = _distances(_spread(values))
+    levels = _to_levels(_resample(scaled, min(width, len(values))), len(BLOCKS))
     return "".join(" " if level is None else BLOCKS[level] for level in levels)
 
 
@@ -55,6 +60,18 @@ def _spread(values: Sequence[float]) -> list[float]:
     if finite and min(finite) > 0 and max(finite) > 50 * min(finite):
         return [math.log(value) if value > 0 else math.nan for value in values]
     return list(values)
+
+
+def _distances(values: Sequence[float]) -> Sequence[float]:
+    """Logarithms of the distances from the lowest value, from a hundredth of the range on, if more
+    than half of the values would be on the lowest level; otherwise the values."""
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    lowest_level = low + (high - low) / len(BLOCKS)
+    if sum(value < lowest_level for value in finite) <= len(finite) / 2 or high == low:
+        return values
+    least = (high - low) / 100
+    return [math.log(value - low + least) if math.isfinite(value) else value for value in values]
 
 
 def _resample(values: Sequence[float], count: int) -> list[float]:

@@ -25,6 +25,7 @@ from motet.report.simulation.missing_inputs import (
     lacks_needed_inputs,
     missing_input_notes,
 )
+from motet.report.simulation.restart_notes import restart_notes, restoring_share
 
 Groups = Mapping[str, Sequence[Document]]
 
@@ -42,6 +43,7 @@ def simulation_summary(
     seeds = max(map(len, groups.values()))
     if seeds > 1:
         notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
+    notes += restart_notes(documents)
     if out is not None:
         notes.append(f"Files: {out}")
     return Group(
@@ -181,6 +183,13 @@ _COLUMNS = (
     _Column("makespan", 2, lambda run: run["makespan_s"], meaning="first submission to last end"),
     _Column("used", 1, lambda run: run["gpu_utilization"], _percent, _used, less_is_better=False),
     _optional("preempted", 1, lambda run: run["preemptions"], _count),
+    _optional(
+        "restoring",
+        2,
+        restoring_share,
+        _percent,
+        "part of the time on GPUs in checkpoints and restores",
+    ),
     _optional("migrated", 3, lambda run: run["migrations"], _count),
 )
 _MAX_RHO = _Column(

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from motet.cruise.search.worker_gain import WorkerGain
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text, duration_text
@@ -26,6 +27,7 @@ def plan_summary(planned: PlannedJob, out: Path | None) -> RenderableType:
     parts: list[RenderableType] = [_heading(planned), Text(), _types(planned), Text()]
     if len(planned.curve.workers) > 1:
         parts += [*_curve(planned), Text()]
+    parts.append(Text(gain_text(planned.gain)))
     if planned.run is not None:
         parts += [Text(line, style=QUIET_STYLE) for line in _as_it_ran(planned, planned.run)]
     if out is not None:
@@ -37,6 +39,27 @@ def roles_text(planned: PlannedJob) -> str:
     """`5 workers, 3 servers`."""
     workers, servers = planned.workers, planned.servers
     return f"{count_text(workers, 'worker')}, {count_text(servers, 'server')}"
+
+
+def gain_text(gain: WorkerGain) -> str:
+    """When more workers pay, in one or two sentences."""
+    alone = duration_text(gain.alone_s)
+    if not gain.pays:
+        several = duration_text(gain.next_s or gain.epoch_s)
+        return (
+            f"More workers do not pay: one machine alone takes {alone} per epoch (predicted, "
+            f"without exchange), several take {several} or more."
+        )
+    ratio = gain.alone_s / gain.epoch_s
+    text = (
+        f"More workers pay up to {gain.up_to:,}: {duration_text(gain.epoch_s)} per epoch instead "
+        f"of {alone} on one machine alone, {ratio:.1f} times as fast."
+    )
+    if gain.nearly < gain.up_to:
+        text += f" {count_text(gain.nearly, 'worker')} nearly suffice: at most a tenth slower."
+    if gain.next_s is not None:
+        text += f" Even more take {duration_text(gain.next_s)}."
+    return text
 
 
 def _heading(planned: PlannedJob) -> Text:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from motet.cruise.search.solver import Choice, CostCurve
+from motet.cruise.search.worker_gain import WorkerGain
 from motet.estimate.epoch_cost import Fleet, Profile
 
 
@@ -54,6 +55,11 @@ class PlannedJob:
         """|s| of the best configuration."""
         return self.best.configuration.server_count
 
+    @property
+    def gain(self) -> WorkerGain:
+        """Up to which number more workers pay."""
+        return WorkerGain.of(self.profile, self.fleet, self.curve)
+
     def parts(self) -> list[TypePart]:
         """Roles and blocks of every type."""
         data = np.array(self.best.configuration.data_blocks)
@@ -88,6 +94,7 @@ class PlannedJob:
                 "workers": self.curve.workers.tolist(),
                 "epoch_s": self.curve.epoch_s.tolist(),
             },
+            "worker_gain": asdict(self.gain),
             "profile": asdict(self.profile),
             "run": None if self.run is None else asdict(self.run),
         }

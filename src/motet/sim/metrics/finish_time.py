@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.snapshot import UNKNOWN
-from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
+from motet.domain.units import NEVER_US
+from motet.estimate.shares import GroupPieces, pieces_of
 from motet.estimate.widths import RequestedSizes, Widths, widths_of
+from motet.sim.metrics.own_shares import times_on_own_shares
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
 from motet.sim.workload.workload import Workload
@@ -24,10 +25,10 @@ from motet.sim.workload.workload import Workload
 class FinishTimes:
     """`of: (jobs,)`: each job's experiment. `ideal_us`, `rho`: `(experiments,)`.
 
-    `ideal_us`: T_ideal, the time that the experiment takes alone on 1/N of the cluster, where N is
-    the number of experiments present (waiting or running), averaged over its lifetime. A gang wider
-    than the share is assumed to run slower in proportion, an elastic job with its fastest number of
-    workers. Not meaningful if a job did not finish.
+    `ideal_us`: T_ideal, the time that the experiment takes if at every moment each of the N
+    experiments present has its own 1/N of the cluster (`motet.sim.metrics.own_shares`). It depends
+    on the workload and the cluster, not on the policy. A gang wider than the share is assumed to
+    run slower in proportion, an elastic job with its fastest number of workers.
 
     `rho`: T_shared / T_ideal, T_shared from its first submission to its last end; NaN if a job did
     not finish or there was no work.
@@ -49,11 +50,17 @@ class FinishTimes:
         widths = _widths(outcome)
         np.maximum.at(longest_us, of, jobs.duration_us * jobs.gpus / widths.fastest)
         done = np.bincount(of, ~outcome.is_finished, minlength=count) == 0
-        service_gpu_us = np.bincount(of, jobs.duration_us * jobs.gpus.astype(np.float64), count)
-        share_gpus = outcome.cluster.gpu_count / _contention(submit_us, end_us, done)
+        work_gpu_us = jobs.duration_us * jobs.gpus.astype(np.float64)
+        service_gpu_us = np.bincount(of, work_gpu_us, count).astype(np.float64)
         pieces = pieces_of(widths.first, widths.gpus, widths.speed)
-        speed = speeds_together(GroupPieces.of(pieces, of, count), share_gpus)
-        ideal_us = np.maximum(service_gpu_us / speed, longest_us)
+        ideal_us = times_on_own_shares(
+            submit_us.astype(np.float64),
+            service_gpu_us,
+            longest_us,
+            _leave_us(jobs, of, count),
+            GroupPieces.of(pieces, of, count),
+            outcome.cluster.gpu_count,
+        )
         rho = np.full(count, np.nan)
         shared_us = (end_us - submit_us).astype(np.float64)
         np.divide(shared_us, ideal_us, out=rho, where=done & (ideal_us > 0))
@@ -97,15 +104,10 @@ def _experiments(experiment: Ints) -> Ints:
     return rank[of].astype(np.int64)
 
 
-def _contention(submit_us: Ints, end_us: Ints, done: NDArray[np.bool_]) -> Floats:
-    """Average number of experiments present between submission and end of each; at least 1."""
-    times_us = np.concatenate([submit_us, end_us[done]])
-    change = np.repeat([1, -1], [len(submit_us), int(done.sum())])
-    order = np.argsort(times_us, kind="stable")
-    sorted_us, present = times_us[order], np.cumsum(change[order])
-    passed = np.concatenate([[0.0], np.cumsum(present[:-1] * np.diff(sorted_us), dtype=float)])
-    job_time = np.interp(end_us, sorted_us, passed) - np.interp(submit_us, sorted_us, passed)
-    lived_us = end_us - submit_us
-    average = np.ones(len(submit_us))
-    np.divide(job_time, lived_us, out=average, where=done & (lived_us > 0))
-    return np.maximum(average, 1.0)
+def _leave_us(jobs: Workload, of: Ints, count: int) -> Floats:
+    """`(experiments,)`: when the last job of an experiment is cancelled; infinite if one is not."""
+    if jobs.interventions is None:
+        return np.full(count, np.inf)
+    leave_us = np.zeros(count, dtype=np.int64)
+    np.maximum.at(leave_us, of, jobs.interventions.cancel_us)
+    return np.where(leave_us == NEVER_US, np.inf, leave_us.astype(np.float64))

@@ -120,6 +120,11 @@ class SimulationResult:
         return {state: states.count(state) for state in ("waiting", "suspended", "cancelled")}
 
     @property
+    def has_started(self) -> bool:
+        """Whether any job ever got GPUs."""
+        return bool((self.outcome.columns["start_us"] != UNKNOWN).any())
+
+    @property
     def _states(self) -> list[str]:
         """The final state of every job; unfinished jobs that are neither cancelled nor suspended
         are "waiting", also if they held GPUs at the end."""

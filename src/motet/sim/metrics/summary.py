@@ -38,6 +38,29 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class RestartCosts:
+    """Time in checkpoints and restores that preemptions, migrations and rescales were charged.
+
+    `count`: charged restarts. `mean_s`: average time of one that is not interrupted; 0 if there
+    was none. `total_s`: time that all took. `share`: of the time that jobs held GPUs.
+    """
+
+    count: int
+    mean_s: float
+    total_s: float
+    share: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Of the jobs that finished."""
+        total_us, held_us = _total(outcome, "overhead_us"), _total(outcome, "executed_us")
+        count, charged_us = _total(outcome, "restarts"), _total(outcome, "charged_us")
+        mean_s = charged_us / count / SECOND_US if count else 0.0
+        share = total_us / held_us if held_us else 0.0
+        return cls(count, mean_s, total_us / SECOND_US, share)
+
+
+@dataclass(frozen=True)
 class Fairness:
     """Finish-time fairness rho of experiments (including single jobs): 1 is fair, larger values are
     worse than a separate share. `jain`: Jain's index of rho, 1 for equal values, at least 1 / n.
@@ -87,6 +110,7 @@ class Summary:
     gpu_utilization: float
     preemptions: int
     migrations: int
+    restart_costs: RestartCosts
     finish_time_fairness: Fairness
     placement_score: float
     events: int
@@ -107,6 +131,7 @@ class Summary:
             gpu_utilization=gpu_utilization(outcome),
             preemptions=_total(outcome, "preemptions"),
             migrations=_total(outcome, "migrations"),
+            restart_costs=RestartCosts.of(outcome),
             finish_time_fairness=Fairness.of(times, experiment_names(outcome.workload, times.of)),
             placement_score=placement_score(outcome.holds, outcome.cluster),
             events=_events(outcome),

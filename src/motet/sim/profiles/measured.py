@@ -7,6 +7,7 @@ from statistics import median
 from typing import Self
 
 from motet.domain.cluster import ClusterSpec
+from motet.domain.model_profile import PROFILES, model_key
 from motet.sim.profiles.table import ByGpus, ModelName, ProfileTable, nearest_size
 
 DOES_NOT_FIT = 0.01
@@ -66,6 +67,14 @@ class MeasuredSpeeds:
     def restart_s(self, model: int, gpus: int) -> float | None:
         """Seconds to checkpoint, stop, start and restore."""
         return self._of_model(self._table.restart_s, model, gpus)
+
+    def typical_restart_s(self, gpus: int) -> float:
+        """The median of all models whose restart was measured or is published."""
+        published = {model_key(each.name): each.restart_s for each in PROFILES}
+        known = {name: value for name, value in published.items() if value is not None}
+        measured = self._table.restart_s
+        known |= {name: nearest_size(found, gpus) for name, found in measured.items()}
+        return median(known.values())
 
     def _of_model(self, column: dict[str, dict[int, float]], model: int, gpus: int) -> float | None:
         found = column.get(self._names[model]) if model >= 0 and self._names else None

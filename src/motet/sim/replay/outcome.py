@@ -27,6 +27,8 @@ _COPIED = {
     "preemptions": "preemptions",
     "migrations": "migrations",
     "rescales": "rescales",
+    "restarts": "restarts",
+    "charged_us": "charged_us",
 }
 _COLUMNS_COPIED = tuple(_COPIED.values())
 _INSTANTS = ("end_us", "cancel_us", "start_us")

@@ -32,10 +32,13 @@ DRIVER_COLUMNS = {
     "work_us": 0,
     "company": UNKNOWN,
     "overhead_us": 0,
+    "restarts": 0,
+    "charged_us": 0,
 }
 """The simulator's private columns: time of completion at the present speed; for a stopped job,
-remaining time alone on its full request; the partner to which its speed is adapted; and its time in
-checkpoints and restores.
+remaining time alone on its full request; the partner to which its speed is adapted; its time in
+checkpoints and restores; how many of them were charged, and how long they take if none is
+interrupted.
 """
 
 
@@ -160,7 +163,12 @@ class RunningJobs:
         model, gpus = int(jobs.model[row]), sum(placement.counts)
         cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
         cost_us = cost_of(model, gpus) if has_run else 0
-        self._state.table.column("overhead_us")[row] += cost_us
+        for name, amount in (
+            ("overhead_us", cost_us),
+            ("charged_us", cost_us),
+            ("restarts", cost_us > 0),
+        ):
+            self._state.table.column(name)[row] += amount
         return self._continue(row, now_us + cost_us)
 
     def _change_speed(self, row: int) -> Pace:

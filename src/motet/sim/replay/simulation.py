@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Sequence
 from typing import TypeAlias
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.errors import MotetError
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -25,7 +24,7 @@ from motet.domain.events import (
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
-from motet.domain.units import NEVER_US, seconds
+from motet.domain.units import NEVER_US
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.ports import Journal
@@ -38,6 +37,7 @@ from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.measurement import Meter
 from motet.sim.replay.outcome import Outcome, Recorder
+from motet.sim.replay.progress_watch import ProgressWatch
 from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
@@ -48,14 +48,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called occasionally with the number of finished jobs and the number of all jobs."""
 
 DECISIONS_BETWEEN_REPORTS = 1000
-FUTILE_DECISIONS = 100_000
-"""Limit of consecutive decisions without training, arrival or completion of a job."""
 
 _TICK = Tick()
-
-
-class EndlessSimulation(MotetError):
-    """Jobs repeatedly preempt each other and never train."""
 
 
 def _ignore_progress(finished: int, jobs: int) -> None:
@@ -108,7 +102,7 @@ class Simulation:
         )
         self._agenda = Agenda(workload, timeline, with_durations=oracle)
         self._finish_us = NEVER_US
-        self._idle_decisions = 0
+        self._watch = ProgressWatch(policy, state)
 
     def run(self, report: Progress = _ignore_progress, until_us: int = NEVER_US) -> Outcome:
         """Run until no job can make progress, or until no event remains before the given time.
@@ -118,28 +112,13 @@ class Simulation:
         until_report = DECISIONS_BETWEEN_REPORTS
         while (now_us := self._next_instant_us(until_us)) < until_us:
             self._process_instant(now_us)
-            self._check_training()
+            self._watch.decided(has_trained=self._running.has_trained)
+            self._running.has_trained = False
             until_report -= 1
             if not until_report:
                 report(self._agenda.arrived - len(self._state.table), self._agenda.job_count)
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state, self._progress)
-
-    def _check_training(self) -> None:
-        self._idle_decisions = 0 if self._running.has_trained else self._idle_decisions + 1
-        self._running.has_trained = False
-        if self._idle_decisions <= FUTILE_DECISIONS:
-            return
-        jobs, now_us = self._state.jobs, self._state.now_us
-        if ((jobs.held_gpus > 0) & (jobs.ready_us < now_us)).any():
-            self._idle_decisions = 0
-            return
-        raise EndlessSimulation(
-            f"{FUTILE_DECISIONS:,} decisions, the last {seconds(now_us):g} s after the first "
-            "submission, without training, arrival or completion of a job: jobs lose their GPUs "
-            "before they are restored; lower preemption_cost, or let the policy preempt less often "
-            "(a larger promote_knob, quantum_s or lease_s)"
-        )
 
     # -- from instant to instant -------------------------------------------------------------------
 
@@ -207,14 +186,14 @@ class Simulation:
         return sorted(done)
 
     def _completion(self, number: int) -> Event:
-        self._idle_decisions = 0
+        self._watch.event()
         self._running.left(number)
         self._recorder.finished(number, self._state)
         table = self._state.table
         return Finished(number, int(table.column("overhead_us")[table.row_of(number)]))
 
     def _submission(self, number: int) -> list[Event]:
-        self._idle_decisions = 0
+        self._watch.event()
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
         return [
             Submitted(number, columns, self._instruments.goal(number)),
@@ -238,7 +217,7 @@ class Simulation:
         """Apply an intervention or machine event; jobs that lose their processes stop
         immediately.
         """
-        self._idle_decisions = 0
+        self._watch.event()
         state, stops = self._state, list[int]()
         match event:
             case Cancelled(job) | Suspended(job):

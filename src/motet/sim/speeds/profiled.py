@@ -53,6 +53,7 @@ class ProfiledSpeeds:
         self._models = models
         self._restart_us = restart_us
         self._rescale_us = rescale_us
+        self._restarts_us: dict[tuple[int, int], int] = {}
         racks = np.zeros_like(sizes) if racks is None else racks
         self._largest_rack = int(np.bincount(racks, sizes).max())
         self._racks = racks if len(np.unique(racks)) > 1 else None
@@ -101,14 +102,23 @@ class ProfiledSpeeds:
         """See SpeedModel."""
         if self._restart_us is not None:
             return self._restart_us
-        restart_s = self._measured.restart_s(model, gpus)
-        return microseconds(self._profile(model).restart_s if restart_s is None else restart_s)
+        found = self._restarts_us.get((model, gpus))
+        if found is None:
+            found = self._restarts_us[model, gpus] = microseconds(self._restart_s(model, gpus))
+        return found
 
     def rescale_cost_us(self, model: int, gpus: int) -> int:
         """See SpeedModel."""
         if self._rescale_us is not None:
             return self._rescale_us
         return self.resume_cost_us(model, gpus)
+
+    def _restart_s(self, model: int, gpus: int) -> float:
+        """As measured, otherwise as published, otherwise the median of the known models."""
+        for known_s in (self._measured.restart_s(model, gpus), self._profile(model).restart_s):
+            if known_s is not None:
+                return known_s
+        return self._measured.typical_restart_s(gpus)
 
     def _spread_slowdown(self, model: int, placement: Placement) -> float:
         """Relative increase of the step time of a gang on several machines; 0: none."""

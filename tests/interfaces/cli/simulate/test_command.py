@@ -243,7 +243,7 @@ def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
     assert lines[0] == "3 jobs of jobs.csv on 2 GPUs (1x2)"
     assert [row.split()[1] for row in rows] == ["srtf", "fifo"] * 2
     assert "133.3 ±0.0" in rows[1]
-    assert "11.84 ±0.00" in rows[3]
+    assert "10.00 ±0.00" in rows[3]
     assert any("95% confidence interval of the mean over 3 seeds" in line for line in lines)
 
 

@@ -213,11 +213,11 @@ def test_a_broken_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_fairness_is_relative_to_the_first_policy(tmp_path: Path) -> None:
-    """Under fifo the jobs take 100, 150 and 150 s and meet 2.9, 2.6 and 38/15 jobs on average;
-    under srtf they take 160, 60 and 10 s and meet 23/16, 13/6 and 3. All of them want 200, 100 and
-    10 GPU-seconds, the last one on one GPU."""
-    fifo = np.array([100 / (100 * 2.9), 150 / (50 * 2.6), 150 / (5 * 38 / 15)])
-    srtf = np.array([160 / (100 * 23 / 16), 60 / (50 * 13 / 6), 10 / (5 * 3)])
+    """Under fifo the jobs take 100, 150 and 150 s, under srtf 160, 60 and 10 s. On shares of their
+    own they take 155, 105 and 15 s: 200, 100 and 10 GPU-seconds, with one GPU each of the first two
+    until 10 s, two thirds each of all until 25 s, one each again until 105 s, then both."""
+    ideal = np.array([155, 105, 15])
+    fifo, srtf = np.array([100, 150, 150]) / ideal, np.array([160, 60, 10]) / ideal
     both = store(tmp_path / "both", "fifo", "srtf")
     first, second = json.loads(compared(both, "--json").stdout)["policies"]
     value, relative = second["finish_time_fairness"], second["relative_finish_time_fairness"]

@@ -115,7 +115,9 @@ def test_the_document_adds_up_to_the_completion_time(fifo: Path) -> None:
 
 
 def test_time_slices_are_folded_without_all(tmp_path: Path) -> None:
-    out = simulate(tmp_path, "gandiva", settings=("quantum_s=1", "packing=false"))
+    out = simulate(
+        tmp_path, "gandiva", settings=("quantum_s=1", "packing=false", "preemption_cost=0")
+    )
     short, whole = (printed("--run", out, "0", *more) for more in ((), ("--all",)))
     assert "time slices of 1 s on m0, each ended by a preemption" in " ".join(short.split())
     assert "time slices of" not in whole

@@ -31,6 +31,7 @@ def test_explain_shows_machine_events_and_interventions(folder: Path) -> None:
     ended = run_motet(
         *("simulate", "--trace", folder / "jobs.csv", "--cluster", "2x4", "--policy", "fifo"),
         *("--machine-events", folder / "machines.csv", "--log-decisions", "--out", out),
+        *("--set", "preemption_cost=0"),
     )
     assert ended.code == 0, ended.err
     assert "1 of 3 jobs did not finish: 1 cancelled" in ended.err

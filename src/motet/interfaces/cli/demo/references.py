@@ -1,58 +1,69 @@
-"""References for the demo: the same models trained on a single machine."""
+"""References for the demo: the same model alone, and models of scikit-learn."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from motet.interfaces.cli.demo.alone import train_alone
 from motet.interfaces.cli.demo.jobs import PreparedJob
 from motet.report.training.document import TrainDocument
-from motet.runtime.worker.local_training import LocalTraining
-
-FRESH_DOCUMENTS = 10
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One measure of a job and of a single-machine library on the same data.
+    """One measure of a job, of the same model trained alone, and of a library on the same data.
 
-    `loss`: the library's value of the job's own loss, where the two are comparable.
+    `alone_s`: time of the epochs alone. `reference`, `reference_s`, `loss`: None without a library;
+    `loss` is the library's value of the job's own loss.
     """
 
     measure: str
     motet: float
-    reference: float
-    reference_name: str
-    reference_s: float
+    alone: float
+    alone_s: float
+    reference: float | None = None
+    reference_s: float | None = None
     loss: float | None = None
 
-    @property
-    def difference(self) -> float:
-        """Relative to the reference."""
-        return (self.motet - self.reference) / abs(self.reference)
+
+class LibraryResult(NamedTuple):
+    """The library's value of the measure, and of the job's loss."""
+
+    value: float
+    loss: float
 
 
-def compare_with_reference(done: PreparedJob, document: TrainDocument) -> Comparison:
-    """Train the reference of a job in this process and compare the results."""
+MEASURES = {
+    "mlr": ("test_accuracy", "accuracy"),
+    "nmf": ("train_rmse", "RMSE"),
+    "lasso": ("objective", "objective"),
+    "lda": ("log_likelihood_per_token", "log p/token"),
+}
+"""By application: the metric in its document, and the displayed name."""
+
+
+def compare_with_references(done: PreparedJob, document: TrainDocument) -> Comparison:
+    """Train the model of a job alone and by a library, in this process."""
+    key, label = MEASURES[done.job.app]
+    alone = train_alone(done)
+    comparison = Comparison(label, document.metrics[key], alone.metrics[key], alone.epochs_s)
+    if done.job.app not in _REFERENCES:
+        return comparison
     began_s = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        measure, reference, name, loss = _REFERENCES[done.job.app](done)
-    seconds = time.perf_counter() - began_s
-    key, label = measure
-    return Comparison(label, document.metrics[key], reference, name, seconds, loss)
+        value, loss = _REFERENCES[done.job.app](done)
+    took_s = time.perf_counter() - began_s
+    return replace(comparison, reference=value, reference_s=took_s, loss=loss)
 
 
-Reference = tuple[tuple[str, str], float, str, float | None]
-"""(metric in the job's document, its displayed name), reference value, library, its loss."""
-
-
-def _logistic_regression(done: PreparedJob) -> Reference:
+def _logistic_regression(done: PreparedJob) -> LibraryResult:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
 
@@ -64,10 +75,10 @@ def _logistic_regression(done: PreparedJob) -> Reference:
     loss = log_loss(train.target, model.predict_proba(train.features))
     objective = float(loss + l2 / 2 * np.sum(model.coef_**2))
     accuracy = float(model.score(test.features, test.target))
-    return ("test_accuracy", "accuracy"), accuracy, "scikit-learn", objective
+    return LibraryResult(accuracy, objective)
 
 
-def _nmf(done: PreparedJob) -> Reference:
+def _nmf(done: PreparedJob) -> LibraryResult:
     from sklearn.decomposition import NMF
 
     dataset: Any = done.dataset
@@ -76,10 +87,10 @@ def _nmf(done: PreparedJob) -> Reference:
     model = NMF(n_components=rank, init="nndsvda", random_state=0)
     users = model.fit_transform(pixels)
     rmse = float(np.sqrt(np.mean((pixels - users @ model.components_) ** 2)))
-    return ("train_rmse", "RMSE"), rmse, "scikit-learn", rmse
+    return LibraryResult(rmse, rmse)
 
 
-def _lasso(done: PreparedJob) -> Reference:
+def _lasso(done: PreparedJob) -> LibraryResult:
     from sklearn.linear_model import Lasso
     from sklearn.preprocessing import scale
 
@@ -90,23 +101,12 @@ def _lasso(done: PreparedJob) -> Reference:
     model.fit(features, target)
     errors = target - features @ model.coef_
     objective = float(errors @ errors / (2 * len(target)) + l1 * np.abs(model.coef_).sum())
-    return ("objective", "objective"), objective, "scikit-learn", objective
+    return LibraryResult(objective, objective)
 
 
-def _lda(done: PreparedJob) -> Reference:
-    """The same sampler in one process, with counts updated after every FRESH_DOCUMENTS."""
-    app = type(done.app)(**{**done.app.get_params(), "batch_size": FRESH_DOCUMENTS})
-    seed = done.job.options.seed
-    training = LocalTraining(app, app.prepare(done.dataset, seed), seed)
-    *_, last = training.epochs(done.job.epochs)
-    likelihood = last.metrics["log_likelihood_per_token"]
-    name = "log p/token"
-    return ("log_likelihood_per_token", name), likelihood, "one process", last.loss
-
-
-_REFERENCES: dict[str, Callable[[PreparedJob], Reference]] = {
+_REFERENCES: dict[str, Callable[[PreparedJob], LibraryResult]] = {
     "mlr": _logistic_regression,
     "nmf": _nmf,
     "lasso": _lasso,
-    "lda": _lda,
 }
+"""None for LDA: the bound of scikit-learn's variational inference is not comparable."""

@@ -11,13 +11,14 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console, Group
 from rich.text import Text
 
 from motet.datasets.facts import DatasetFacts
 from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare_demo_job
-from motet.interfaces.cli.demo.references import compare_with_reference
+from motet.interfaces.cli.demo.references import compare_with_references
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
 from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
@@ -43,7 +44,15 @@ WIDTH = 100
 NEXT_ARGUMENTS = ("train lda --data pydoc --workers 3 --servers 2", "app list")
 PICTURE, SCREEN, RESULTS = "motet-demo.png", "motet-demo.svg", "motet-demo.json"
 
-Finished = tuple[PreparedJob, TrainResult]
+LIBRARY = "scikit-learn"
+
+
+class TrainedJob(NamedTuple):
+    """A trained job. `ended_s`: on the clock of `time.perf_counter`."""
+
+    prepared: PreparedJob
+    result: TrainResult
+    ended_s: float
 
 
 def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
@@ -54,7 +63,7 @@ def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
     screen = DemoScreen(_views(quiet or is_live), MACHINES)
     with _shown(screen, is_live):
         finished = _train_all(screen)
-        results = list(_compared(screen, finished))
+        results = list(_compared(screen, finished, began_s))
         screen.stage = "drawing"
         _write(folder, screen, results)
     document = _document(results, time.perf_counter() - began_s)
@@ -88,7 +97,7 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
         yield
 
 
-def _train_all(screen: DemoScreen) -> list[Finished]:
+def _train_all(screen: DemoScreen) -> list[TrainedJob]:
     """Train all jobs at the same time, each in a thread that reads its data meanwhile."""
     screen.stage = "starting executors"
     cluster_ready: Future[ExecutorCluster] = Future()
@@ -106,7 +115,7 @@ def _train_all(screen: DemoScreen) -> list[Finished]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
+def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> TrainedJob:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
     prepared = prepare_demo_job(view.job)
@@ -115,12 +124,14 @@ def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> Finished:
     job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
     result = job.run()
     view.progress.finished()
-    return prepared, result
+    return TrainedJob(prepared, result, time.perf_counter())
 
 
-def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[DemoResult]:
-    for view, (prepared, result) in zip(screen.jobs, finished, strict=True):
-        screen.stage = f"training {view.job.app} on a single machine, to compare"
+def _compared(
+    screen: DemoScreen, finished: Sequence[TrainedJob], began_s: float
+) -> Iterator[DemoResult]:
+    for view, (prepared, result, ended_s) in zip(screen.jobs, finished, strict=True):
+        screen.stage = f"training {view.job.app} alone, to compare"
         facts = DatasetFacts.of(prepared.dataset, with_sha256=False)
         document = TrainDocument.of(
             result,
@@ -129,9 +140,9 @@ def _compared(screen: DemoScreen, finished: Sequence[Finished]) -> Iterator[Demo
             servers=view.job.servers,
             more_metrics=more_metrics(prepared.app, facts, prepared.test, result),
         )
-        yield DemoResult(
-            prepared, document, compare_with_reference(prepared, document), view.colour
-        )
+        comparison = compare_with_references(prepared, document)
+        startup_s = ended_s - began_s - sum(document.epoch_s)
+        yield DemoResult(prepared, document, comparison, view.colour, startup_s)
 
 
 def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult]) -> None:
@@ -142,7 +153,7 @@ def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult])
             losses=result.document.loss,
             colour=result.colour,
             reference=result.comparison.loss,
-            reference_name=result.comparison.reference_name,
+            reference_name=LIBRARY,
         )
         for result in results
     ]
@@ -174,7 +185,11 @@ def _document(results: Sequence[DemoResult], wall_s: float) -> dict[str, object]
         "machines": MACHINES,
         "wall_s": wall_s,
         "jobs": [
-            {**result.document.as_dict(), "comparison": asdict(result.comparison)}
+            {
+                **result.document.as_dict(),
+                "startup_s": result.startup_s,
+                "comparison": asdict(result.comparison),
+            }
             for result in results
         ],
     }

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.interfaces.cli.shell.streams.results import print_result
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.simulate.input import TraceFlags, traces
@@ -65,6 +65,7 @@ def run_simulations(flags: SimulateFlags) -> None:
     with redirect_stdout(sys.stderr):  # Output of the user's own policies is not the result.
         trace, cluster, results = _simulate(flags)
     _print(flags, trace, cluster, results)
+    _check_allocations(results)
 
 
 def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, Sequence[SimulationResult]]:
@@ -92,6 +93,18 @@ def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, Sequence[Simula
             results = run_all(tasks, flags.processes, report, writer.write)
         writer.finish()
     return trace, cluster, results
+
+
+def _check_allocations(results: Sequence[SimulationResult]) -> None:
+    """Raises JobFailed for policies under which jobs waited and none ever ran."""
+    idle = [each for each in results if each.unfinished["waiting"] and not each.has_started]
+    if idle:
+        names = ", ".join(dict.fromkeys(each.policy for each in idle))
+        jobs = count_text(len(idle[0].outcome.workload), "job")
+        raise JobFailed(
+            f"{names}: no job ever got GPUs, of {jobs}: the policy's Decision.gpus is 0 for all "
+            "jobs at every decision, and it asks for no later one (recheck_at_us)"
+        )
 
 
 def _folder(
