@@ -12,12 +12,13 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
 
-from motet.apps.kernels.topics import resample
+from motet.apps.kernels.topics import count_topics, resample
 from motet.apps.lda import LDA
 from motet.datasets import open_dataset
 from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Counts, Floats
 from motet.domain.errors import BadInput
+from motet.runtime.core.application import Step
 from placement import PLACEMENTS, train_placed
 
 ALPHA, BETA = 0.1, 0.01
@@ -111,7 +112,7 @@ def test_tokens_are_drawn_from_the_conditional_distribution(old: int) -> None:
         topics,
         np.arange(repeats),
         counts,
-        np.zeros_like(counts),
+        np.array([0, 1], np.int32),
         (0.5, 0.1, 0.4),
         (7, 2),
     )
@@ -187,15 +188,28 @@ def test_a_mini_batch_is_a_tenth_of_the_documents_unless_set() -> None:
     assert clone(automatic).set_params(batch_size=9).batch_size == 9
 
 
-def test_a_mini_batch_pulls_only_its_own_words_and_the_totals() -> None:
+def test_a_mini_batch_names_its_own_words_and_pulls_the_whole_model() -> None:
     corpus, _ = planted()
     app = LDA()
     part = app.prepare(corpus, 0).slice(0, 2)
     batch = app.make_batch(part)
-    assert batch.keys is not None
-    words = part.ragged("words").values
-    assert batch.keys.tolist() == [*sorted(set(words.tolist())), 40]
-    np.testing.assert_array_equal(batch.keys[batch.extras], words)
+    assert batch.keys is None
+    assert batch.extras.tolist() == sorted(set(part.ragged("words").values.tolist()))
+
+
+def test_changes_of_a_mini_batch_are_those_of_its_tokens_topics() -> None:
+    """Each count once, row after row, and none that stays the same."""
+    corpus, _ = planted()
+    app = LDA(topics=5)
+    rows = app.prepare(corpus, 0)
+    before = app.initial_model(rows, 0)
+    update = app.compute(app.make_batch(rows), before, Step(0, 0, 1, 0, 120, 120, 0))
+    after = count_topics(rows.ragged("words").values, rows.ragged("topics").values, 40, 5)
+    positions, amounts = update.delta
+    assert update.is_changes
+    assert (np.diff(positions // 5) >= 0).all()
+    assert sorted(positions.tolist()) == np.flatnonzero(after - before).tolist()
+    np.testing.assert_array_equal((after - before).ravel()[positions], amounts)
 
 
 # -- the fitted estimator --------------------------------------------------------------------------

@@ -38,6 +38,7 @@ from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.changes import add_changes
 from motet.runtime.core.rows import Ragged, Rows
 
 
@@ -45,8 +46,8 @@ class LDA(AutomaticBatches):
     """Topics of a corpus.
 
     `topics`: how many. `alpha`, `beta`: Dirichlet parameters of a document's topics and of a
-    topic's words; None: 1 / topics, as in scikit-learn. A small `beta` gives words that a topic does
-    not have in training a low probability, and held-out documents a high perplexity.
+    topic's words; None: 1 / topics, as in scikit-learn. With a small `beta`, words that a topic has
+    not had in training are improbable, and the perplexity of held-out documents is high.
     `batch_size`: documents per mini-batch over all workers; None: a tenth of the documents.
 
     Loss: minus log p(words, topics) per token. Fitted: `components_: (topics, words)`, how often
@@ -99,8 +100,13 @@ class LDA(AutomaticBatches):
         return Rows(documents, {"words": words, "topics": Ragged(offsets, topics)})
 
     def model_table(self) -> ModelTable:
-        """One key per word and one for the totals; a value is a count for each topic."""
-        return ModelTable(self.word_count_ + 1, (self.topics,), np.dtype(np.int32))
+        """One key per word and one for the totals; a value is a count for each topic.
+
+        A token that keeps its topic changes no count, so workers and servers exchange changes.
+        """
+        return ModelTable(
+            self.word_count_ + 1, (self.topics,), np.dtype(np.int32), exchange="changes"
+        )
 
     def initial_model(self, rows: Rows, seed: int) -> Counts:
         """The counts of the first topics."""
@@ -111,31 +117,28 @@ class LDA(AutomaticBatches):
     # -- one mini-batch ----------------------------------------------------------------------------
 
     def make_batch(self, rows: Rows) -> Batch:
-        """Pulls the words of these documents and the totals; keeps the tokens' positions there."""
-        keys, positions = np.unique(rows.ragged("words").values, return_inverse=True)
-        keys = np.append(keys.astype(np.int64), self.word_count_)
-        return Batch(rows, keys, extras=positions.astype(np.int32))
+        """Keeps the words of these documents, each once."""
+        return Batch(rows, extras=np.unique(rows.ragged("words").values))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """Resample every token's topic; the delta is the change of the counts."""
+        """Resample every token's topic; the delta holds the changes of the counts."""
         topics = batch.rows.ragged("topics")
-        delta = np.zeros_like(model)
-        resample(
+        changes = resample(
             topics.offsets,
-            batch.extras,
+            batch.rows.ragged("words").values,
             topics.values,
             batch.rows.ids,
             model,
-            delta,
+            batch.extras,
             (self._alpha, self._beta, self.word_count_ * self._beta),
             (step.seed, step.epoch),
         )
-        return Update(delta)
+        return Update(changes, is_changes=True)
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """Add the changes to the counts."""
         del step
-        values += delta
+        add_changes(values, delta)
 
     # -- evaluation --------------------------------------------------------------------------------
 
