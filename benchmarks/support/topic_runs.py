@@ -6,9 +6,14 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
+from tempfile import TemporaryDirectory
 
+import numpy as np
+
+from motet.datasets import Corpus, open_dataset
 from support.figures import Figure
 
 TOPICS = 50
@@ -19,36 +24,36 @@ MOST_TIMES_TOMOTOPY = 2.0
 
 _MOTET = "from motet.interfaces.cli.main import main; main()"
 _TOMOTOPY = f"""
+import sys
+import numpy as np
 import tomotopy
-from motet.datasets import open_dataset
-corpus = open_dataset({CORPUS!r}, kind="corpus")
+documents, words, counts = np.loadtxt(sys.argv[1], dtype=int, skiprows=3).T
 model = tomotopy.LDAModel(k={TOPICS}, alpha={1 / TOPICS}, eta={1 / TOPICS}, seed=1)
 model.optim_interval = 0
-words = [str(word) for word in corpus.token_words.tolist()]
-bounds = corpus.token_offsets.tolist()
+bounds = np.append(np.flatnonzero(np.diff(documents, prepend=0)), len(documents)).tolist()
 for low, high in zip(bounds, bounds[1:]):
-    if high > low:
-        model.add_doc(words[low:high])
+    model.add_doc(map(str, np.repeat(words[low:high], counts[low:high]).tolist()))
 model.train({SWEEPS}, workers=1)
 """
 
 
 def topic_run_figures(quick: bool = False) -> list[Figure]:
     """100 sweeps from start to end of the command, for several numbers of workers and servers."""
-    peer = bool(importlib.util.find_spec("tomotopy"))
-    figures = []
-    for workers, servers in ((2, 1),) if quick else ((1, 1), (2, 1), (2, 2)):
-        commands = [
-            _train(workers, servers),
-            *([[sys.executable, "-c", _TOMOTOPY]] if peer else []),
-        ]
-        rounds = [
-            [_children_cpu_s(command) for command in commands] for _ in range(1 if quick else 3)
-        ]
-        own, *others = (median(column) for column in zip(*rounds, strict=True))
-        name = f"LDA run, {workers} workers, {servers} servers"
-        figures.append(_figure(name, own, others))
-    return figures
+    shapes = [(2, 1)] if quick else [(1, 1), (2, 1), (2, 2)]
+    repetitions = 1 if quick else 3
+    with TemporaryDirectory() as folder:
+        corpus = Path(folder) / "docword.txt"
+        _write_corpus(corpus)
+        return [_measured(corpus, *shape, repetitions) for shape in shapes]
+
+
+def _measured(corpus: Path, workers: int, servers: int, repetitions: int) -> Figure:
+    commands = [_train(corpus, workers, servers)]
+    if importlib.util.find_spec("tomotopy"):
+        commands.append([sys.executable, "-c", _TOMOTOPY, str(corpus)])
+    rounds = [[_children_cpu_s(command) for command in commands] for _ in range(repetitions)]
+    own, *others = (median(column) for column in zip(*rounds, strict=True))
+    return _figure(f"LDA run, {workers} workers, {servers} servers", own, others)
 
 
 def _figure(name: str, own_s: float, others_s: list[float]) -> Figure:
@@ -66,10 +71,21 @@ def _figure(name: str, own_s: float, others_s: list[float]) -> Figure:
     )
 
 
-def _train(workers: int, servers: int) -> list[str]:
-    roles = ["--machines", str(max(workers, servers)), "--workers", str(workers)]
-    run = ["train", "lda", "--data", CORPUS, "--set", f"topics={TOPICS}", "--epochs", str(SWEEPS)]
-    return [sys.executable, "-c", _MOTET, *run, *roles, "--servers", str(servers), "--json"]
+def _train(corpus: Path, workers: int, servers: int) -> list[str]:
+    roles = ["--workers", str(workers), "--servers", str(servers)]
+    roles += ["--machines", str(max(workers, servers))]
+    run = ["--set", f"topics={TOPICS}", "--epochs", str(SWEEPS), "--json"]
+    return [sys.executable, "-c", _MOTET, "train", "lda", "--data", str(corpus), *run, *roles]
+
+
+def _write_corpus(path: Path) -> None:
+    """Write the generated corpus as UCI bag of words; generating it takes long."""
+    corpus = open_dataset(CORPUS, kind="corpus")
+    assert isinstance(corpus, Corpus)
+    documents = np.repeat(np.arange(corpus.document_count), np.diff(corpus.offsets))
+    entries = np.stack([documents + 1, corpus.words + 1, corpus.counts], axis=1)
+    sizes = (corpus.document_count, corpus.vocabulary_size, len(entries))
+    np.savetxt(path, entries, fmt="%d", header="\n".join(map(str, sizes)), comments="")
 
 
 def _children_cpu_s(command: list[str]) -> float:
