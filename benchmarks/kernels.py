@@ -2,7 +2,9 @@
 
 Own code and peer take turns in one run; every figure is a ratio of medians. Targets: SGD matrix
 factorisation 20 M ratings/s or 0.4 x cornac, LDA 0.5 x tomotopy and 2 x the lda package, sparse MLR
-2 x SciPy, Lasso within 2 x of scikit-learn. A peer that is not installed is named and left out:
+2 x SciPy, Lasso within 2 x of scikit-learn. `--only lda-run` measures whole LDA runs over parameter
+servers, all processes together; target: at most 2 x tomotopy. A peer that is not installed is named
+and left out:
 
     pip install cornac tomotopy lda
     python benchmarks/kernels.py [--quick] [--only nmf] [--json FILE]
@@ -18,10 +20,12 @@ from support.figures import RESULTS, Figure, parser, report
 from support.linear_kernels import linear_figures
 from support.rating_kernels import rating_figures
 from support.topic_kernels import topic_figures
+from support.topic_runs import topic_run_figures
 
 GROUPS: dict[str, Callable[[bool], list[Figure]]] = {
     "nmf": rating_figures,
     "lda": topic_figures,
+    "lda-run": topic_run_figures,
     "linear": linear_figures,
 }
 

@@ -10,13 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.decomposition import LatentDirichletAllocation
 
-from motet.apps.kernels.topics import resample
+from motet.apps.kernels.topics import count_topics, resample
 from motet.apps.lda import LDA
 from motet.datasets import open_dataset
 from motet.datasets.kinds import Corpus
-from motet.domain.arrays import Counts
+from motet.domain.arrays import Counts, Floats
 from motet.domain.errors import BadInput
+from motet.runtime.core.application import Step
 from placement import PLACEMENTS, train_placed
 
 ALPHA, BETA = 0.1, 0.01
@@ -110,7 +112,7 @@ def test_tokens_are_drawn_from_the_conditional_distribution(old: int) -> None:
         topics,
         np.arange(repeats),
         counts,
-        np.zeros_like(counts),
+        np.array([0, 1], np.int32),
         (0.5, 0.1, 0.4),
         (7, 2),
     )
@@ -176,25 +178,38 @@ def test_likelihood_after_100_sweeps_is_tomotopys(
 # -- mini-batches ----------------------------------------------------------------------------------
 
 
-def test_a_mini_batch_is_a_thirtieth_of_the_documents_unless_set() -> None:
+def test_a_mini_batch_is_a_tenth_of_the_documents_unless_set() -> None:
     corpus, _ = planted(documents=121)
     automatic, chosen = LDA(), LDA(batch_size=7)
     for app in (automatic, chosen):
         app.prepare(corpus, 0)
-    assert (automatic.batch_size, chosen.batch_size) == (5, 7)
+    assert (automatic.batch_size, chosen.batch_size) == (13, 7)
     assert automatic.get_params()["batch_size"] is None
     assert clone(automatic).set_params(batch_size=9).batch_size == 9
 
 
-def test_a_mini_batch_pulls_only_its_own_words_and_the_totals() -> None:
+def test_a_mini_batch_names_its_own_words_and_pulls_the_whole_model() -> None:
     corpus, _ = planted()
     app = LDA()
     part = app.prepare(corpus, 0).slice(0, 2)
     batch = app.make_batch(part)
-    assert batch.keys is not None
-    words = part.ragged("words").values
-    assert batch.keys.tolist() == [*sorted(set(words.tolist())), 40]
-    np.testing.assert_array_equal(batch.keys[batch.extras], words)
+    assert batch.keys is None
+    assert batch.extras.tolist() == sorted(set(part.ragged("words").values.tolist()))
+
+
+def test_changes_of_a_mini_batch_are_those_of_its_tokens_topics() -> None:
+    """Each count once, row after row, and none that stays the same."""
+    corpus, _ = planted()
+    app = LDA(topics=5)
+    rows = app.prepare(corpus, 0)
+    before = app.initial_model(rows, 0)
+    update = app.compute(app.make_batch(rows), before, Step(0, 0, 1, 0, 120, 120, 0))
+    after = count_topics(rows.ragged("words").values, rows.ragged("topics").values, 40, 5)
+    positions, amounts = update.delta
+    assert update.is_changes
+    assert (np.diff(positions // 5) >= 0).all()
+    assert sorted(positions.tolist()) == np.flatnonzero(after - before).tolist()
+    np.testing.assert_array_equal((after - before).ravel()[positions], amounts)
 
 
 # -- the fitted estimator --------------------------------------------------------------------------
@@ -232,6 +247,61 @@ def test_score_of_unseen_documents_rises_with_training_and_ends_near_the_truth()
     truth = 0.925 * math.log(0.0925) + 0.075 * math.log(0.0025)
     assert scores[0] < scores[1]
     assert scores[1] == pytest.approx(truth, abs=0.1)
+
+
+def held_out_perplexity(shares: Floats, components: Floats, hidden: csr_matrix) -> float:
+    words = hidden.tocoo()
+    topic_words = components / components.sum(axis=1, keepdims=True)
+    likelihoods = (shares[words.row] * topic_words.T[words.col]).sum(axis=1)
+    return float(np.exp(-(words.data @ np.log(likelihoods)) / words.data.sum()))
+
+
+def perplexities(corpus: Corpus, own: LDA, peer: LatentDirichletAllocation) -> tuple[float, float]:
+    """Of one half of the tokens of every fifth document, given the other half."""
+    counts = as_matrix(corpus)
+    is_test = np.arange(corpus.document_count) % 5 == 4
+    train, test = counts[~is_test], counts[is_test]
+    seen, hidden = test.copy(), test.copy()
+    seen.data = np.random.default_rng(0).binomial(test.data.astype(np.int64), 0.5)
+    hidden.data = test.data - seen.data
+    own.fit(train)
+    peer.fit(train)
+    return (
+        held_out_perplexity(own.transform(seen), own.components_, hidden),
+        held_out_perplexity(peer.transform(seen), peer.components_, hidden),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topics", [5, 20])
+@pytest.mark.parametrize("path", ["pydoc", "reuters/reuters.ldac"])
+def test_held_out_perplexity_is_at_most_3_percent_above_scikit_learns(
+    request: pytest.FixtureRequest, path: str, topics: int
+) -> None:
+    """With the defaults of both for the priors."""
+    place = path if path == "pydoc" else request.getfixturevalue("shared_data") / path
+    corpus = open_dataset(place, kind="corpus")
+    own, peer = perplexities(
+        first_documents(corpus, 400),
+        LDA(topics, epochs=100),
+        LatentDirichletAllocation(topics, max_iter=25, random_state=0),
+    )
+    assert own <= 1.03 * peer
+
+
+def first_documents(corpus: Corpus, count: int) -> Corpus:
+    some = as_matrix(corpus)[:count].tocoo()
+    return Corpus.from_pairs(some.row, some.col, some.data, some.shape, source="first")
+
+
+def test_priors_are_one_over_topics_unless_set() -> None:
+    corpus, _ = planted()
+    automatic = LDA(topics=4, epochs=2).fit(corpus)
+    chosen = LDA(topics=4, alpha=0.25, beta=0.25, epochs=2).fit(corpus)
+    assert automatic.get_params()["alpha"] is None
+    np.testing.assert_array_equal(automatic.components_, chosen.components_)
+    np.testing.assert_array_equal(automatic.transform(corpus), chosen.transform(corpus))
+    assert LDA(topics=4, beta=0.1, epochs=2).fit(corpus).components_.min() == 0.1
 
 
 def test_held_out_metrics_are_the_score_and_its_perplexity() -> None:

@@ -110,7 +110,10 @@ class _PlacedTraining:
         busy = [batch for part in parts for batch in part.batches()]
         updates = [self._compute(batch, step) for batch in busy]
         for batch, update in zip(busy, updates, strict=True):
-            delta[slice(None) if batch.keys is None else batch.keys] += update.delta
+            if update.is_changes:
+                np.add.at(delta.reshape(-1), update.delta[0], update.delta[1])
+            else:
+                delta[slice(None) if batch.keys is None else batch.keys] += update.delta
             statistics += update.statistics
         self._apply(delta, _with_statistics(step, statistics))
 
@@ -125,7 +128,11 @@ class _PlacedTraining:
         for block in range(self.partition.block_count):
             part = self.partition.slice_of(block)
             values = np.ascontiguousarray(self.model[part])
-            self.app.apply(values, np.ascontiguousarray(delta[part]), step)
+            some = np.ascontiguousarray(delta[part])
+            if self.app.model_table().exchanges_changes:
+                positions = np.flatnonzero(some)
+                some = np.stack([positions, some.reshape(-1)[positions]])
+            self.app.apply(values, some, step)
             self.model[part] = values
 
     def _step(self, epoch: int, position: int, number: int) -> Step:

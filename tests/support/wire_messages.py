@@ -32,7 +32,7 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
     WorkPrepared,
 )
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.wire.stealing_messages import (
     AskWork,
     OfferedRows,
@@ -40,7 +40,6 @@ from motet.runtime.wire.stealing_messages import (
     ReturnState,
     StealRequest,
 )
-from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone
 from motet.transport import Endpoint
 

@@ -12,7 +12,7 @@ n_wk with the totals n_k as its last row; topics are part of their documents (W.
 Documents of a mini-batch use the word counts of its start and their own current document counts.
 Random numbers are keyed by (seed, document, sweep) and counts are integers, so the result is
 equal for any number of workers. Ten or more mini-batches per sweep reach the likelihood of
-sequential samplers.
+sequential samplers; each additional one costs every worker a request to every server.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.changes import add_changes
 from motet.runtime.core.rows import Ragged, Rows
 
 
@@ -45,8 +46,11 @@ class LDA(AutomaticBatches):
     """Topics of a corpus.
 
     `topics`: how many. `alpha`, `beta`: Dirichlet parameters of a document's topics and of a
-    topic's words. `batch_size`: documents per mini-batch over all workers; None: a thirtieth of
-    the documents.
+    topic's words; None: 1 / topics, as in scikit-learn. With a small `beta`, words that a topic has
+    not had in training are improbable, and the perplexity of held-out documents is high.
+    `batch_size`: documents per mini-batch over all workers; None: a tenth of the documents.
+    Training ends once the loss falls by at most `tol` per epoch, relatively, between means over ten
+    epochs: after about 100 on Reuters, KOS and pydoc, within 0.6 % of the loss after 200.
 
     Loss: minus log p(words, topics) per token. Fitted: `components_: (topics, words)`, how often
     each word has each topic, plus beta; `document_topics_: (documents, topics)`, rows sum to 1;
@@ -57,8 +61,9 @@ class LDA(AutomaticBatches):
     dataset_kind = "corpus"
     state_columns = ("topics",)
     fitted_attribute = "components_"
-    default_epochs = 100
-    batches_per_epoch = 30
+    default_epochs = 200
+    improvement_epochs = 10
+    batches_per_epoch = 10
 
     components_: Floats
     document_topics_: Floats
@@ -67,10 +72,11 @@ class LDA(AutomaticBatches):
     def __init__(
         self,
         topics: int = 20,
-        alpha: float = 0.1,
-        beta: float = 0.01,
+        alpha: float | None = None,
+        beta: float | None = None,
         batch_size: int | None = None,
         epochs: int = default_epochs,
+        tol: float = 1e-4,
         random_state: int | None = 0,
     ) -> None:
         self.topics = topics
@@ -78,6 +84,7 @@ class LDA(AutomaticBatches):
         self.beta = beta
         self.batch_size = batch_size
         self.epochs = epochs
+        self.tol = tol
         self.random_state = random_state
 
     # -- data and model ----------------------------------------------------------------------------
@@ -98,8 +105,13 @@ class LDA(AutomaticBatches):
         return Rows(documents, {"words": words, "topics": Ragged(offsets, topics)})
 
     def model_table(self) -> ModelTable:
-        """One key per word and one for the totals; a value is a count for each topic."""
-        return ModelTable(self.word_count_ + 1, (self.topics,), np.dtype(np.int32))
+        """One key per word and one for the totals; a value is a count for each topic.
+
+        A token that keeps its topic changes no count, so workers and servers exchange changes.
+        """
+        return ModelTable(
+            self.word_count_ + 1, (self.topics,), np.dtype(np.int32), exchange="changes"
+        )
 
     def initial_model(self, rows: Rows, seed: int) -> Counts:
         """The counts of the first topics."""
@@ -110,31 +122,28 @@ class LDA(AutomaticBatches):
     # -- one mini-batch ----------------------------------------------------------------------------
 
     def make_batch(self, rows: Rows) -> Batch:
-        """Pulls the words of these documents and the totals; keeps the tokens' positions there."""
-        keys, positions = np.unique(rows.ragged("words").values, return_inverse=True)
-        keys = np.append(keys.astype(np.int64), self.word_count_)
-        return Batch(rows, keys, extras=positions.astype(np.int32))
+        """Keeps the words of these documents, each once."""
+        return Batch(rows, extras=np.unique(rows.ragged("words").values))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """Resample every token's topic; the delta is the change of the counts."""
+        """Resample every token's topic; the delta holds the changes of the counts."""
         topics = batch.rows.ragged("topics")
-        delta = np.zeros_like(model)
-        resample(
+        changes = resample(
             topics.offsets,
-            batch.extras,
+            batch.rows.ragged("words").values,
             topics.values,
             batch.rows.ids,
             model,
-            delta,
-            (self.alpha, self.beta, self.word_count_ * self.beta),
+            batch.extras,
+            (self._alpha, self._beta, self.word_count_ * self._beta),
             (step.seed, step.epoch),
         )
-        return Update(delta)
+        return Update(changes, is_changes=True)
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """Add the changes to the counts."""
         del step
-        values += delta
+        add_changes(values, delta)
 
     # -- evaluation --------------------------------------------------------------------------------
 
@@ -142,13 +151,13 @@ class LDA(AutomaticBatches):
         """log p(topics) of these documents."""
         del model
         topics = rows.ragged("topics")
-        score = document_log_likelihood(topics.offsets, topics.values, self.topics, self.alpha)
+        score = document_log_likelihood(topics.offsets, topics.values, self.topics, self._alpha)
         return np.array([score])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
         """`log_likelihood_per_token`: log p(words, topics) / tokens; the loss is minus that."""
         del rows_count
-        total = float(sums[0]) + _word_log_likelihood(model[:-1], model[-1], self.beta)
+        total = float(sums[0]) + _word_log_likelihood(model[:-1], model[-1], self._beta)
         per_token = total / self.token_count_
         return Evaluation(-per_token, {"log_likelihood_per_token": per_token})
 
@@ -161,10 +170,10 @@ class LDA(AutomaticBatches):
 
     def adopt(self, model: Array, rows: Rows) -> None:
         """Keep the word counts and the documents' topics."""
-        self.components_ = model[:-1].T + self.beta
+        self.components_ = model[:-1].T + self._beta
         topics = rows.ragged("topics")
         owners = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(topics.offsets))
-        counts = count_topics(owners, topics.values, len(rows), self.topics)[:-1] + self.alpha
+        counts = count_topics(owners, topics.values, len(rows), self.topics)[:-1] + self._alpha
         self.document_topics_ = counts / counts.sum(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> Floats:
@@ -175,7 +184,7 @@ class LDA(AutomaticBatches):
         """
         corpus = self._corpus_of(X)
         return fold_in_documents(
-            corpus.token_offsets, corpus.token_words, self._topic_words(), self.alpha
+            corpus.token_offsets, corpus.token_words, self._topic_words(), self._alpha
         )
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
@@ -190,7 +199,7 @@ class LDA(AutomaticBatches):
         if not len(hidden[1]):
             raise BadInput(f"{corpus.source}: no document has two words with training data")
         topic_words = self._topic_words()
-        shares = fold_in_documents(*seen, topic_words, self.alpha)
+        shares = fold_in_documents(*seen, topic_words, self._alpha)
         return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
 
     def top_words(self, count: int = 10) -> list[list[str]]:
@@ -208,8 +217,17 @@ class LDA(AutomaticBatches):
 
     def _check_parameters(self) -> None:
         self.check_number("topics", at_least=2, whole=True)
-        self.check_number("alpha", above=0)
-        self.check_number("beta", above=0)
+        for name in ("alpha", "beta"):
+            if getattr(self, name) is not None:
+                self.check_number(name, above=0)
+
+    @property
+    def _alpha(self) -> float:
+        return 1 / self.topics if self.alpha is None else self.alpha
+
+    @property
+    def _beta(self) -> float:
+        return 1 / self.topics if self.beta is None else self.beta
 
     def _require_memory(self, words: int, documents: int) -> None:
         """Check the memory of int32 counts and of the float64 shares that `adopt` computes."""

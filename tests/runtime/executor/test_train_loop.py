@@ -25,8 +25,8 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
 )
 from motet.runtime.wire.exchange import answer_of, require_ok
+from motet.runtime.wire.ownership import WorkChange
 from motet.runtime.wire.table_requests import PushHead, Target
-from motet.runtime.wire.work_change import WorkChange
 from motet.transport import Request
 from toy_app import ToyRegression
 

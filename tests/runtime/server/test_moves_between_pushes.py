@@ -13,7 +13,7 @@ from motet.runtime.core.consistency import Ssp, Synchronisation
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.server.block import Block, BlockState
 from motet.runtime.server.shard import Shard
-from motet.runtime.wire.messages import ReplyStatus
+from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import ALL_ROWS, PullHead, PushHead, Target
 
@@ -26,6 +26,7 @@ class FakeRequest:
     """A request that remembers its reply."""
 
     def __init__(self, payload: Array | None = None) -> None:
+        self.kind = RequestKind.PULL if payload is None else RequestKind.PUSH
         self.payload = memoryview(b"") if payload is None else memoryview(payload).cast("B")
         self.status: int | None = None
 

@@ -13,6 +13,7 @@ from motet.runtime.core.consistency import Bsp, Synchronisation
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.server.shard import Shard
+from motet.runtime.wire.messages import RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import ALL_ROWS, WAIT, PullHead, PushHead, Target
 
@@ -21,6 +22,7 @@ class FakeRequest:
     """A request that remembers its reply's values."""
 
     def __init__(self, payload: Array | None = None) -> None:
+        self.kind = RequestKind.PULL if payload is None else RequestKind.PUSH
         self.payload = memoryview(b"") if payload is None else memoryview(payload).cast("B")
         self.values: list[float] | None = None
         self.meta = b""

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.worker.step_gate import StepGate
 
 DATA = Ownership(1, np.zeros(1, np.int32))

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from motet.apps.kernels.keyed_random import next_state, stream_start, unit_float
-from motet.domain.arrays import Counts, Floats, Indices
+from motet.domain.arrays import Counts, Floats, Indices, Ints
 
 _FIRST_TOPICS_STREAM = 0
 _FIRST_SWEEP_STREAM = 1
@@ -50,44 +50,41 @@ def resample(
     topics: Counts,
     documents: Indices,
     counts: Counts,
-    delta: Counts,
+    batch_words: Counts,
     priors: tuple[float, float, float],
     stream: tuple[int, int],
-) -> None:
-    """Make one Gibbs sweep over some documents; changes `topics`, adds the moves to `delta`.
+) -> Ints:
+    """Make one Gibbs sweep over some documents; changes `topics`, returns how the counts change.
 
-    `words`: positions in `counts: (words + 1, topics)`, whose last row holds the totals. `priors`:
-    alpha, beta, V beta. `stream`: seed and sweep.
+    `counts: (words + 1, topics)`: the last row holds the totals. `batch_words`: those of the
+    documents, each once, ascending. `priors`: alpha, beta, V beta. `stream`: seed and sweep.
+    Returns changes `(2, n)`: flat positions in `counts`, row after row, and what is added there.
 
     A token of topic z is drawn from three shares, in this order: staying at z; moving to another
     topic k of the document, in proportion to n_dk (n_wk + beta) / (n_k + V beta); moving to any
     other topic, in proportion to alpha (n_wk + beta) / (n_k + V beta).
     """
     alpha, beta, beta_sum = priors
-    seed, sweep = stream
     topic_count = counts.shape[1]
-    totals = counts[-1]
-    inverse = 1.0 / (totals + beta_sum)
-    inverse_without = 1.0 / (totals - 1 + beta_sum)
-    word_weights = _word_weights(counts, inverse, beta)
+    inverse = 1.0 / (counts[-1] + beta_sum)
+    inverse_without = 1.0 / (counts[-1] - 1 + beta_sum)
+    word_weights = _word_weights(counts, batch_words, inverse, beta)
     in_document = np.zeros(topic_count, np.int32)
     present = np.empty(topic_count, np.int32)
     pull = np.zeros(topic_count)
     cumulative = np.empty(topic_count)
+    movers, left = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
+    move_count = 0
     for row in range(len(documents)):
         low, high = offsets[row], offsets[row + 1]
         present_count = _count_document(topics[low:high], in_document, present)
         for place in range(present_count):
             pull[present[place]] = in_document[present[place]] * inverse[present[place]]
-        state = stream_start(seed, _FIRST_SWEEP_STREAM + sweep, documents[row])
+        state = stream_start(stream[0], _FIRST_SWEEP_STREAM + stream[1], documents[row])
         for token in range(low, high):
             word, old = words[token], topics[token]
             pull[old] = 0.0
-            to_present = 0.0
-            for place in range(present_count):
-                topic = present[place]
-                to_present += pull[topic] * (counts[word, topic] + beta)
-                cumulative[place] = to_present
+            to_present = _sum_present(counts[word], beta, pull, present[:present_count], cumulative)
             old_weight = counts[word, old] + beta
             stay = (in_document[old] - 1 + alpha) * (old_weight - 1) * inverse_without[old]
             to_any = alpha * (word_weights[word] - old_weight * inverse[old])
@@ -104,18 +101,89 @@ def resample(
             pull[old] = in_document[old] * inverse[old]
             pull[new] = in_document[new] * inverse[new]
             topics[token] = new
-            delta[word, old] -= 1
-            delta[word, new] += 1
-            delta[-1, old] -= 1
-            delta[-1, new] += 1
+            movers[move_count], left[move_count] = token, old
+            move_count += 1
         for place in range(present_count):
             in_document[present[place]] = 0
             pull[present[place]] = 0.0
+    return _changes_of(
+        movers[:move_count], left[:move_count], words, topics, batch_words, counts.shape
+    )
+
+
+@njit(cache=True, nogil=True)
+def _changes_of(
+    movers: Counts,
+    left: Counts,
+    words: Counts,
+    topics: Counts,
+    batch_words: Counts,
+    shape: tuple[int, int],
+) -> Ints:
+    """How the counts `shape` change when the tokens `movers` leave the topics `left`.
+
+    Moves of one word are taken together, so that those that cancel out are not sent.
+    """
+    topic_count = shape[1]
+    order, ends = _by_word(movers, words, shape[0])
+    changes = np.empty((2, 2 * len(movers) + topic_count), np.int64)
+    of_word, totals = np.zeros(topic_count, np.int64), np.zeros(topic_count, np.int64)
+    count = 0
+    for word in batch_words:
+        moves = order[ends[word] : ends[word + 1]]
+        for move in moves:
+            of_word[left[move]] -= 1
+            of_word[topics[movers[move]]] += 1
+        for move in moves:
+            for topic in (left[move], topics[movers[move]]):
+                if of_word[topic] != 0:
+                    changes[0, count], changes[1, count] = (
+                        word * topic_count + topic,
+                        of_word[topic],
+                    )
+                    totals[topic] += of_word[topic]
+                    of_word[topic] = 0
+                    count += 1
+    for topic in range(topic_count):
+        if totals[topic] != 0:
+            changes[0, count] = (shape[0] - 1) * topic_count + topic
+            changes[1, count] = totals[topic]
+            count += 1
+    return changes[:, :count]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _by_word(movers: Counts, words: Counts, rows: int) -> tuple[Counts, Indices]:
+    """Moves ordered by word (counting sort); those of word w are `order[ends[w]:ends[w + 1]]`."""
+    ends = np.zeros(rows + 1, np.int64)
+    for token in movers:
+        ends[words[token] + 2] += 1
+    for word in range(1, len(ends)):
+        ends[word] += ends[word - 1]
+    order = np.empty(len(movers), np.int32)
+    for move in range(len(movers)):
+        place = words[movers[move]] + 1
+        order[ends[place]] = move
+        ends[place] += 1
+    return order, ends
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sum_present(
+    counts: Counts, beta: float, pull: Floats, present: Counts, cumulative: Floats
+) -> float:
+    """Sum the weights of moving to the document's topics; fills `cumulative` up to each."""
+    total = 0.0
+    for place in range(len(present)):
+        topic = present[place]
+        total += pull[topic] * (counts[topic] + beta)
+        cumulative[place] = total
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _word_weights(counts: Counts, inverse: Floats, beta: float) -> Floats:
-    """`(words,)`: sum over topics of (n_wk + beta) / (n_k + V beta).
+def _word_weights(counts: Counts, batch_words: Counts, inverse: Floats, beta: float) -> Floats:
+    """`(words,)`: sum over topics of (n_wk + beta) / (n_k + V beta), only for `batch_words`.
 
     Four parallel sums are as fast as those of a reordering compiler and equal on every machine.
     """
@@ -123,7 +191,7 @@ def _word_weights(counts: Counts, inverse: Floats, beta: float) -> Floats:
     whole = topic_count // 4 * 4
     smooth = beta * inverse.sum()
     weights = np.empty(len(counts) - 1)
-    for word in range(len(weights)):
+    for word in batch_words:
         first, second, third, fourth = smooth, 0.0, 0.0, 0.0
         for topic in range(0, whole, 4):
             first += counts[word, topic] * inverse[topic]

@@ -20,7 +20,10 @@ _NO_KEYS = np.empty(0, np.int64)
 
 
 class RemoteModel:
-    """Pulls into one reused buffer; remembers how each mini-batch's keys are divided."""
+    """Pulls into one reused buffer; remembers how each mini-batch's keys are divided.
+
+    A table that exchanges changes is pulled into a copy of the whole model.
+    """
 
     def __init__(self, client: TableClient, rank: int, place: Place, finished_clock: int) -> None:
         """`finished_clock`: `pull_all` waits for every mini-batch before this one."""
@@ -30,6 +33,7 @@ class RemoteModel:
         self._plans: dict[BatchKeys, KeyPlan] = {}
         self._no_keys = client.batch_plan(_NO_KEYS)
         self._buffer: Array | None = None
+        self._copy = client.copy() if client.spec.model.exchanges_changes else None
         self.finished_clock = finished_clock
         self._wait_us = 0
 
@@ -94,6 +98,8 @@ class RemoteModel:
         return self._client.contribute(plan, None if update is None else update.delta, head)
 
     def _read(self, plan: KeyPlan, clock: int) -> tuple[Array, Transfer]:
+        if self._copy is not None and plan.keys is None:
+            return self._copy.values, self._client.refresh(self._copy, clock, self._rank)
         return self._client.read(plan, clock, self._room(plan.length), self._rank)
 
     def _plan(self, part: BatchKeys) -> KeyPlan:

@@ -18,9 +18,11 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
+from motet.runtime.client.model_copy import DividedChanges, ModelCopy
 from motet.runtime.client.routes import KeyPlan, Route
 from motet.runtime.core.subtask import Transfer, monotonic_us
 from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.wire.changes_payload import encode_revisions
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
@@ -117,6 +119,37 @@ class RoutedCalls:
             return RoutedMessage(kind, meta, route.part_of(values), None)
 
         return self._run(plan, chunks, prepare, values.nbytes)[0]
+
+    def refresh(self, plan: KeyPlan, clock: int, copy: ModelCopy, rank: int) -> Transfer:
+        """Bring a copy of the table to the values as of mini-batch `clock`'s start.
+
+        `plan`: of all keys; `rank`: of the worker that reads.
+        """
+        head = PullHead(rank).encode()
+
+        def prepare(route: Route, origin: Route) -> RoutedMessage:
+            del origin
+            revisions = copy.revisions_of(route.selection.blocks.tolist())
+            meta = self.head(route, clock) + head + encode_revisions(revisions)
+            return RoutedMessage(RequestKind.REFRESH, meta, (), None)
+
+        transfer, replies = self._run(plan, plan.routes(self._ownership), prepare, 0)
+        for route, reply in replies:
+            copy.take(route.selection.blocks.tolist(), reply.payload)
+        return transfer._replace(payload_bytes=sum(len(reply.payload) for _, reply in replies))
+
+    def send_changes(
+        self, plan: KeyPlan, changes: DividedChanges, clock: int, head: bytes
+    ) -> Transfer:
+        """Push every owner its part of the changes; `head`: of the PUSH."""
+
+        def prepare(route: Route, origin: Route) -> RoutedMessage:
+            del origin
+            payload = changes.payload_of(route.selection.blocks.tolist())
+            return RoutedMessage(RequestKind.PUSH, self.head(route, clock) + head, payload, None)
+
+        routes = plan.routes(self._ownership)
+        return self._run(plan, routes, prepare, changes.nbytes)[0]
 
     def _run(
         self,

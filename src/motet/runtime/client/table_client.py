@@ -14,8 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
+from motet.runtime.client.model_copy import DividedChanges, ModelCopy
 from motet.runtime.client.routed_calls import Peers, RoutedCalls
 from motet.runtime.client.routes import KeyPlan, Route
+from motet.runtime.core.changes import all_changes
 from motet.runtime.core.subtask import Transfer
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.messages import RequestKind
@@ -95,6 +97,8 @@ class TableClient:
     def multi_update(self, keys: Keys, deltas: Array) -> None:
         """Run the update function on unique keys (None: all), exactly once."""
         model = self.spec.model
+        if model.exchanges_changes:
+            raise ValueError("this table exchanges changes; contribute them to a mini-batch")
         shape, dtype = model.delta_value_shape, model.delta_value_dtype
         self._write(RequestKind.UPDATE, self._as_plan(keys), deltas, shape, dtype)
 
@@ -119,9 +123,25 @@ class TableClient:
         destination = self.buffer(plan.length) if out is None else out
         return destination, self._calls.fetch(plan, clock, destination, rank)
 
+    def copy(self) -> ModelCopy:
+        """An empty copy of a table that exchanges changes, for `refresh`."""
+        return ModelCopy(self.spec)
+
+    def refresh(self, copy: ModelCopy, clock: int, rank: int) -> Transfer:
+        """Bring a copy to the values as of mini-batch `clock`'s start; only changes are sent."""
+        return self._calls.refresh(self._everything, clock, copy, rank)
+
     def contribute(self, plan: KeyPlan, delta: Array | None, head: PushHead) -> Transfer:
-        """Send a worker's part of a mini-batch (None: nothing, then `plan` has no keys)."""
+        """Send a worker's part of a mini-batch (None: nothing, then `plan` has no keys).
+
+        If the table exchanges changes, `delta` is `(2, n)` and `plan` is of all keys.
+        """
         model = self.spec.model
+        if model.exchanges_changes:
+            changes = all_changes([] if delta is None else [delta])
+            divided = DividedChanges(self.spec, changes)
+            step = head.step
+            return self._calls.send_changes(self._everything, divided, step.clock, head.encode())
         if delta is None:
             delta = np.empty((0, *model.delta_value_shape), model.delta_value_dtype)
         delta = np.ascontiguousarray(delta, model.delta_value_dtype)

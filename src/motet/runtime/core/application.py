@@ -26,7 +26,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -37,7 +37,13 @@ from motet.runtime.core.rows import Rows
 
 @dataclass(frozen=True)
 class ModelTable:
-    """The shape of a model: `key_count` keys, each with a value of `value_shape` and `dtype`."""
+    """The shape of a model: `key_count` keys, each with a value of `value_shape` and `dtype`.
+
+    `exchange`: what workers and servers send each other. "rows": a pull brings the values of a
+    mini-batch's keys, a push a delta for each. "changes", for integers: a worker keeps a copy of
+    the whole model; a pull brings what has changed in it, a push single changes
+    (`Update.is_changes`). Then `Batch.keys` is None and `apply` is `core.changes.add_changes`.
+    """
 
     key_count: int
     value_shape: tuple[int, ...]
@@ -46,6 +52,19 @@ class ModelTable:
     # What a push carries per key when that differs from the value (K-means pushes sums and counts).
     delta_shape: tuple[int, ...] | None = None
     delta_dtype: np.dtype[Any] | None = None
+    exchange: Literal["rows", "changes"] = "rows"
+
+    def __post_init__(self) -> None:
+        if self.exchanges_changes and (self.dtype.kind not in "iu" or self.partition != "range"):
+            raise ValueError(
+                f"dtype={self.dtype}, partition={self.partition!r}: exchange='changes' is for "
+                "integers in partition 'range'"
+            )
+
+    @property
+    def exchanges_changes(self) -> bool:
+        """Whether `exchange` is "changes"."""
+        return self.exchange == "changes"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,10 +134,13 @@ class Update:
 
     `delta`: one row per pulled key, `(len(keys) or key_count, *delta_shape)`; `statistics`: floats
     that are summed over all workers and shown to `apply` (`Application.statistics` names them).
+    `is_changes`: `delta` is `(2, n)`, flat positions in the whole model, row after row, and what is
+    added there (the model's table has `exchange="changes"`).
     """
 
     delta: Array
     statistics: tuple[float, ...] = ()
+    is_changes: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,7 +218,10 @@ class Application(ABC):
 
     @abstractmethod
     def apply(self, values: Array, delta: Array, step: Step) -> None:
-        """Change one block's `values (rows, *value_shape)` in place by the summed `delta`."""
+        """Change one block's `values (rows, *value_shape)` in place by the summed `delta`.
+
+        If the table exchanges changes, `delta` holds those of all workers, `(2, n)`.
+        """
 
     # -- evaluation ------------------------------------------------------------------------------
 

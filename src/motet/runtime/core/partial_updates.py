@@ -9,6 +9,7 @@ import numpy as np
 
 from motet.domain.arrays import Array, Indices
 from motet.runtime.core.application import Update
+from motet.runtime.core.changes import all_changes
 from motet.runtime.core.sums import added
 
 
@@ -28,11 +29,16 @@ class RunningSum:
         self.keys = keys
         self._length = key_count if keys is None else len(keys)
         self._total: Array | None = None
+        self._changes: list[Array] = []
         self._statistics: tuple[float, ...] = ()
 
     def add(self, part: PartialUpdate) -> None:
         """Add one update."""
         delta = part.update.delta
+        self._statistics = added(self._statistics, part.update.statistics)
+        if part.update.is_changes:
+            self._changes.append(delta)
+            return
         if self._total is None:
             self._total = np.zeros((self._length, *delta.shape[1:]), delta.dtype)
         if part.keys is None:
@@ -40,11 +46,15 @@ class RunningSum:
         else:
             places = part.keys if self.keys is None else np.searchsorted(self.keys, part.keys)
             self._total[places] += delta
-        self._statistics = added(self._statistics, part.update.statistics)
 
     @property
     def result(self) -> PartialUpdate | None:
         """The sum so far; None before the first update."""
+        if self._changes:
+            changes = all_changes(self._changes)
+            if len(self._changes) > 1:
+                changes = changes[:, np.argsort(changes[0], kind="stable")]
+            return PartialUpdate(self.keys, Update(changes, self._statistics, is_changes=True))
         if self._total is None:
             return None
         return PartialUpdate(self.keys, Update(self._total, self._statistics))

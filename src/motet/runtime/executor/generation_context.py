@@ -20,9 +20,8 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
     WorkPrepared,
 )
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.worker.data_blocks import DataBlocks, DataBlockSender
 from motet.runtime.worker.resources import WorkerResources
 from motet.runtime.worker.step_gate import StepGate

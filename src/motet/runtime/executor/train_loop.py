@@ -12,7 +12,7 @@ from motet.runtime.stealing.batch_runner import StealingBatchRunner
 from motet.runtime.stealing.messages import StealMessenger
 from motet.runtime.stealing.thief import Thief
 from motet.runtime.wire.control_messages import WorkChanged
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import WorkChange
 from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.worker import BatchRunner, Worker

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from motet.domain.arrays import Array, RowIndices
+from motet.runtime.core.changes import all_changes
 from motet.runtime.core.sums import Place, added
 
 
@@ -108,5 +109,38 @@ class Accumulator:
             else:
                 np.add(self._sum, delta, out=self._sum)
             self._is_zero = False
+        self._statistics = added(self._statistics, contribution.statistics)
+        self._next += 1
+
+
+class ChangeAccumulator(Accumulator):
+    """Collects the changes of all workers in the order of their positions; `take` joins them."""
+
+    def __init__(self) -> None:
+        super().__init__((2, 0), np.dtype(np.int32))
+        self._parts: list[Array] = []
+
+    def take(self) -> tuple[Array, tuple[float, ...]]:
+        """All changes `(2, n)` and the summed statistics; the array is the caller's."""
+        return all_changes(self._parts), self._statistics
+
+    def reset(self) -> None:
+        """Begin the next mini-batch."""
+        self._parts = []
+        self._next, self._statistics = 0, ()
+
+    def pack(self) -> PartialSum:
+        """The contributions so far; the accumulator must not be used any more."""
+        total = all_changes(self._parts) if self._parts else None
+        return PartialSum(total, self._next, self._worker_count, self._statistics, self._early)
+
+    def unpack(self, partial: PartialSum) -> None:
+        """Continue another accumulator's collection; its arrays become this one's."""
+        super().unpack(partial)
+        self._parts = [] if partial.total is None else [partial.total]
+
+    def _sum_up(self, contribution: Contribution) -> None:
+        if contribution.delta is not None:
+            self._parts.append(contribution.delta.copy())
         self._statistics = added(self._statistics, contribution.statistics)
         self._next += 1

@@ -16,7 +16,14 @@ import numpy as np
 from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.application import Step
 from motet.runtime.core.sums import Place
-from motet.runtime.server.accumulator import Accumulator, Contribution, PartialSum
+from motet.runtime.server.accumulator import (
+    Accumulator,
+    ChangeAccumulator,
+    Contribution,
+    PartialSum,
+)
+from motet.runtime.server.change_log import ChangeLog
+from motet.runtime.wire.changes_payload import BlockNews
 
 UpdateFunction = Callable[[Array, Array, Step], None]
 
@@ -52,7 +59,8 @@ class BlockState:
     """Everything of a block that moves with it.
 
     `applied`: the updates of every client that it contains; `applied_clocks`: of every worker the
-    last mini-batch that was applied at once; `partial`: of a mini-batch under way.
+    last mini-batch that was applied at once; `partial`: of a mini-batch under way; `revision`: of
+    the values, if the table exchanges changes.
     """
 
     values: Array
@@ -60,6 +68,7 @@ class BlockState:
     applied: dict[int, AppliedNumbers]
     applied_clocks: dict[int, int]
     partial: PartialSum
+    revision: int = 0
 
 
 class Block:
@@ -75,10 +84,12 @@ class Block:
         delta_shape: tuple[int, ...] | None = None,
         delta_dtype: np.dtype[Any] | None = None,
         clock: int = 0,
+        keeps_changes: bool = False,
     ) -> None:
         """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
+        `keeps_changes`: whether the table exchanges changes.
         While no writer had to make a copy, the values are where they first were.
         `values`, `pins`, `applied_of` and `require_here` require that the caller holds `lock`.
         """
@@ -93,6 +104,7 @@ class Block:
         self._scratch: Array | None = None
         self._accumulator: Accumulator | None = None
         self._has_departed = False
+        self._log = ChangeLog(_log_bytes(values)) if keeps_changes else None
         self.clock = clock
 
     def pin(self) -> Array:
@@ -112,6 +124,14 @@ class Block:
         with self.lock:
             return self.values.tobytes()
 
+    def news(self, revision: int) -> BlockNews:
+        """What has changed since a revision, or all values."""
+        with self.lock:
+            assert self._log is not None, "the table does not exchange changes"
+            changes = self._log.since(revision)
+            values = self.values.tobytes() if changes is None else b""
+            return BlockNews(self._log.revision, changes, values)
+
     def gather(self, rows: RowIndices, out: Array) -> None:
         """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
         with self.lock:
@@ -125,6 +145,8 @@ class Block:
             if not applied.has(number):
                 self._writable()[slice(None) if rows is None else rows] = values
                 applied.add(number)
+                if self._log is not None:
+                    self._log.restart()
 
     def update(
         self, client: int, number: int, rows: RowIndices | None, delta: Array, step: Step
@@ -171,6 +193,8 @@ class Block:
                 return False
             delta, statistics = accumulator.take()
             self._update(self._writable(), delta, replace(step, statistics=statistics))
+            if self._log is not None:
+                self._log.add(delta)
             self.clock = step.clock + 1
             accumulator.reset()
             return True
@@ -178,6 +202,11 @@ class Block:
     def _apply(self, contribution: Contribution, step: Step) -> None:
         """Run the update function on the whole block, with zeros for rows without a delta."""
         delta, rows = contribution.delta, contribution.rows
+        if self._log is not None:
+            if delta is not None:
+                self._update(self._writable(), delta, step)
+                self._log.add(delta.copy())
+            return
         if delta is not None and rows is None:
             self._update(self._writable(), delta, step)
             return
@@ -199,7 +228,14 @@ class Block:
             self._has_departed = True
             sums = self._accumulator
             partial = PartialSum(None, 0, 0, ()) if sums is None else sums.pack()
-            return BlockState(self.values, self.clock, self._applied, self._applied_clocks, partial)
+            return BlockState(
+                self.values,
+                self.clock,
+                self._applied,
+                self._applied_clocks,
+                partial,
+                0 if self._log is None else self._log.revision,
+            )
 
     def arrive(self, state: BlockState) -> None:
         """Become the block that left elsewhere; `state.values` were taken over at construction."""
@@ -207,6 +243,8 @@ class Block:
             self.clock = state.clock
             self._applied, self._applied_clocks = state.applied, state.applied_clocks
             self._sums().unpack(state.partial)
+            if self._log is not None:
+                self._log = ChangeLog(_log_bytes(self.values), state.revision)
 
     def resettle(self, room: Array) -> None:
         """Move the values into `room` (same shape); readers keep what they have pinned."""
@@ -221,7 +259,9 @@ class Block:
 
     def _sums(self) -> Accumulator:
         if self._accumulator is None:
-            self._accumulator = Accumulator(self._delta_shape, self._delta_dtype)
+            dense = self._log is None
+            shape, dtype = self._delta_shape, self._delta_dtype
+            self._accumulator = Accumulator(shape, dtype) if dense else ChangeAccumulator()
         return self._accumulator
 
     def applied_of(self, client: int) -> AppliedNumbers:
@@ -235,3 +275,8 @@ class Block:
             self.values = self.values.copy()
             self.pins = 0
         return self.values
+
+
+def _log_bytes(values: Array) -> int:
+    """More changes than half of the values are not worth keeping: the values cost no more."""
+    return values.nbytes // 2

@@ -213,4 +213,5 @@ class HeldBlocks:
     def _new_block(self, number: int, values: Array, clock: int) -> Block:
         delta_dtype = self._spec.model.delta_value_dtype
         shape = self._spec.delta_block_shape(number)
-        return Block(values, self._update, shape, delta_dtype, clock)
+        keeps = self._spec.model.exchanges_changes
+        return Block(values, self._update, shape, delta_dtype, clock, keeps)

@@ -12,7 +12,9 @@ from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
 from motet.runtime.server.held_blocks import NamedBlocks
-from motet.runtime.wire.messages import ReplyStatus
+from motet.runtime.wire.changes_payload import decode_changes, decode_revisions, encode_news
+from motet.runtime.wire.messages import ReplyStatus, RequestKind
+from motet.runtime.wire.table_requests import PULL_HEAD_BYTES, Target
 from motet.transport import Request
 
 
@@ -25,7 +27,10 @@ class Payloads:
         self._revision = 0
 
     def answer(self, request: Request, named: NamedBlocks, meta: bytes = b"") -> None:
-        """Reply with the values of the named blocks."""
+        """Reply with the values of the named blocks, or with what is new in them."""
+        if request.kind == RequestKind.REFRESH:
+            self._answer_news(request, named, meta)
+            return
         if named.row_count is not None:
             request.reply(ReplyStatus.OK, meta, [self._gather(named, named.row_count)])
             return
@@ -40,6 +45,12 @@ class Payloads:
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
         request.reply(ReplyStatus.OK, meta, values, on_sent=partial(_unpin, pinned))
+
+    def _answer_news(self, request: Request, named: NamedBlocks, meta: bytes) -> None:
+        after_head = Target.decode(request.meta)[1] + PULL_HEAD_BYTES
+        revisions = decode_revisions(request.meta, after_head, len(named.blocks))
+        news = [block.news(since) for block, since in zip(named.blocks, revisions, strict=True)]
+        request.reply(ReplyStatus.OK, meta, encode_news(news))
 
     def _joined(self, named: NamedBlocks) -> bytes:
         """Small values as one copy, made again after the shard has changed.
@@ -73,6 +84,8 @@ class Payloads:
         self, pieces: list[tuple[int, Any]], payload: memoryview, *, is_delta: bool
     ) -> list[Array | None]:
         """The payload as one array per block; None for a block with no rows in it."""
+        if is_delta and self._spec.model.exchanges_changes:
+            return decode_changes(payload, len(pieces))
         values = self.values_in(payload, is_delta=is_delta)
         parts: list[Array | None] = []
         offset = 0

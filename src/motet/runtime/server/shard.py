@@ -47,6 +47,7 @@ class Shard:
             RequestKind.PUSH: self._handle_push,
             RequestKind.UPDATE: self._handle_update,
             RequestKind.PUT: self._handle_put,
+            RequestKind.REFRESH: self._handle_refresh,
         }
 
     # -- requests ----------------------------------------------------------------------------------
@@ -249,10 +250,17 @@ class Shard:
     def _handle_pull(self, request: Request, target: Target, offset: int) -> None:
         self.pull(request, target, PullHead.decode(request.meta, offset))
 
+    def _handle_refresh(self, request: Request, target: Target, offset: int) -> None:
+        if not self.spec.model.exchanges_changes:
+            raise BadMessage(f"table {self.spec.number}: does not exchange changes")
+        self._handle_pull(request, target, offset)
+
     def _handle_push(self, request: Request, target: Target, offset: int) -> None:
         self.push(request, target, PushHead.decode(request.meta, offset, target.clock))
 
     def _handle_update(self, request: Request, target: Target, offset: int) -> None:
+        if self.spec.model.exchanges_changes:
+            raise BadMessage(f"table {self.spec.number}: exchanges changes and takes no UPDATE")
         self.update(request, target, *_sequence(request.meta, offset, target))
 
     def _handle_put(self, request: Request, target: Target, offset: int) -> None:

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.messages import RequestKind
-from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.transport import Endpoint
 
 FROM_THE_START = -1

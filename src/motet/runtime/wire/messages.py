@@ -12,6 +12,7 @@ class RequestKind(IntEnum):
     PUSH = 2
     UPDATE = 3
     PUT = 4
+    REFRESH = 5
     LOAD_ROWS = 10
     READ_STATE = 11
     EPOCH_DONE = 20
@@ -30,7 +31,13 @@ class RequestKind(IntEnum):
     RETURN_STATE = 42
 
 
-TABLE_KINDS = (RequestKind.PULL, RequestKind.PUSH, RequestKind.UPDATE, RequestKind.PUT)
+TABLE_KINDS = (
+    RequestKind.PULL,
+    RequestKind.PUSH,
+    RequestKind.UPDATE,
+    RequestKind.PUT,
+    RequestKind.REFRESH,
+)
 
 
 class ReplyStatus(IntEnum):

@@ -55,3 +55,16 @@ class Ownership:
         """The inverse of `encode`."""
         version, count = _HEADER.unpack_from(data)
         return cls(version, np.frombuffer(data, np.int32, count, _HEADER.size).copy())
+
+
+@dataclass(frozen=True, eq=False)
+class WorkChange:
+    """From mini-batch `clock` on, `workers` compute, each with the data blocks that it owns.
+
+    `number`: the change's, ascending within a generation.
+    """
+
+    number: int
+    clock: int
+    workers: tuple[int, ...]
+    data: Ownership

@@ -35,6 +35,7 @@ NO_WORKER = -1
 
 
 _PULL = struct.Struct("<i")
+PULL_HEAD_BYTES = _PULL.size
 
 
 _PUSH = struct.Struct("<iHHIIIIQqBxxxII")

@@ -20,9 +20,8 @@ from motet.runtime.wire.control_messages import FROM_THE_START, LoadRows
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.exchange import submit
 from motet.runtime.wire.messages import ReplyStatus
-from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.wire.work_change import WorkChange
 from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
 from motet.runtime.worker.share import DataShare
 from motet.transport import Call

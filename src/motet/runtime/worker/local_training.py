@@ -30,9 +30,8 @@ class LocalModel:
         table = app.model_table()
         self._app = app
         self.values = np.array(values, dtype=table.dtype)
-        self._delta = np.zeros(
-            (table.key_count, *table.delta_value_shape), dtype=table.delta_value_dtype
-        )
+        rows = 0 if table.exchanges_changes else table.key_count
+        self._delta = np.zeros((rows, *table.delta_value_shape), dtype=table.delta_value_dtype)
 
     def await_start(self, step: Step) -> Transfer:
         """Return at once: the only worker begins every mini-batch."""

@@ -11,7 +11,7 @@ import threading
 
 from motet.domain.errors import JobFailed
 from motet.runtime.wire.errors import StaleGeneration
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import WorkChange
 
 HOLD_TIMEOUT_S = 120.0
 # How many mini-batches a worker may begin before the controller has decided.

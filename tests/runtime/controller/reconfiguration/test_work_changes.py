@@ -24,7 +24,7 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
     WorkPrepared,
 )
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import WorkChange
 from wire_messages import plain
 
 MEASURED: dict[type, Callable[[Any], Any]] = {

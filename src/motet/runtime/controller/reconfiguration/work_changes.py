@@ -31,7 +31,7 @@ from motet.runtime.wire.control_messages import (
     WorkPrepared,
 )
 from motet.runtime.wire.exchange import answer_of
-from motet.runtime.wire.work_change import WorkChange
+from motet.runtime.wire.ownership import WorkChange
 
 _HOLD_TIMEOUT_S = 60.0
 # Links may be slow and mini-batches long; the loss of an executor ends these waits at once.

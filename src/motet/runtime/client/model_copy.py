@@ -1,0 +1,71 @@
+"""A worker's copy of a whole table that exchanges changes, and changes divided for its owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from motet.domain.arrays import Array, Indices
+from motet.runtime.core.changes import add_changes
+from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.wire.changes_payload import NO_REVISION, decode_news, encode_changes
+
+
+class ModelCopy:
+    """All values of a table, and the revision of each block in them. For one thread."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        """Nothing is known of the values yet."""
+        self.values: Array = np.zeros(spec.model.shape, spec.model.dtype)
+        self._places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
+        self._value_bytes = spec.model.value_bytes
+        self._revisions = np.full(spec.block_count, NO_REVISION, np.int64)
+
+    def revisions_of(self, blocks: Sequence[int]) -> Indices:
+        """The revision of each of these blocks, or NO_REVISION."""
+        return self._revisions[list(blocks)]
+
+    def take(self, blocks: Sequence[int], payload: memoryview) -> None:
+        """Take the reply to a REFRESH of these blocks. Raises BadMessage."""
+        places = [self._places[block] for block in blocks]
+        sizes = [(place.stop - place.start) * self._value_bytes for place in places]
+        for block, place, news in zip(blocks, places, decode_news(payload, sizes), strict=True):
+            values = self.values[place]
+            if news.changes is None:
+                values[...] = np.frombuffer(news.values, values.dtype).reshape(values.shape)
+            else:
+                add_changes(values, news.changes)
+            self._revisions[block] = news.revision
+
+
+class DividedChanges:
+    """Changes of a whole table, divided by its blocks."""
+
+    def __init__(self, spec: TableSpec, changes: Array) -> None:
+        """`changes: (2, n)`: flat positions in the table, row after row, and what is added."""
+        value_size = int(np.prod(spec.model.value_shape, dtype=np.int64))
+        places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
+        firsts = np.array([place.start * value_size for place in places])
+        # Positions of one row may be in any order, but every block begins with a row.
+        self._ends = np.searchsorted(changes[0], [*firsts[1:], places[-1].stop * value_size])
+        self._counts = np.diff(self._ends, prepend=0)
+        self._changes = np.empty(changes.shape, np.int32)
+        np.subtract(changes[0], np.repeat(firsts, self._counts), self._changes[0], casting="unsafe")
+        self._changes[1] = changes[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all changes on their way to the owners."""
+        return int(self._changes.nbytes + self._counts.nbytes)
+
+    def payload_of(self, blocks: Sequence[int]) -> list[Array]:
+        """The PUSH to the owner of these blocks, which are ascending."""
+        counts = self._counts[list(blocks)]
+        ends = self._ends[list(blocks)]
+        if blocks[-1] - blocks[0] == len(blocks) - 1:
+            changes = self._changes[:, ends[0] - counts[0] : ends[-1]]
+        else:
+            spans = zip((ends - counts).tolist(), ends.tolist(), strict=True)
+            changes = np.concatenate([self._changes[:, low:high] for low, high in spans], axis=1)
+        return encode_changes(counts.tolist(), changes)

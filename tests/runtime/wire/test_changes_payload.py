@@ -1,0 +1,75 @@
+"""Payloads of changes: read back as they were written, refused when they are damaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.domain.arrays import Array
+from motet.runtime.wire.changes_payload import (
+    BlockNews,
+    decode_changes,
+    decode_news,
+    decode_revisions,
+    encode_changes,
+    encode_news,
+    encode_revisions,
+)
+from motet.runtime.wire.errors import BadMessage
+
+
+def joined(buffers: list[Any]) -> memoryview:
+    return memoryview(b"".join(bytes(buffer) for buffer in buffers))
+
+
+def changes(count: int) -> Array:
+    return np.arange(2 * count, dtype=np.int32).reshape(2, count)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6))
+def test_a_push_is_read_back(counts: list[int]) -> None:
+    whole = changes(sum(counts))
+    parts = decode_changes(joined(encode_changes(counts, whole)), len(counts))
+    assert [0 if part is None else part.shape[1] for part in parts] == counts
+    found = [part for part in parts if part is not None]
+    np.testing.assert_array_equal(np.concatenate([whole[:, :0], *found], axis=1), whole)
+
+
+@pytest.mark.parametrize("size", [0, 15, 20, 64])
+def test_a_push_of_another_length_is_refused(size: int) -> None:
+    payload = bytes(joined(encode_changes([1, 2], changes(3))))
+    assert len(payload) == 40
+    with pytest.raises(BadMessage):
+        decode_changes(memoryview((payload + bytes(64))[:size]), 2)
+
+
+def test_negative_counts_are_refused() -> None:
+    payload = joined([np.array([3, -2], np.int64), np.zeros((2, 1), np.int32)])
+    with pytest.raises(BadMessage, match="does not hold"):
+        decode_changes(payload, 2)
+
+
+def test_news_are_read_back() -> None:
+    news = [BlockNews(7, changes(3)), BlockNews(1, None, bytes(range(8))), BlockNews(0, changes(0))]
+    found = list(decode_news(joined(encode_news(news)), [16, 8, 16]))
+    assert [one.revision for one in found] == [7, 1, 0]
+    np.testing.assert_array_equal(found[0].changes, changes(3))
+    assert found[1].changes is None
+    assert found[1].values == bytes(range(8))
+    assert found[2].changes is not None
+    assert found[2].changes.shape == (2, 0)
+
+
+def test_news_that_end_early_are_refused() -> None:
+    payload = bytes(joined(encode_news([BlockNews(7, changes(3))])))
+    with pytest.raises(BadMessage, match="ends before byte 40"):
+        list(decode_news(memoryview(payload[:-4]), [16]))
+
+
+def test_revisions_are_read_back() -> None:
+    meta = b"head" + encode_revisions(np.array([-1, 5]))
+    assert decode_revisions(meta, 4, 2) == [-1, 5]
