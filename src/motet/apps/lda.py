@@ -211,7 +211,7 @@ class LDA(AutomaticBatches):
 
     def warm_up(self) -> None:
         """Compile the kernels of training."""
-        LDA(topics=2, epochs=1).fit(np.ones((2, 2)))
+        LDA(topics=2, epochs=1, tol=0).fit(np.ones((2, 2)))
 
     # -- inside ------------------------------------------------------------------------------------
 
