@@ -15,7 +15,7 @@ from trained_here import trained_here
 pytestmark = pytest.mark.cluster
 
 DATA = "synthetic-classification:rows=25000,features=50,classes=20"
-KMEANS = ("kmeans", "--data", DATA, "--set", "n_clusters=100", "--epochs", "100")
+KMEANS = ("kmeans", "--data", DATA, "--set", "n_clusters=100", "--set", "tol=0", "--epochs", "100")
 BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
 
 
