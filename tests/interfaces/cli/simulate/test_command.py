@@ -447,7 +447,7 @@ def test_a_policy_that_starts_no_job_is_an_error_after_the_results(
 ) -> None:
     mine = tmp_path / "lazy.py"
     mine.write_text(LAZY_POLICY)
-    with pytest.raises(JobFailed, match="^lazy: no job ever got GPUs, of 3 jobs"):
+    with pytest.raises(JobFailed, match=r"^lazy: no job ever got GPUs, of 3 jobs"):
         run_simulations(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
     told = capsys.readouterr()
 
