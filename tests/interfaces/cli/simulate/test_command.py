@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from marked_process import motet_process, run_motet
-from motet.domain.errors import BadInput, MotetError, UnknownName
+from motet.domain.errors import BadInput, JobFailed, MotetError, UnknownName
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
@@ -448,12 +448,13 @@ def test_every_run_that_finishes_is_a_line_where_there_is_no_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_a_policy_that_starts_no_job_leaves_all_jobs_waiting(
+def test_a_policy_that_starts_no_job_is_an_error_after_the_results(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "lazy.py"
     mine.write_text(LAZY_POLICY)
-    run_simulations(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
+    with pytest.raises(JobFailed, match=r"^lazy: no job ever got GPUs, of 3 jobs"):
+        run_simulations(flags(trace, policies=f"{mine},fifo", out=tmp_path / "out"))
     told = capsys.readouterr()
 
     assert "lazy: 3 of 3 jobs did not finish: the policy gives them no GPUs" in told.err
