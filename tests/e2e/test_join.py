@@ -86,7 +86,7 @@ def end(head: subprocess.Popen[bytes]) -> None:
 
 def train(address: str, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--json",
+        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--set", "tol=0", "--json",
          "--address", address, *more],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

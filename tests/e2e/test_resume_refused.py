@@ -12,7 +12,7 @@ from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 
 pytestmark = pytest.mark.cluster
 
-RUN = ("lasso", "--data", "diabetes", "--machines", "1", "--epochs", "4")
+RUN = ("lasso", "--data", "diabetes", "--machines", "1", "--epochs", "4", "--set", "tol=0")
 CASES = {
     "other parameter": (("--set", "l1=0.5"), "l1 was 0.1, is now 0.5;"),
     "other seed": (("--seed", "7"), "seed was 0, is now 7;"),
@@ -73,3 +73,11 @@ def test_a_folder_that_another_run_writes_to_is_refused(tmp_path: Path) -> None:
     assert f"{tmp_path}: another run writes there (process {os.getpid()}); wait" in ended.err
     assert ended.left_running == {}
     assert contents(tmp_path) == {}
+
+
+def test_a_run_that_had_converged_says_that_nothing_is_left(tmp_path: Path) -> None:
+    run = ("lasso", "--data", "diabetes", "--machines", "1", "--out", tmp_path)
+    assert run_motet("train", *run).code == 0
+    ended = run_motet("train", *run, "--resume")
+    assert ended.code == 0
+    assert "nothing is left to train: training had converged after" in ended.err

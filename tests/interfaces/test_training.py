@@ -234,7 +234,7 @@ def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
         "print('once')\n"
         "class Mine(motet.MLR):\n"
         "    name = 'mine'\n"
-        "found = motet.train(Mine(epochs=2), 'iris', workers=2, servers=1)\n"
+        "found = motet.train(Mine(epochs=2, tol=0), 'iris', workers=2, servers=1)\n"
         "print(len(found.losses), type(found.model).__name__)\n"
     )
     ended = subprocess.run(
@@ -247,7 +247,7 @@ def test_training_on_this_machine_needs_no_ray() -> None:
     program = (
         "import sys; sys.modules['ray'] = None\n"
         "import motet\n"
-        "print(len(motet.train('mlr', 'iris', epochs=2).losses))\n"
+        "print(len(motet.train('mlr', 'iris', epochs=2, tol=0).losses))\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

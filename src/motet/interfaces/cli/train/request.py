@@ -31,6 +31,7 @@ from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
 from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.core.convergence import has_converged
 from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
@@ -135,6 +136,11 @@ def check_request(
         progress.remark(
             f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
             "raise --epochs to train on"
+        )
+    elif resumed is not None and has_converged(resumed.reports[-1].residual, options.tol):
+        progress.remark(
+            f"nothing is left to train: training had converged after {resumed.epoch_count} "
+            f"epochs (tol={options.tol:g}); set a smaller tol to train on"
         )
     most_workers = plan.schedule.block_count
     # Executors get their parts of `rows`; the data set itself would double the memory.
