@@ -86,7 +86,8 @@ def end(head: subprocess.Popen[bytes]) -> None:
 
 def train(address: str, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--set", "tol=0", "--json",
+        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--json",
+         "--set", "tol=0",
          "--address", address, *more],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

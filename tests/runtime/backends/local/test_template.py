@@ -190,7 +190,7 @@ def test_what_an_application_prints_is_on_stderr(tmp_path: Path) -> None:
         "    name = 'mine'\n"
         "    def warm_up(self):\n"
         "        print('from an executor')\n"
-        "motet.train(Mine(epochs=1), 'iris', workers=1, servers=1)\n"
+        "motet.train(Mine(epochs=1, tol=0), 'iris', workers=1, servers=1)\n"
     )
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     ended = subprocess.run(
