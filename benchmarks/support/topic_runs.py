@@ -74,7 +74,7 @@ def _figure(name: str, own_s: float, others_s: list[float]) -> Figure:
 def _train(corpus: Path, workers: int, servers: int) -> list[str]:
     roles = ["--workers", str(workers), "--servers", str(servers)]
     roles += ["--machines", str(max(workers, servers))]
-    run = ["--set", f"topics={TOPICS}", "--epochs", str(SWEEPS), "--json"]
+    run = ["--set", f"topics={TOPICS}", "--set", "tol=0", "--epochs", str(SWEEPS), "--json"]
     return [sys.executable, "-c", _MOTET, "train", "lda", "--data", str(corpus), *run, *roles]
 
 

@@ -373,3 +373,12 @@ def test_documents_without_known_words_cannot_be_scored() -> None:
     model = LDA(topics=2, epochs=1).fit([[1, 2]])
     with pytest.raises(BadInput, match="no document has two words"):
         model.score([[1, 0]])
+
+
+def test_components_of_another_shape_are_refused() -> None:
+    """They would be read beyond their end."""
+    counts = np.ones((4, 6))
+    model = LDA(topics=2, epochs=1, tol=0).fit(counts)
+    model.components_ = model.components_[:, :3]
+    with pytest.raises(BadInput, match=r"shape \(2, 3\), but the model has 2 topics and 6 words"):
+        model.transform(counts)

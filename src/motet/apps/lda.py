@@ -242,7 +242,15 @@ class LDA(AutomaticBatches):
         require_memory(f"lda: topics={self.topics}", needs, "lower topics")
 
     def _topic_words(self) -> Floats:
-        """`(words, topics)`: probability of each word in each topic."""
+        """`(words, topics)`: probability of each word in each topic.
+
+        Raises BadInput for another shape, which the compiled kernels do not check.
+        """
+        if self.components_.shape != (self.topics, self.word_count_):
+            raise BadInput(
+                f"lda: components_ has shape {self.components_.shape}, but the model has "
+                f"{self.topics} topics and {self.word_count_} words; train or load it again"
+            )
         totals = self.components_.sum(axis=1, keepdims=True)
         return np.ascontiguousarray((self.components_ / totals).T)
 
