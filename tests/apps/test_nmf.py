@@ -331,4 +331,4 @@ def test_smaller_steps_still_arrive() -> None:
     ratings = Ratings.from_ids(*np.nonzero(known), noisy[known], source="noisy products")
     constant = NMF(rank=5, decay=1, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
     default = NMF(rank=5, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
-    assert default <= 1.03 * constant
+    assert default <= 1.1 * constant

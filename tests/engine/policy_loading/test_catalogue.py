@@ -56,7 +56,7 @@ def test_unknown_policies_name_the_near_ones() -> None:
 
 def test_a_users_file_is_a_policy_like_any_other() -> None:
     workload = Workload.of(["a", "b"], [0, 0], [4_000_000, 2_000_000], [4, 4])
-    experiment = Experiment(str(EXAMPLE), {"slice_s": "1"})
+    experiment = Experiment(str(EXAMPLE), {"slice_s": "1", "preemption_cost": "0"})
     experiment.check()
     outcome = experiment.run(workload, ClusterSpec.parse("1x4"))
     assert outcome.columns["end_us"].tolist() == [6_000_000, 4_000_000]

@@ -101,7 +101,7 @@ def _first_text(
         for column in columns:
             if not _is_value(cells[column], na):
                 problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
-                if holds_words(layout, column, na):
+                if cells[column].strip()[:1].isalpha() and holds_words(layout, column, na):
                     problem = f"{layout.column_name(column)} holds words ({cells[column]!r})"
                     remedy = (
                         "encode them as numbers, for example with pandas.get_dummies, leave the "
