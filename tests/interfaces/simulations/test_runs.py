@@ -18,7 +18,14 @@ POLICIES = ["fifo", "srtf"]
 
 @pytest.fixture(scope="module")
 def result() -> SimulatedRuns:
-    return simulate(workload_of(QUEUE_OF_THREE), "1x2", POLICIES, seed=[0, 3], placement="count")
+    return simulate(
+        workload_of(QUEUE_OF_THREE),
+        "1x2",
+        POLICIES,
+        seed=[0, 3],
+        placement="count",
+        preemption_cost=0,
+    )
 
 
 def test_jobs_have_a_row_per_policy_seed_and_job(result: SimulatedRuns) -> None:
@@ -79,7 +86,9 @@ def test_html_of_a_label_is_escaped() -> None:
 
 def test_several_processes_give_the_same_jobs(result: SimulatedRuns) -> None:
     workload = workload_of(QUEUE_OF_THREE)
-    beside = simulate(workload, "1x2", POLICIES, seed=[0, 3], processes=2, placement="count")
+    beside = simulate(
+        workload, "1x2", POLICIES, seed=[0, 3], processes=2, placement="count", preemption_cost=0
+    )
     assert beside.jobs.equals(result.jobs)
 
 
