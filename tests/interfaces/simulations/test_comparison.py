@@ -13,9 +13,8 @@ from small_traces import QUEUE_OF_THREE, workload_of
 
 
 def runs(policy: Any, **options: Any) -> SimulatedRuns:
-    return simulate(
-        workload_of(QUEUE_OF_THREE), "1x2", policy, placement="count", preemption_cost=0, **options
-    )
+    settings = {"placement": "count", "preemption_cost": 0, **options}
+    return simulate(workload_of(QUEUE_OF_THREE), "1x2", policy, **settings)
 
 
 def test_ratios_are_to_the_first_policy() -> None:
