@@ -126,7 +126,7 @@ def test_all_policies_are_compared_with_the_same_ideal_times(policy: str) -> Non
 def test_a_cancelled_job_takes_no_share_afterwards(tmp_path: Path) -> None:
     trace = tmp_path / "jobs.csv"
     trace.write_text("job_id,submit_time,num_gpus,duration,cancel_time\na,0,2,100,\nb,0,2,100,20\n")
-    outcome = simulate(trace, "1x2", "fifo").outcome
+    outcome = simulate(trace, "1x2", "fifo").runs[0].outcome
 
     assert ideal_time_us(outcome)[0] == pytest.approx((20 + 90) * SECOND_US)
 
