@@ -2,8 +2,9 @@
 
     python tools/run_blocks.py README.md docs/quickstart.md
 
-- A `sh` block is run as one bash script; of a `console` block, the lines after `$ `. Both start
-  in the repository with `.venv/bin` first on PATH and end at the first command that fails.
+- A `sh` block is run as one bash script; of a `console` block, the lines after `$ ` and those
+  that continue them after a backslash. Both start in the repository with `.venv/bin` first on PATH
+  and end at the first command that fails.
 - A `python` block is run by the interpreter; the blocks of one file share one session.
 - `make TARGET` only has to name an existing target (`make --dry-run`): this script is itself part
   of `make check`, so following it would never end. `git clone` and the `cd` after it are passed
@@ -61,9 +62,18 @@ def shell_lines(block: Block) -> list[str]:
     """The lines of a shell block that are commands, fit to run inside `make check`."""
     lines = block.code.splitlines()
     if block.language == "console":
-        lines = [line[2:] for line in lines if line.startswith("$ ")]
+        lines = list(_console_commands(lines))
     dry = (re.sub(r"^make\b(.*)", r"make --dry-run\1 >/dev/null", line) for line in lines)
     return [line for line in dry if not CLONE.match(line)]
+
+
+def _console_commands(lines: list[str]) -> Iterator[str]:
+    """The lines after `$ `, and those that continue them after a backslash."""
+    continues = False
+    for line in lines:
+        if continues or line.startswith("$ "):
+            yield line if continues else line[2:]
+            continues = line.endswith("\\")
 
 
 def steps_of(path: Path) -> Iterator[tuple[str, list[str]]]:

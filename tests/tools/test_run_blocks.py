@@ -22,6 +22,11 @@ def test_commands_of_a_console_block_run_and_its_output_does_not(tmp_path: Path)
     assert (done.returncode, "spoken" in done.stdout) == (0, True)
 
 
+def test_a_command_of_a_console_block_may_continue_after_a_backslash(tmp_path: Path) -> None:
+    done = run("```console\n$ echo one \\\n    two\nnot-a-command\n```\n", tmp_path)
+    assert (done.returncode, "one two" in done.stdout) == (0, True)
+
+
 def test_the_first_failing_command_ends_the_run_and_is_named_by_line(tmp_path: Path) -> None:
     done = run("Title\n\n```sh\nfalse\necho after\n```\n\n```sh\necho later\n```\n", tmp_path)
     assert done.returncode == 1
