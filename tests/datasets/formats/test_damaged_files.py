@@ -65,4 +65,5 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
         assert "\n" not in message
         assert len(message) < 800
         return
-    assert all(np.isfinite(array).all() for array in dataset.arrays())
+    numbers = [array for array in dataset.arrays() if array.dtype.kind != "U"]
+    assert all(np.isfinite(array).all() for array in numbers)
