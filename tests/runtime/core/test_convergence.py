@@ -49,7 +49,9 @@ def test_the_change_does_not_depend_on_the_unit_of_the_loss(
     losses: list[float], unit: float
 ) -> None:
     scaled = [unit * loss for loss in losses]
-    assert relative_change(scaled, 1) == pytest.approx(relative_change(losses, 1), abs=1e-9)
+    assert relative_change(scaled, 1) == pytest.approx(
+        relative_change(losses, 1), rel=1e-9, abs=1e-9
+    )
 
 
 def test_a_tolerance_of_zero_never_ends_training() -> None:
