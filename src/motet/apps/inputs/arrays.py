@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
-from motet.datasets.kinds.ids import as_ids
+from motet.datasets.kinds.ids import as_ids, is_missing_value
 from motet.datasets.rating_frames import rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
@@ -184,12 +184,6 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
-def _is_missing(label: object) -> bool:
-    """None, NaN, or NA of pandas."""
-    is_nan = isinstance(label, float) and label != label
-    return label is None or is_nan or type(label).__name__ == "NAType"
-
-
 def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
     target = np.asarray(y)
     if target.ndim != 1 or len(target) != row_count:
@@ -197,7 +191,7 @@ def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, 
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
         )
     if target.dtype.kind in "OUS":
-        if any(map(_is_missing, target.tolist())):
+        if any(map(is_missing_value, target.tolist())):
             raise BadInput("y: holds missing values; remove those rows first")
         names, codes = np.unique(target.astype(str), return_inverse=True)
         return codes.astype(np.float64), tuple(map(str, names))

@@ -26,7 +26,7 @@ def as_ids(values: Any, what: str) -> Ids:
         return column.astype(np.int64)
     if column.dtype.kind == "f":
         return _whole_numbers(column, what)
-    missing = [row for row, value in enumerate(column.tolist()) if _is_missing(value)]
+    missing = [row for row, value in enumerate(column.tolist()) if _is_no_id(value)]
     if missing:
         raise BadInput(f"{what}: row {missing[0]} has no id; remove such rows")
     if column.dtype.kind == "O" and all(type(value) is int for value in column.tolist()):
@@ -63,6 +63,12 @@ def _whole_numbers(column: NDArray[Any], what: str) -> Ids:
     return column.astype(np.int64)
 
 
-def _is_missing(value: object) -> bool:
-    """None, NaN, NaT or NA of pandas, or an empty text."""
-    return value is None or value == "" or value != value or type(value).__name__ == "NAType"
+def is_missing_value(value: object) -> bool:
+    """None, NaN, or NA of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
+
+
+def _is_no_id(value: object) -> bool:
+    """A missing value, NaT of pandas, or an empty text."""
+    return is_missing_value(value) or value == "" or value != value
