@@ -59,10 +59,18 @@ def has_converged(residual: float, tol: float) -> bool:
     return tol > 0 and residual <= tol
 
 
+def losses_compared(app: Application) -> int:
+    """Return how many losses the change of the loss depends on."""
+    return 2 * app.improvement_epochs
+
+
 def with_residual(
     app: Application, evaluation: Evaluation, earlier_losses: Sequence[float]
 ) -> Evaluation:
-    """Return the evaluation of an epoch with a residual: the change of the loss if it has none."""
+    """Return the evaluation of an epoch with a residual: the change of the loss if it has none.
+
+    `earlier_losses`: at least the last `losses_compared`, as far as there are so many.
+    """
     if evaluation.residual is not None:
         return evaluation
     change = relative_change([*earlier_losses, evaluation.loss], app.improvement_epochs)

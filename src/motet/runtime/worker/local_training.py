@@ -12,7 +12,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Evaluation, Step, Update
 from motet.runtime.core.batch_keys import BatchKeys
-from motet.runtime.core.convergence import with_residual
+from motet.runtime.core.convergence import losses_compared, with_residual
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
@@ -125,6 +125,6 @@ class LocalTraining:
     def _evaluation(self) -> Evaluation:
         sums = self._worker.evaluate(self._share)
         found = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
-        evaluation = with_residual(self.app, found, self._losses)
+        evaluation = with_residual(self.app, found, self._losses[-losses_compared(self.app) :])
         self._losses.append(evaluation.loss)
         return evaluation

@@ -53,9 +53,8 @@ class FixedValues:
     def is_expected(self, number: int, life: int) -> bool:
         return (number, life) == (1, 0)
 
-    def summarise(self, model: Array, sums: Array, earlier_losses: Sequence[float]) -> Evaluation:
-        del model
-        self.earlier_losses = list(earlier_losses)
+    def summarise(self, model: Array, sums: Array, earlier: Sequence[EpochReport]) -> Evaluation:
+        del model, earlier
         return Evaluation(float(sums[0]), residual=float(sums[0]))
 
     def read_model(self, epoch_count: int) -> Array:

@@ -50,16 +50,12 @@ class JobProgress(TrainObserver):
 
     def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
         """A mini-batch is done."""
-        if self._position == 0:
-            self._began_at = float(epoch)  # A resumed run does not begin with epoch 0.
-        self._move(epoch + (batch + 1) / batch_count)
+        self._move(epoch, (batch + 1) / batch_count)
 
     def epoch_done(self, report: EpochReport) -> None:
         """Store the report of an epoch."""
         self.reports.append(report)
-        if self._position == 0:
-            self._began_at = float(report.epoch)
-        self._move(report.epoch + 1.0)
+        self._move(report.epoch, 1.0)
 
     def recovering(self, recovery: Recovery) -> None:
         """Drop the reports of epochs that are trained again."""
@@ -76,8 +72,10 @@ class JobProgress(TrainObserver):
         self.stage = "done"
         self._ended_s = self._now_s()
 
-    def _move(self, position: float) -> None:
-        self._position = position
+    def _move(self, epoch: int, share: float) -> None:
+        if self._position == 0:
+            self._began_at = float(epoch)  # A resumed run does not begin with epoch 0.
+        self._position = epoch + share
         self._moved_s = self._now_s()
 
     @property

@@ -23,6 +23,7 @@ from motet.runtime.controller.progress import Progress
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER
 
@@ -61,7 +62,7 @@ class EpochState(Protocol):
         """Whether an executor may end."""
         ...
 
-    def summarise(self, model: Array, sums: Array, earlier_losses: Sequence[float]) -> Evaluation:
+    def summarise(self, model: Array, sums: Array, earlier: Sequence[EpochReport]) -> Evaluation:
         """Loss, metrics and residual."""
         ...
 
@@ -156,8 +157,8 @@ class EpochLoop:
         """Report an epoch and write its checkpoint; the final state when training is over."""
         epoch, workers = ended.epoch, [report.done for report in ended.reports]
         model = self._generation.read_model(epoch + 1)
-        losses = self._progress.losses
-        evaluation = self._generation.summarise(model, total_sums(workers), losses)
+        reports = self._progress.reports
+        evaluation = self._generation.summarise(model, total_sums(workers), reports)
         report = epoch_summary(workers, evaluation, self._generation.instance_count)
         self._progress.reports.append(report)
         self._observer.epoch_done(report)

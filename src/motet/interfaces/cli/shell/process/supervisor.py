@@ -59,7 +59,8 @@ class _Supervisor:
         """Wait for the child and remove its descendants; returns its exit code."""
         _, status = os.waitpid(self._child, 0)
         _handle_signals(signal.SIG_IGN)
-        self._clean_up()
+        _kill_descendants()
+        self._remove_scratch()
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             _write_stderr(f"motet: error: stopped by {signal.Signals(-code).name}")
@@ -73,13 +74,12 @@ class _Supervisor:
             os.kill(self._child, signal.SIGKILL)
         _kill_descendants()
         hint = carry_out_interruption(self._scratch)
-        self._clean_up()
+        self._remove_scratch()
         lines = "\n".join(["motet: interrupted", *([hint] if hint else [])])
         _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\n{lines}")
         os._exit(_exit_code(number))
 
-    def _clean_up(self) -> None:
-        _kill_descendants()
+    def _remove_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
