@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from motet.apps.inputs.centred import trained_features
 from motet.apps.inputs.coordinates import (
     feature_columns,
     features_of,
     gram_norm,
     mean_squares,
-    standardise,
 )
 from motet.runtime.core.rows import Rows
 
@@ -30,15 +30,16 @@ def matrix(
 def test_dense_columns_are_centred_and_scaled_without_changing_the_original() -> None:
     X = matrix(50, 4)
     before = X.copy()
-    trained, _ = standardise(X, np.sqrt)
+    trained = trained_features(X, centring=True, scaling=True)[0].matrix
     np.testing.assert_allclose(trained.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(trained.std(axis=0), 1.0)
     np.testing.assert_array_equal(X, before)
 
 
-def test_sparse_columns_are_only_scaled() -> None:
+def test_sparse_columns_are_only_scaled_without_centring() -> None:
     X = csr_matrix(matrix(50, 4))
-    trained, coordinates = standardise(X, np.sqrt)
+    centred, coordinates = trained_features(X, centring=False, scaling=True)
+    trained = centred.matrix
     assert trained.nnz == X.nnz
     np.testing.assert_allclose(mean_squares(trained), 1.0)
     assert not coordinates.shift.any()
@@ -47,7 +48,7 @@ def test_sparse_columns_are_only_scaled() -> None:
 @given(outputs=st.integers(0, 3), is_sparse=st.booleans())
 def test_weights_predict_the_same_in_both_coordinates(outputs: int, is_sparse: bool) -> None:
     X = csr_matrix(matrix(30, 5)) if is_sparse else matrix(30, 5)
-    trained, coordinates = standardise(X, np.sqrt)
+    trained, coordinates = trained_features(X, centring=True, scaling=True)
     rng = np.random.default_rng(1)
     shape = (5, outputs) if outputs else (5,)
     weights, intercept = rng.normal(size=shape), rng.normal(size=shape[1:])

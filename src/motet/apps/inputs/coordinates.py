@@ -8,7 +8,6 @@ is a penalty on u_j / scale_j, and the intercept absorbs the shift.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,24 +35,6 @@ class Coordinates:
         """Weights `(columns,)` or `(columns, outputs)` and intercept for the original columns."""
         coefficients = weights / self.scale.reshape(-1, *[1] * (weights.ndim - 1))
         return coefficients, intercept - self.shift @ coefficients
-
-
-def standardise(
-    features: Features, scale_of: Callable[[Array], Array]
-) -> tuple[Features, Coordinates]:
-    """Return a centred and scaled copy of the features, and its coordinates.
-
-    `scale_of` turns the columns' mean squares (after centring: variances) into divisors. A sparse
-    matrix is only scaled: centring would fill it.
-    """
-    if isinstance(features, np.ndarray):
-        shift = features.mean(axis=0)
-        centred = features - shift
-        scale = scale_of(mean_squares(centred))
-        centred /= scale
-        return centred, Coordinates(shift, scale)
-    scale = scale_of(mean_squares(features))
-    return divide_columns(features, scale), Coordinates(np.zeros_like(scale), scale)
 
 
 def with_entries(features: Features, entries: Array) -> Features:

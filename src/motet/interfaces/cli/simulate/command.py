@@ -9,11 +9,15 @@ from typing import Any
 
 import click
 
+from motet.interfaces.cli.shell.log_options import (
+    columns_option,
+    input_option,
+    timezone_option,
+)
 from motet.interfaces.cli.shell.option_groups import SectionedCommand, SectionOption, json_option
 from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.sim.known_names import FORMAT_NAMES, WORKLOAD_NAMES
 
-input_option = partial(click.option, cls=SectionOption, section="Input")
 policy_option = partial(click.option, cls=SectionOption, section="Policies")
 output_option = partial(click.option, cls=SectionOption, section="Output")
 
@@ -51,19 +55,8 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="FILE",
     help="Gavel traces: the table of speeds that they were generated with.",
 )
-@input_option(
-    "--columns",
-    "column_texts",
-    multiple=True,
-    metavar="NAME=COLUMN,...",
-    help="Columns of a table in no known format, for example "
-    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
-)
-@input_option(
-    "--timezone",
-    metavar="ZONE",
-    help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
-)
+@columns_option
+@timezone_option
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(
     "--cluster",

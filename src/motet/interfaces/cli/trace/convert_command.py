@@ -6,16 +6,15 @@ from pathlib import Path
 
 import click
 
+from motet.interfaces.cli.shell.log_options import columns_option, timezone_option
 from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionedCommand
 from motet.interfaces.cli.trace.options import (
-    columns_option,
     format_option,
     overwrite_option,
     path_type,
     skip_option,
     target_argument,
     throughputs_option,
-    timezone_option,
 )
 
 

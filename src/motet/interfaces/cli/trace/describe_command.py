@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from motet.interfaces.cli.shell.log_options import columns_option, input_option, timezone_option
 from motet.interfaces.cli.shell.option_groups import (
     DescribedArgument,
     SectionedCommand,
@@ -14,14 +15,11 @@ from motet.interfaces.cli.shell.option_groups import (
 )
 from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.interfaces.cli.trace.options import (
-    columns_option,
     format_option,
-    input_option,
     output_option,
     path_type,
     skip_option,
     throughputs_option,
-    timezone_option,
 )
 
 if TYPE_CHECKING:

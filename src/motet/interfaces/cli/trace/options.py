@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from motet.interfaces.cli.shell.log_options import input_option
 from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionOption
 from motet.sim.known_names import FORMAT_NAMES
 
 path_type = click.Path(path_type=Path)
-input_option = partial(click.option, cls=SectionOption, section="Input")
 output_option = partial(click.option, cls=SectionOption, section="Output")
 
 
@@ -36,19 +36,6 @@ throughputs_option = input_option(
     type=path_type,
     metavar="CSV",
     help="Gavel traces: isolated steps per second of every type of job.",
-)
-columns_option = input_option(
-    "--columns",
-    "column_texts",
-    multiple=True,
-    metavar="NAME=COLUMN,...",
-    help="Columns of a table in no known format, for example "
-    "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
-)
-timezone_option = input_option(
-    "--timezone",
-    metavar="ZONE",
-    help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
 )
 overwrite_option = output_option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 target_argument = click.argument(
