@@ -46,7 +46,8 @@ PACKAGES = {
         0, 28, INTERFACES, "command line and Python API; wires the packages together"
     ),
     "testbed": Box(0, 4, EXPERIMENTS, "emulated hosts"),
-    "sim": Box(5, 19, EXPERIMENTS, "replays workloads under a policy in virtual time"),
+    "live": Box(4, 9, INTERFACES, "runs real jobs"),
+    "sim": Box(9, 19, EXPERIMENTS, "replays workloads in virtual time"),
     "report": Box(16, 28, INTERFACES, "tables, figures and documents from results"),
     "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
     "datasets": Box(20, 24, TRAINING, "readers, samples"),

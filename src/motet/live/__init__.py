@@ -1,0 +1,1 @@
+"""The live driver: runs real jobs by the decisions of the engine, in wall-clock time."""

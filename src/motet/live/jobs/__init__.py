@@ -1,0 +1,1 @@
+"""Jobs of the live cluster: what users submit, the states of jobs, and their attempts."""

@@ -1,0 +1,96 @@
+"""One attempt to run a job: a gang of processes on given slots, until all of them have ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from motet.domain.snapshot import Placement
+from motet.live.launcher.messages import RankExit
+
+
+class AttemptPhase(StrEnum):
+    """Where an attempt is. REQUESTED: the launcher starts it. STOPPING: it was told to stop."""
+
+    REQUESTED = "requested"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class StopCause(StrEnum):
+    """Why the master stops an attempt."""
+
+    PREEMPTED = "preempted"
+    MIGRATED = "migrated"
+    SUSPENDED = "suspended"
+    CANCELLED = "cancelled"
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended. LOST: by a failure of the infrastructure, not of the command."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LOST = "lost"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Times are Unix microseconds; None: not yet."""
+
+    number: int
+    placement: Placement
+    requested_us: int
+    phase: AttemptPhase = AttemptPhase.REQUESTED
+    stop_cause: StopCause | None = None
+    running_us: int | None = None
+    ended_us: int | None = None
+    outcome: AttemptOutcome | None = None
+    exits: tuple[RankExit, ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether none of its processes is left."""
+        return self.phase is AttemptPhase.ENDED
+
+
+def outcome_of(exits: tuple[RankExit, ...], stop_cause: StopCause | None) -> AttemptOutcome:
+    """The outcome by the ends of all processes; the first end decides which failure it was.
+
+    A gang that finished before the stop signal reached it has succeeded; exit status 0 after the
+    signal is a stop.
+    """
+    if all(end.reason == "exited" and end.code == 0 for end in exits):
+        return AttemptOutcome.SUCCEEDED
+    if stop_cause is not None:
+        return AttemptOutcome.STOPPED
+    first = first_failure(exits)
+    return AttemptOutcome.FAILED if exits[first].reason == "exited" else AttemptOutcome.LOST
+
+
+def first_failure(exits: tuple[RankExit, ...]) -> int:
+    """The rank whose end made the others stop."""
+    failed = [
+        (end.reason == "stopped", end.ended_s, rank)
+        for rank, end in enumerate(exits)
+        if end.code != 0 or end.reason != "exited"
+    ]
+    return min(failed)[2]
+
+
+def told(exits: tuple[RankExit, ...]) -> str:
+    """The first failure in a few words."""
+    rank = first_failure(exits)
+    end = exits[rank]
+    who = f"process {rank}" if len(exits) > 1 else "the process"
+    if end.reason == "lost":
+        return f"{who} was lost: its supervisor was killed"
+    if end.reason == "never_started":
+        return f"{who} could not be started"
+    if end.reason == "lease":
+        return f"{who} lost the connection to the server and was stopped"
+    if end.signal is not None:
+        return f"{who} was killed by signal {end.signal}"
+    return f"{who} exited with status {end.code}"

@@ -1,0 +1,75 @@
+"""A job of the live cluster: its specification, its attempts and its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
+from motet.live.jobs.job_file import JobSpec
+
+
+class JobState(StrEnum):
+    """States of jobs; the last three are final."""
+
+    PENDING = "PENDING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    PREEMPTED = "PREEMPTED"
+    SUSPENDED = "SUSPENDED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job never changes again."""
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(slots=True)
+class LiveJob:
+    """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
+    its last process has ended if the user cancels it. `reason`: of a failure, for people.
+    """
+
+    number: int
+    spec: JobSpec
+    user: str
+    submitted_us: int
+    attempts: list[Attempt] = field(default_factory=list)
+    is_suspended: bool = False
+    end: JobState | None = None
+    ended_us: int | None = None
+    reason: str = ""
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The attempt whose processes may still run."""
+        last = self.attempts[-1] if self.attempts else None
+        return None if last is None or last.has_ended else last
+
+    @property
+    def failures(self) -> int:
+        """Attempts that failed by the command itself."""
+        return sum(attempt.outcome is AttemptOutcome.FAILED for attempt in self.attempts)
+
+    @property
+    def state(self) -> JobState:
+        """The state that users see."""
+        if self.end is not None:
+            return self.end
+        if self.is_suspended:
+            return JobState.SUSPENDED
+        if (attempt := self.attempt) is not None:
+            return _STATES[attempt.phase]
+        if self.attempts and self.attempts[-1].stop_cause is StopCause.PREEMPTED:
+            return JobState.PREEMPTED
+        return JobState.PENDING
+
+
+_STATES = {
+    AttemptPhase.REQUESTED: JobState.STARTING,
+    AttemptPhase.RUNNING: JobState.RUNNING,
+    AttemptPhase.STOPPING: JobState.RUNNING,
+}

@@ -1,0 +1,231 @@
+"""Records of a journal in SQLite or PostgreSQL. A record is durable when `append` returns."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from motet.domain.errors import BadInput, MotetError
+
+FORMAT_VERSION = 1
+_PAGE = 1000
+
+_TABLES = MetaData()
+_META = Table(
+    "journal",
+    _TABLES,
+    Column("id", Integer, primary_key=True),
+    Column("format_version", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+)
+_RECORDS = Table(
+    "records",
+    _TABLES,
+    Column("sequence", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("actions", Text, nullable=False),
+    Column("software", String(40), nullable=False),
+)
+
+
+class JournalInUse(MotetError):
+    """Another master has this journal."""
+
+
+class MasterSuperseded(MotetError):
+    """A later master has taken over this journal; this one must end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One step of the engine. `events`, `facts` and `actions` are JSON.
+
+    `at_us`: Unix time. `software`: version of Motet that decided.
+    """
+
+    sequence: int
+    at_us: int
+    events: str
+    facts: str
+    actions: str
+    software: str
+
+
+class JournalStore:
+    """An open journal. One process at a time; used from one thread."""
+
+    def __init__(self, address: str) -> None:
+        """`address`: a database URL, or the path of a SQLite file. Raises BadInput, JournalInUse.
+
+        Opening begins an epoch: masters that had the journal before can no longer append.
+        """
+        url = _url_of(address)
+        is_sqlite = url.get_backend_name() == "sqlite"
+        self._lock = _locked(Path(url.database)) if url.database and is_sqlite else None
+        self._engine = create_engine(url)
+        if is_sqlite:
+            event.listen(self._engine, "connect", _make_durable)
+            event.listen(self._engine, "begin", _begin_immediately)
+        try:
+            self._connection = self._engine.connect()
+            self.epoch = self._begin_epoch()
+        except OperationalError as error:
+            raise BadInput(f"--database {address}: cannot be opened: {error.orig}") from error
+        self._next = self._last_sequence() + 1
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Make records durable, all or none. Raises MasterSuperseded."""
+        with self._connection.begin():
+            self._require_epoch()
+            rows = [
+                {
+                    "sequence": record.sequence,
+                    "at_us": record.at_us,
+                    "epoch": self.epoch,
+                    "events": record.events,
+                    "facts": record.facts,
+                    "actions": record.actions,
+                    "software": record.software,
+                }
+                for record in records
+            ]
+            self._connection.execute(insert(_RECORDS), rows)
+        self._next = records[-1].sequence + 1
+
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next record."""
+        return self._next
+
+    def records(self, first: int = 1) -> Iterator[Record]:
+        """All records from a number on, in order."""
+        columns = [_RECORDS.c[name] for name in Record.__slots__]
+        while True:
+            query = select(*columns).where(_RECORDS.c.sequence >= first)
+            with self._connection.begin():
+                page = self._connection.execute(
+                    query.order_by(_RECORDS.c.sequence).limit(_PAGE)
+                ).all()
+            if not page:
+                return
+            for row in page:
+                yield Record(*row)
+            first = page[-1].sequence + 1
+
+    def close(self) -> None:
+        """Close the database and release the journal."""
+        self._connection.close()
+        self._engine.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _begin_epoch(self) -> int:
+        with self._connection.begin():
+            _TABLES.create_all(self._connection)
+            found = self._connection.execute(select(_META)).one_or_none()
+            if found is None:
+                row = {"id": 1, "format_version": FORMAT_VERSION, "epoch": 1}
+                self._connection.execute(insert(_META).values(row))
+                return 1
+            if found.format_version > FORMAT_VERSION:
+                raise BadInput(
+                    f"the journal has format {found.format_version}; this version of Motet reads "
+                    f"up to {FORMAT_VERSION}: use the version that wrote it, or a later one"
+                )
+            epoch: int = found.epoch + 1
+            self._connection.execute(update(_META).values(epoch=epoch))
+            return epoch
+
+    def _require_epoch(self) -> None:
+        found = self._connection.execute(select(_META.c.epoch)).scalar_one()
+        if found != self.epoch:
+            raise MasterSuperseded(
+                f"another server has taken over the journal (epoch {found}, this one is "
+                f"{self.epoch}); this server ends"
+            )
+
+    def _last_sequence(self) -> int:
+        query = select(_RECORDS.c.sequence).order_by(_RECORDS.c.sequence.desc()).limit(1)
+        with self._connection.begin():
+            return self._connection.execute(query).scalar_one_or_none() or 0
+
+
+def _url_of(address: str) -> URL:
+    """Raises BadInput for an address without a database driver."""
+    if "://" not in address:
+        return URL.create("sqlite", database=str(Path(address).absolute()))
+    try:
+        url = make_url(address)
+        url.get_dialect().import_dbapi()
+    except ArgumentError as error:
+        raise BadInput(f"--database {address}: not a database URL") from error
+    except ImportError as error:
+        raise BadInput(f"--database {address}: pip install {error.name}") from error
+    return url
+
+
+def _locked(path: Path) -> int:
+    """A lock that ends with this process, on a file beside the database. Raises JournalInUse."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise JournalInUse(
+            f"{path}: another motet server uses this journal; stop it, or give --database another"
+        ) from None
+    return lock
+
+
+def _make_durable(connection: Any, record: object) -> None:
+    """Let SQLAlchemy begin transactions, and wait for the disk at every commit."""
+    del record
+    connection.isolation_level = None
+    for statement in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
+        connection.execute(f"PRAGMA {statement}")
+
+
+def _begin_immediately(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,113 @@
+"""Messages between master and launcher, one JSON object per line.
+
+Requests are idempotent: the master repeats them after a restart of either process. Reports are
+repeated as well; the master ignores those that it has recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from motet.domain.errors import BadInput
+
+ExitReason: TypeAlias = Literal["exited", "stopped", "lease", "never_started", "lost"]
+"""`stopped`: after a stop signal. `lease`: the launcher did not renew the lease. `lost`: the
+shepherd was killed, so that the exit status is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankTask:
+    """One process of a gang. `machine`: name of its machine. `env`: its complete environment."""
+
+    machine: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Start a gang: all of its processes or none. `folder`: of the attempt.
+
+    `stop_signal`, `grace_s`: how the processes are stopped when one of them fails. `lease_s`: the
+    processes are stopped when they hear nothing for this time.
+    """
+
+    attempt: str
+    folder: str
+    ranks: tuple[RankTask, ...]
+    stop_signal: int
+    grace_s: float
+    lease_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopAttempt:
+    """Stop all processes of a gang: the signal, then SIGKILL after the grace period."""
+
+    attempt: str
+    stop_signal: int
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankExit:
+    """The end of one process. `code` and `signal`: at most one of them is known.
+
+    `started_s`, `ended_s`: Unix time; `started_s` is None if the process was never started.
+    """
+
+    code: int | None
+    signal: int | None
+    reason: ExitReason
+    started_s: float | None
+    ended_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRunning:
+    """All processes of the gang have been started. `at_s`: Unix time of the last one."""
+
+    attempt: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """No process of the gang is left. `exits`: by rank."""
+
+    attempt: str
+    exits: tuple[RankExit, ...]
+
+
+Request: TypeAlias = StartAttempt | StopAttempt
+Report: TypeAlias = AttemptRunning | AttemptEnded
+
+_PARTS = {"ranks": RankTask, "exits": RankExit}
+_KINDS = {kind.__name__: kind for kind in (StartAttempt, StopAttempt, AttemptRunning, AttemptEnded)}
+
+
+def message_line(message: Request | Report) -> str:
+    """A line of JSON without its end."""
+    return json.dumps({"kind": type(message).__name__, **asdict(message)})
+
+
+def parse_message(line: str) -> Request | Report:
+    """The message of a line. Raises BadInput."""
+    try:
+        values = json.loads(line)
+        kind: Any = _KINDS[values.pop("kind")]
+        return kind(**{name: _value(name, each) for name, each in values.items()})  # type: ignore[no-any-return]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"not a message of the launcher: {line[:200]!r}") from error
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _PARTS:
+        return tuple(
+            _PARTS[name](**{key: _value(key, part) for key, part in each.items()}) for each in value
+        )
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,94 @@
+"""The files of one process of an attempt (`motet.live.shepherd` describes them)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
+from motet.live.shepherd import write_durably
+
+
+class ShepherdIdentity(NamedTuple):
+    """A process for all time. `start_ticks`: after the boot `boot`."""
+
+    pid: int
+    start_ticks: int
+    boot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a shepherd has to do. `epoch`: of the master that wants it."""
+
+    epoch: int
+    phase: str
+    signal: int
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankFiles:
+    """Reads and writes the folder of one process."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, request: StartAttempt, rank: int) -> RankFiles:
+        """Files of a rank of an attempt."""
+        return cls(Path(request.folder) / f"rank-{rank}")
+
+    def write_task(self, request: StartAttempt, rank: int, epoch: int, notify: Path) -> None:
+        """Create the folder and describe what the shepherd runs."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        task: RankTask = request.ranks[rank]
+        write_durably(
+            self.folder / "task.json",
+            {
+                "attempt": request.attempt,
+                "rank": rank,
+                "epoch": epoch,
+                "argv": task.argv,
+                "cwd": task.cwd,
+                "env": dict(task.env),
+                "lease_s": request.lease_s,
+                "stop": {"signal": request.stop_signal, "grace_s": request.grace_s},
+                "notify": str(notify),
+            },
+        )
+
+    def write_control(self, control: Control) -> None:
+        """Replace the instructions of the shepherd."""
+        write_durably(self.folder / "control.json", asdict(control))
+
+    def identity(self) -> ShepherdIdentity | None:
+        """The shepherd of the folder; None: there has been none."""
+        found = self._read("shepherd.json")
+        return None if found is None else ShepherdIdentity(**found)
+
+    def started_s(self) -> float | None:
+        """When the process was started, Unix time; None: it has not been started."""
+        found = self._read("started.json")
+        return None if found is None else float(found["at"])
+
+    def exit(self) -> RankExit | None:
+        """The end of the process; None: it has not ended, or its shepherd was killed."""
+        found = self._read("exit.json")
+        if found is None:
+            return None
+        return RankExit(
+            found["code"],
+            found["signal"],
+            found["reason"],
+            found["started_at"],
+            found["ended_at"],
+        )
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return found

@@ -1,0 +1,109 @@
+"""What the journal records beside the events of the engine. Frozen values with a JSON form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.errors import BadInput
+from motet.live.launcher.messages import RankExit
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDeclared:
+    """The machines and their slots; the first fact of a journal."""
+
+    names: tuple[str, ...]
+    slots: tuple[int, ...]
+
+    def spec(self) -> ClusterSpec:
+        """The cluster for the engine."""
+        return ClusterSpec.of(self.slots, names=self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChosen:
+    """The policy in force. `settings`: its parameters as text."""
+
+    policy: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class JobAccepted:
+    """A user submitted a job. `key`: of the request; a repeated request submits nothing."""
+
+    job: int
+    spec: Mapping[str, Any]
+    user: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanged:
+    """A user changed a job."""
+
+    job: int
+    verb: Literal["cancel", "suspend", "resume"]
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRan:
+    """All processes of the attempt run."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOver:
+    """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
+
+    `end`: the final state of the job, None if it goes on; `reason`: of a failure.
+    """
+
+    job: int
+    attempt: int
+    outcome: str
+    exits: tuple[RankExit, ...]
+    end: str | None
+    reason: str
+
+
+Fact: TypeAlias = (
+    ClusterDeclared | PolicyChosen | JobAccepted | JobChanged | AttemptRan | AttemptOver
+)
+
+NOT_OF_A_JOB = (ClusterDeclared, PolicyChosen)
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (ClusterDeclared, PolicyChosen, JobAccepted, JobChanged, AttemptRan, AttemptOver)
+}
+
+
+def facts_to_json(facts: Sequence[Fact]) -> str:
+    """A JSON list."""
+    values = [{"kind": type(fact).__name__, **asdict(fact)} for fact in facts]
+    return json.dumps(values, separators=(",", ":"))
+
+
+def facts_from_json(text: str) -> list[Fact]:
+    """The facts of a JSON list. Raises BadInput."""
+    try:
+        return [_fact(values) for values in json.loads(text)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"the journal holds facts that cannot be read: {error}") from error
+
+
+def _fact(values: dict[str, Any]) -> Fact:
+    kind: Any = _KINDS[values.pop("kind")]
+    if "exits" in values:
+        values["exits"] = tuple(RankExit(**each) for each in values["exits"])
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    fact: Fact = kind(**{**values, **lists})
+    return fact

@@ -1,0 +1,216 @@
+"""Requests of users and reports of the launcher, checked and turned into facts and events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from motet.domain.errors import BadInput, NotFound
+from motet.domain.events import (
+    Cancelled,
+    Event,
+    Failed,
+    Finished,
+    PolicyChanged,
+    Resized,
+    Resumed,
+    Started,
+    StartFailed,
+    Stopped,
+    Submitted,
+    Suspended,
+)
+from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.live.jobs.attempt import AttemptOutcome, AttemptPhase, StopCause, outcome_of, told
+from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job_file import JobSpec
+from motet.live.launcher.messages import AttemptEnded, AttemptRunning, Report
+from motet.live.master.facts import (
+    AttemptOver,
+    AttemptRan,
+    Fact,
+    JobAccepted,
+    JobChanged,
+    PolicyChosen,
+)
+from motet.live.master.state import LiveState
+
+_FULL_SPEED = 10_000
+_QUEUE, _NO_MODEL = 0, -1
+
+Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A user submits a job. `key`: the same for repetitions of the request; empty: none."""
+
+    spec: JobSpec
+    user: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A user cancels, suspends or resumes a job."""
+
+    job: int
+    verb: Verb
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosePolicy:
+    """Another policy, or other parameters."""
+
+    policy: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+Input: TypeAlias = Submit | Change | ChoosePolicy | Report
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What an input means. `reply`: to the user. Without facts the input changes nothing."""
+
+    facts: tuple[Fact, ...] = ()
+    events: tuple[Event, ...] = ()
+    reply: Any = None
+
+
+def intake(state: LiveState, now_us: int, given: Input) -> Intake:
+    """Check an input against the state. Raises BadInput, NotFound for an input of a user."""
+    match given:
+        case Submit():
+            return _submit(state, now_us, given)
+        case Change():
+            return _change(state, given)
+        case ChoosePolicy(policy, settings):
+            return _choose_policy(state, policy, settings)
+        case AttemptRunning():
+            return _running(state, now_us, given)
+        case AttemptEnded():
+            return _ended(state, given)
+
+
+# -- users -----------------------------------------------------------------------------------------
+
+
+def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
+    if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
+        return Intake(reply=known)
+    assert state.cluster is not None
+    spec, slots = given.spec, sum(state.cluster.slots)
+    if spec.processes > slots:
+        raise BadInput(
+            f"processes: {spec.processes}, but the cluster has {slots} slots; "
+            "the job could never start"
+        )
+    job = state.next_job
+    columns = {
+        "gpus": spec.processes,
+        "queue": _QUEUE,
+        "priority": spec.priority,
+        "submit_us": now_us,
+        "model": _NO_MODEL,
+    }
+    accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
+    return Intake((accepted,), (Submitted(job, columns),), job)
+
+
+def _change(state: LiveState, given: Change) -> Intake:
+    job = _known(state, given.job)
+    if not _has_effect(job, given.verb):
+        return Intake(reply=job.state)
+    if job.state.is_final:
+        raise BadInput(f"job {job.number} is {job.state}; it can no longer be {_PAST[given.verb]}")
+    changed = JobChanged(given.job, given.verb, given.user)
+    return Intake((changed,), (_EVENTS[given.verb](given.job),))
+
+
+_EVENTS: Mapping[Verb, type[Cancelled | Suspended | Resumed]] = {
+    "cancel": Cancelled,
+    "suspend": Suspended,
+    "resume": Resumed,
+}
+_PAST = {"cancel": "cancelled", "suspend": "suspended", "resume": "resumed"}
+
+
+def _has_effect(job: LiveJob, verb: Verb) -> bool:
+    """Whether the job is not yet what the user wants."""
+    if verb == "cancel":
+        return job.state is not JobState.CANCELLED
+    return job.state.is_final or job.is_suspended == (verb == "resume")
+
+
+def _known(state: LiveState, number: int) -> LiveJob:
+    if number not in state.jobs:
+        raise NotFound(f"there is no job {number}")
+    return state.jobs[number]
+
+
+def _choose_policy(state: LiveState, policy: str, settings: Mapping[str, str]) -> Intake:
+    name, kind = find_policy(policy)
+    make_policy(name, kind, settings)
+    chosen = PolicyChosen(policy, dict(settings))
+    if chosen == state.policy:
+        return Intake()
+    return Intake((chosen,), (PolicyChanged(policy, dict(settings)),))
+
+
+# -- the launcher ----------------------------------------------------------------------------------
+
+
+def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
+    job, number = attempt_of(state, report.attempt)
+    attempt = job.attempts[number - 1]
+    if attempt.running_us is not None or attempt.has_ended:
+        return Intake()
+    fact = AttemptRan(job.number, number)
+    if attempt.phase is not AttemptPhase.REQUESTED:
+        return Intake((fact,))
+    has_moved = number > 1 and job.attempts[number - 2].stop_cause is StopCause.MIGRATED
+    kind = Resized if has_moved else Started
+    return Intake((fact,), (kind(job.number, now_us, _FULL_SPEED, _FULL_SPEED),))
+
+
+def _ended(state: LiveState, report: AttemptEnded) -> Intake:
+    job, number = attempt_of(state, report.attempt)
+    attempt = job.attempts[number - 1]
+    if attempt.has_ended:
+        return Intake()
+    outcome = outcome_of(report.exits, attempt.stop_cause)
+    reason = told(report.exits) if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST) else ""
+    is_failure = (
+        outcome is AttemptOutcome.FAILED and job.failures + 1 >= job.spec.retry.max_attempts
+    )
+    end: JobState | None = None
+    if job.end is None and outcome is AttemptOutcome.SUCCEEDED:
+        end = JobState.SUCCEEDED
+    elif job.end is None and is_failure:
+        end = JobState.FAILED
+    fact = AttemptOver(job.number, number, outcome, report.exits, end, reason)
+    return Intake((fact,), _events_of_end(job, number, end, reason))
+
+
+def _events_of_end(
+    job: LiveJob, number: int, end: JobState | None, reason: str
+) -> tuple[Event, ...]:
+    attempt = job.attempts[number - 1]
+    if end is JobState.SUCCEEDED:
+        return (Finished(job.number),)
+    if end is JobState.FAILED:
+        return (Failed(job.number, reason),)
+    if attempt.stop_cause is StopCause.MIGRATED and job.end is None:
+        return ()  # The next attempt begins on the new slots.
+    if attempt.stop_cause is None and attempt.running_us is None:
+        return (StartFailed(job.number, reason),)
+    return (Stopped(job.number),)
+
+
+def attempt_of(state: LiveState, attempt: str) -> tuple[LiveJob, int]:
+    """The job and the number of an attempt, from its id `JOB.NUMBER`."""
+    job, _, number = attempt.partition(".")
+    return state.jobs[int(job)], int(number)

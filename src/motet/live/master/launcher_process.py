@@ -1,0 +1,68 @@
+"""The launcher as a child process of the master: started again whenever it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from motet.live.launcher.messages import Report, Request, message_line, parse_message
+
+_SOCKET = "launcher.sock"
+
+
+class LauncherProcess:
+    """One run of the launcher. Reports arrive on a thread of their own."""
+
+    def __init__(
+        self,
+        epoch: int,
+        folder: Path,
+        on_report: Callable[[Report], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        """`folder`: for the socket of the shepherds' notices."""
+        command = [sys.executable, "-m", "motet.live.launcher.local"]
+        self._process = subprocess.Popen(
+            [*command, str(epoch), str(folder / _SOCKET)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        self._on_report, self._on_end = on_report, on_end
+        self._reader = threading.Thread(target=self._read, name="launcher", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def send(self, requests: Sequence[Request]) -> None:
+        """Hand over requests; those that a dead launcher misses are repeated to the next one."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            for request in requests:
+                self._process.stdin.write(message_line(request) + "\n")
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        """End the launcher; processes of jobs keep running."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._reader.join()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):
+                report = parse_message(line)
+                self._on_report(report)  # type: ignore[arg-type]
+        self._process.wait()
+        self._on_end()

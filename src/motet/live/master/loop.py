@@ -1,0 +1,236 @@
+"""The thread of the master: one inbox for users, launcher and timer; one step for all it holds."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from motet.domain.errors import MotetError
+from motet.domain.units import NEVER_US
+from motet.live.journal.store import JournalStore
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy, Input
+from motet.live.master.launcher_process import LauncherProcess
+from motet.live.master.master import Answer, Master
+from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
+
+T = TypeVar("T")
+
+_LONGEST_WAIT_S = 3600.0
+_SHORTEST_LIFE_S = 1.0
+_MOST_PER_STEP = 1000
+
+
+class MasterStopped(MotetError):
+    """The master has ended; the request may or may not have been recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    given: Input
+    reply: Future[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    function: Callable[[LiveState], Any]
+    reply: Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _AwaitFinal:
+    job: int
+    reply: Future[None]
+
+
+@dataclass(frozen=True, slots=True)
+class _LauncherEnded:
+    lived_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Wake:
+    """Makes the thread look at its flags."""
+
+
+_Item: TypeAlias = _Request | _Read | _AwaitFinal | _LauncherEnded | _Wake
+
+
+class MasterLoop:
+    """Runs a master until `close`. `ask` and `read` may be called from any thread."""
+
+    def __init__(
+        self,
+        address: str,
+        cluster: ClusterDeclared,
+        policy: ChoosePolicy,
+        workplace: Workplace,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`address`: of the journal. `on_failure`: called when the thread ends by an error."""
+        self._address, self._cluster, self._workplace = address, cluster, workplace
+        self._on_failure = on_failure
+        self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._ready: Future[None] = Future()
+        self._is_closing = False
+        self._launcher: LauncherProcess | None = None
+        self._launch_at_s = 0.0
+        self._waiting: list[_AwaitFinal] = []
+        self._thread = threading.Thread(target=self._run, args=(policy,), name="master")
+
+    def start(self) -> None:
+        """Open the journal and start the launcher. Raises what opening the journal raises."""
+        self._thread.start()
+        self._ready.result()
+
+    def ask(self, given: Input) -> Future[Any]:
+        """The answer to a request, when it is durable; or the error that it met."""
+        reply: Future[Any] = Future()
+        self._inbox.put(_Request(given, reply))
+        return reply
+
+    def read(self, function: Callable[[LiveState], T]) -> Future[T]:
+        """The result of a function of the state between two steps; it must not change the state."""
+        reply: Future[T] = Future()
+        self._inbox.put(_Read(function, reply))
+        return reply
+
+    def until_final(self, job: int) -> Future[None]:
+        """Completes when the job has reached a final state; it may be cancelled."""
+        reply: Future[None] = Future()
+        self._inbox.put(_AwaitFinal(job, reply))
+        return reply
+
+    def close(self) -> None:
+        """End the thread; processes of jobs keep running."""
+        self._is_closing = True
+        self._inbox.put(_Wake())
+        self._thread.join()
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self, policy: ChoosePolicy) -> None:
+        try:
+            with JournalStore(self._address) as store:
+                self._serve(store, policy)
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            else:
+                self._on_failure(error)
+        finally:
+            self._is_closing = True
+            self._refuse_rest()
+
+    def _serve(self, store: JournalStore, policy: ChoosePolicy) -> None:
+        master = Master(store, self._cluster, self._workplace, _unix_us)
+        master.handle([policy])
+        self._launch(master, store.epoch)
+        self._ready.set_result(None)
+        try:
+            while not self._is_closing:
+                self._process(master, self._gather(master), store.epoch)
+        finally:
+            if self._launcher is not None:
+                self._launcher.close()
+
+    def _process(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
+        asked = [item for item in items if isinstance(item, _Request)]
+        replies, requests = master.handle([item.given for item in asked])
+        if self._launcher is not None:
+            self._launcher.send(requests)
+        for item, reply in zip(asked, replies, strict=True):
+            if item.reply is not None:
+                _answer(item.reply, reply)
+        for each in items:
+            match each:
+                case _Read():
+                    _answer_read(each, master.state)
+                case _AwaitFinal():
+                    self._waiting.append(each)
+                case _LauncherEnded(lived_s):
+                    self._launcher = None
+                    pause_s = 0.0 if lived_s >= _SHORTEST_LIFE_S else _SHORTEST_LIFE_S
+                    self._launch_at_s = time.monotonic() + pause_s
+        self._waiting = [each for each in self._waiting if not _is_over(each, master.state)]
+        if self._launcher is None and time.monotonic() >= self._launch_at_s:
+            self._launch(master, epoch)
+
+    def _gather(self, master: Master) -> list[_Item]:
+        """Everything that waits now; blocks until there is something, or something is due."""
+        wait_s = _LONGEST_WAIT_S
+        if master.recheck_at_us < NEVER_US:
+            wait_s = min((master.recheck_at_us - _unix_us()) / 1e6, wait_s)
+        if self._launcher is None:
+            wait_s = min(self._launch_at_s - time.monotonic(), wait_s)
+        items: list[_Item] = []
+        with suppress(queue.Empty):
+            items.append(self._inbox.get(timeout=max(0.0, wait_s)))
+            while len(items) < _MOST_PER_STEP:
+                items.append(self._inbox.get_nowait())
+        return items
+
+    # -- the launcher ------------------------------------------------------------------------------
+
+    def _launch(self, master: Master, epoch: int) -> None:
+        """Start a launcher and tell it everything that should run."""
+        began_s = time.monotonic()
+        self._launcher = LauncherProcess(
+            epoch,
+            self._workplace.folder,
+            lambda report: self._inbox.put(_Request(report)),
+            lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
+        )
+        self._launcher.send(master.pending_requests)
+
+    def _refuse_rest(self) -> None:
+        for waiting in self._waiting:
+            waiting.reply.cancel()
+        while not self._inbox.empty():
+            item = self._inbox.get()
+            if isinstance(item, _Request | _Read | _AwaitFinal) and item.reply is not None:
+                error = MasterStopped("the server is stopping; ask again later")
+                _answer(item.reply, Answer(error=error))
+
+
+def _answer_read(asked: _Read, state: LiveState) -> None:
+    """Errors of the function are its caller's."""
+    if not asked.reply.set_running_or_notify_cancel():
+        return
+    try:
+        asked.reply.set_result(asked.function(state))
+    except Exception as error:
+        asked.reply.set_exception(error)
+
+
+def _answer(future: Future[Any], reply: Answer) -> None:
+    """The answer; who asked may have stopped waiting for it."""
+    if not future.set_running_or_notify_cancel():
+        return
+    if reply.error is not None:
+        future.set_exception(reply.error)
+    else:
+        future.set_result(reply.value)
+
+
+def _is_over(waiting: _AwaitFinal, state: LiveState) -> bool:
+    """Whether the wait has ended; an unknown job ends it, too."""
+    job = state.jobs.get(waiting.job)
+    if waiting.reply.cancelled():
+        return True
+    if job is None or job.state.is_final:
+        if waiting.reply.set_running_or_notify_cancel():
+            waiting.reply.set_result(None)
+        return True
+    return False
+
+
+def _unix_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,176 @@
+"""The master without threads and processes: inputs in, durable records and requests out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from motet import __version__
+from motet.domain.actions import Action
+from motet.domain.errors import BadInput, MotetError
+from motet.domain.events import Event, Tick, event_from_json, event_to_json
+from motet.domain.snapshot import Queues
+from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.engine.state.cluster_state import ClusterState
+from motet.engine.step import Engine
+from motet.live.journal.store import JournalStore, Record
+from motet.live.launcher.messages import Request
+from motet.live.master.facts import (
+    NOT_OF_A_JOB,
+    ClusterDeclared,
+    Fact,
+    facts_from_json,
+    facts_to_json,
+)
+from motet.live.master.intake import Input, intake
+from motet.live.master.requests import Workplace, requests_of, requests_of_job
+from motet.live.master.state import LiveState
+from motet.placement.planners import CountPlanner
+
+FIRST_POLICY = "fifo"
+
+
+class JournalDiverged(MotetError):
+    """Replay of the journal led to another decision than the recorded one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one input: a value, or the error that it met."""
+
+    value: Any = None
+    error: MotetError | None = None
+
+
+class Master:
+    """Folds inputs into engine and state; every step is durable before anyone hears of it.
+
+    One instance per journal. An error of the journal leaves this object ahead of the journal: the
+    process must then end, and a new one continues from the journal.
+    """
+
+    def __init__(
+        self,
+        store: JournalStore,
+        cluster: ClusterDeclared,
+        workplace: Workplace,
+        clock_us: Callable[[], int],
+    ) -> None:
+        """Continue a journal, or begin one. `clock_us`: Unix time.
+
+        Raises BadInput if the journal is of another cluster, JournalDiverged.
+        """
+        self.state = LiveState()
+        self._store, self._workplace, self._clock_us = store, workplace, clock_us
+        policy = make_policy(*find_policy(FIRST_POLICY), {})
+        state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
+        self._engine = Engine(policy, CountPlanner(), state)
+        for record in store.records():
+            self._replay(record)
+        if self.state.cluster is None:
+            self._begin(cluster)
+        elif self.state.cluster != cluster:
+            raise BadInput(
+                f"the journal is of a cluster with machines {_told(self.state.cluster)}, not "
+                f"{_told(cluster)}; start the server with the former, or with another --database"
+            )
+
+    @property
+    def recheck_at_us(self) -> int:
+        """When `handle` is due even without inputs."""
+        return self._engine.recheck_at_us
+
+    @property
+    def pending_requests(self) -> list[Request]:
+        """Everything that a new launcher has to do."""
+        return requests_of(self.state, self._workplace)
+
+    def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[Request]]:
+        """One step: replies in the order of the inputs, and requests for the launcher.
+
+        Raises MasterSuperseded or an error of the database; no reply may be given then.
+        """
+        now_us = max(self._clock_us(), self._engine.state.now_us)
+        facts, events, replies = self._take_in(now_us, inputs)
+        if now_us >= self._engine.recheck_at_us:
+            events.append(Tick())
+        if not (facts or events):
+            return replies, []
+        actions = self._step(now_us, events)
+        touched = {each.job for each in (*facts, *actions) if not isinstance(each, NOT_OF_A_JOB)}
+        self._store.append([self._record(now_us, facts, events, actions)])
+        jobs = [self.state.jobs[number] for number in sorted(touched)]
+        return replies, [
+            request for job in jobs for request in requests_of_job(self.state, job, self._workplace)
+        ]
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def _take_in(
+        self, now_us: int, inputs: Sequence[Input]
+    ) -> tuple[list[Fact], list[Event], list[Answer]]:
+        """Fold the facts of every input, one after another; a refused input has none."""
+        facts: list[Fact] = []
+        events: list[Event] = []
+        replies: list[Answer] = []
+        for each in inputs:
+            try:
+                found = intake(self.state, now_us, each)
+            except MotetError as error:
+                replies.append(Answer(error=error))
+                continue
+            for fact in found.facts:
+                self.state.fold(now_us, fact)
+            facts += found.facts
+            events += found.events
+            replies.append(Answer(found.reply))
+        return facts, events, replies
+
+    def _step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
+        actions = self._engine.step(now_us, events)
+        for action in actions:
+            self.state.acted(now_us, action)
+        return actions
+
+    def _record(
+        self, now_us: int, facts: Sequence[Fact], events: Sequence[Event], actions: Sequence[Action]
+    ) -> Record:
+        return Record(
+            self._store.next_sequence,
+            now_us,
+            json.dumps([event_to_json(event) for event in events], separators=(",", ":")),
+            facts_to_json(facts),
+            _actions_text(actions),
+            __version__,
+        )
+
+    # -- the journal -------------------------------------------------------------------------------
+
+    def _begin(self, cluster: ClusterDeclared) -> None:
+        now_us = self._clock_us()
+        self.state.fold(now_us, cluster)
+        self._store.append([self._record(now_us, [cluster], [], self._step(now_us, []))])
+
+    def _replay(self, record: Record) -> None:
+        for fact in facts_from_json(record.facts):
+            self.state.fold(record.at_us, fact)
+        events = [event_from_json(each) for each in json.loads(record.events)]
+        actions = self._step(record.at_us, events)
+        if _actions_text(actions) != record.actions:
+            raise JournalDiverged(
+                f"record {record.sequence} of the journal was decided by Motet {record.software}; "
+                f"version {__version__} decides otherwise: start version {record.software}"
+            )
+
+
+def _actions_text(actions: Sequence[Action]) -> str:
+    return json.dumps(
+        [[type(action).__name__, *action] for action in actions], separators=(",", ":")
+    )
+
+
+def _told(cluster: ClusterDeclared) -> str:
+    pairs = zip(cluster.names, cluster.slots, strict=True)
+    return ", ".join(f"{name} ({slots} slots)" for name, slots in pairs)

@@ -1,0 +1,110 @@
+"""Requests to the launcher: what the attempts of the state require. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from motet.live.jobs.attempt import Attempt, AttemptPhase
+from motet.live.jobs.job import LiveJob
+from motet.live.launcher.leftovers import MARK
+from motet.live.launcher.messages import RankTask, Request, StartAttempt, StopAttempt
+from motet.live.master.state import LiveState
+
+LEASE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where attempts run. `folder`: state of the server. `env`: variables that every job gets."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+    def attempt_folder(self, job: int, attempt: int) -> Path:
+        """Logs and records of one attempt."""
+        return self.folder / "attempts" / str(job) / str(attempt)
+
+    def checkpoint_folder(self, job: int) -> Path:
+        """The same for all attempts of a job."""
+        return self.folder / "checkpoints" / str(job)
+
+
+def requests_of(state: LiveState, workplace: Workplace) -> list[Request]:
+    """Everything that the launcher should do now; it ignores what it does already."""
+    requests: list[Request] = []
+    for number in sorted(state.active):
+        requests += requests_of_job(state, state.active[number], workplace)
+    return requests
+
+
+def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> list[Request]:
+    """The start of the present attempt, and its stop."""
+    attempt = job.attempt
+    if attempt is None:
+        return []
+    requests: list[Request] = [_start(state, job, attempt, workplace)]
+    if attempt.phase is AttemptPhase.STOPPING:
+        preempt = job.spec.preempt
+        requests.append(StopAttempt(attempt_id(job, attempt), preempt.number, preempt.grace_s))
+    return requests
+
+
+def attempt_id(job: LiveJob, attempt: Attempt) -> str:
+    """`JOB.NUMBER`."""
+    return f"{job.number}.{attempt.number}"
+
+
+def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplace) -> StartAttempt:
+    assert state.cluster is not None
+    machines = [
+        state.cluster.names[machine]
+        for machine, count in zip(*attempt.placement, strict=True)
+        for _ in range(count)
+    ]
+    preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
+    return StartAttempt(
+        attempt_id(job, attempt),
+        str(workplace.attempt_folder(job.number, attempt.number)),
+        tuple(
+            RankTask(
+                machines[rank],
+                job.spec.argv,
+                job.spec.workdir,
+                {
+                    **workplace.env,
+                    **_variables(job, attempt, machines, rank, checkpoints),
+                },
+            )
+            for rank in range(len(machines))
+        ),
+        preempt.number,
+        preempt.grace_s,
+        LEASE_S,
+    )
+
+
+def _variables(
+    job: LiveJob, attempt: Attempt, machines: list[str], rank: int, checkpoints: Path
+) -> dict[str, str]:
+    """Variables of the user, then those of Motet, then those of torchrun."""
+    world, machine = str(len(machines)), machines[rank]
+    local = [each for each in range(len(machines)) if machines[each] == machine]
+    return {
+        **job.spec.envs,
+        MARK: attempt_id(job, attempt),
+        "MOTET_JOB_ID": str(job.number),
+        "MOTET_JOB_NAME": job.spec.name,
+        "MOTET_ATTEMPT_NUMBER": str(attempt.number),
+        "MOTET_RANK": str(rank),
+        "MOTET_WORLD_SIZE": world,
+        "MOTET_ROLE": "worker",
+        "MOTET_CHECKPOINT_DIR": str(checkpoints),
+        "RANK": str(rank),
+        "WORLD_SIZE": world,
+        "LOCAL_RANK": str(local.index(rank)),
+        "LOCAL_WORLD_SIZE": str(len(local)),
+        "GROUP_RANK": str(list(dict.fromkeys(machines)).index(machine)),
+        "OMP_NUM_THREADS": job.spec.envs.get("OMP_NUM_THREADS", "1"),
+    }

@@ -1,0 +1,114 @@
+"""The state of the live cluster beside the engine's: a fold over facts and actions."""
+
+from __future__ import annotations
+
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.snapshot import Placement
+from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
+from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job_file import job_spec
+from motet.live.master.facts import (
+    AttemptOver,
+    AttemptRan,
+    ClusterDeclared,
+    Fact,
+    JobAccepted,
+    JobChanged,
+    PolicyChosen,
+)
+
+
+class LiveState:
+    """Jobs, attempts and the policy in force. `active`: jobs with an attempt that has not ended."""
+
+    def __init__(self) -> None:
+        self.cluster: ClusterDeclared | None = None
+        self.policy = PolicyChosen("", {})
+        self.jobs: dict[int, LiveJob] = {}
+        self.active: dict[int, LiveJob] = {}
+        self._by_key: dict[tuple[str, str], int] = {}
+        self._moves: dict[int, Placement] = {}
+
+    @property
+    def next_job(self) -> int:
+        """The id of the next job."""
+        return len(self.jobs) + 1
+
+    def job_of_key(self, user: str, key: str) -> int | None:
+        """The job that a request with this key has submitted."""
+        return self._by_key.get((user, key))
+
+    # -- facts -------------------------------------------------------------------------------------
+
+    def fold(self, at_us: int, fact: Fact) -> None:
+        """Apply a fact."""
+        match fact:
+            case ClusterDeclared():
+                self.cluster = fact
+            case PolicyChosen():
+                self.policy = fact
+            case JobAccepted(number, spec, user, key):
+                self.jobs[number] = LiveJob(number, job_spec(spec), user, at_us)
+                if key:
+                    self._by_key[user, key] = number
+            case JobChanged(number, verb):
+                self._changed(at_us, self.jobs[number], verb)
+            case AttemptRan(number, attempt):
+                self._ran(at_us, self.jobs[number].attempts[attempt - 1])
+            case AttemptOver():
+                self._over(at_us, fact)
+
+    def _changed(self, at_us: int, job: LiveJob, verb: str) -> None:
+        if verb == "cancel":
+            job.end, job.ended_us = JobState.CANCELLED, at_us
+        else:
+            job.is_suspended = verb == "suspend"
+
+    def _ran(self, at_us: int, attempt: Attempt) -> None:
+        attempt.running_us = at_us
+        if attempt.phase is AttemptPhase.REQUESTED:
+            attempt.phase = AttemptPhase.RUNNING
+
+    def _over(self, at_us: int, fact: AttemptOver) -> None:
+        job = self.jobs[fact.job]
+        attempt = job.attempts[fact.attempt - 1]
+        attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
+        attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
+        del self.active[job.number]
+        if fact.reason:
+            job.reason = fact.reason
+        if fact.end is not None:
+            job.end, job.ended_us = JobState(fact.end), at_us
+        place = self._moves.pop(job.number, None)
+        if place is not None and job.end is None:
+            self._begin(at_us, job, place)
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def acted(self, at_us: int, action: Action) -> None:
+        """Apply an action of the engine: a new attempt, or the stop of the present one."""
+        job = self.jobs[action.job]
+        match action:
+            case Start(placement=place):
+                self._begin(at_us, job, place)
+            case Preempt():
+                self._moves.pop(job.number, None)
+                self._stop(job, _cause(job))
+            case Migrate(placement=place):
+                self._moves[job.number] = place
+                self._stop(job, StopCause.MIGRATED)
+
+    def _begin(self, at_us: int, job: LiveJob, place: Placement) -> None:
+        job.attempts.append(Attempt(len(job.attempts) + 1, place, at_us))
+        self.active[job.number] = job
+
+    def _stop(self, job: LiveJob, cause: StopCause) -> None:
+        attempt = job.attempt
+        assert attempt is not None, f"job {job.number} has no processes to stop"
+        attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
+
+
+def _cause(job: LiveJob) -> StopCause:
+    if job.end is JobState.CANCELLED:
+        return StopCause.CANCELLED
+    return StopCause.SUSPENDED if job.is_suspended else StopCause.PREEMPTED

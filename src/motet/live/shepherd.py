@@ -1,0 +1,302 @@
+"""Shepherd: runs one process of an attempt, and records its end.
+
+Runs as a script with the folder of the process as its argument, and needs only the standard
+library: it must start fast and outlive master, launcher and Ray. Files in the folder:
+
+- `task.json`: what to run (written by the launcher before the shepherd starts)
+- `shepherd.json`: the shepherd's identity; its creation claims the folder, so that a process of
+  an attempt is started at most once
+- `control.json`: what the launcher wants: phase `hold`, `run` or `stop`; read on SIGUSR1
+- `started.json`: the process has been started
+- `log`: output of the process
+- `exit.json`: how it ended; no process of it is left when this file appears
+
+The shepherd is a session leader and adopts orphans of its process (child subreaper), so it finds
+all of them. The kernel kills the process when the shepherd is killed. Every SIGUSR1 renews the
+shepherd's lease; when the lease ends, for instance because its machine has been separated from
+the cluster, the shepherd stops the process. Controls of an earlier master (a smaller epoch) are
+ignored.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM}
+_PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
+_RETRY_KILL_S = 0.2
+_SHUTDOWN_GRACE_S = 5.0
+
+
+class Shepherd:
+    """One process from its start to its exit record."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.task = json.loads((folder / "task.json").read_text())
+        self.epoch = int(self.task["epoch"])
+        self.phase = "hold"
+        self.child: subprocess.Popen[bytes] | None = None
+        self.reason = "exited"
+        self.started_at: float | None = None
+        self.lease_ends = time.monotonic() + self.task["lease_s"]
+        self.kill_at: float | None = None
+
+    def run(self) -> None:
+        """Wait for the phase `run`, run the process, write the exit record."""
+        if not self._claim():
+            return
+        self._tell("held")
+        while self.phase == "hold":
+            self._await_signal()
+        if self.phase == "run" and not self._start():
+            return
+        while self.child is not None and self.child.returncode is None:
+            self._await_signal()
+        self._kill_descendants()
+        self._record_exit()
+
+    # -- phases ------------------------------------------------------------------------------------
+
+    def _claim(self) -> bool:
+        """Whether this shepherd is the first one of its folder."""
+        identity = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()), "boot": boot_id()}
+        temporary = self.folder / f".shepherd.{os.getpid()}"
+        write_durably(temporary, identity)
+        try:
+            os.link(temporary, self.folder / "shepherd.json")
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        return True
+
+    def _start(self) -> bool:
+        """Start the process; a command that cannot be executed is recorded as an end."""
+        task, environment = self.task, dict(self.task["env"])
+        self.started_at = time.time()
+        log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self.child = subprocess.Popen(
+                task["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=task["cwd"],
+                env=environment,
+                start_new_session=True,
+                preexec_fn=_prepare_child,
+            )
+        except OSError as error:
+            os.write(log, f"motet: {task['argv'][0]}: {error.strerror}\n".encode())
+            self._record(127 if isinstance(error, FileNotFoundError) else 126, None)
+            return False
+        finally:
+            os.close(log)
+        write_durably(self.folder / "started.json", {"pid": self.child.pid, "at": self.started_at})
+        self._tell("started")
+        return True
+
+    def _await_signal(self) -> None:
+        """Handle one signal, or the end of the lease or of the grace period."""
+        deadlines = [self.lease_ends] + ([] if self.kill_at is None else [self.kill_at])
+        left_s = max(0.0, min(deadlines) - time.monotonic())
+        received = signal.sigtimedwait(SIGNALS, left_s)
+        if received is None:
+            self._deadline_passed()
+        elif received.si_signo == signal.SIGUSR1:
+            self._read_control()
+        elif received.si_signo == signal.SIGTERM:
+            self._stop("stopped", signal.SIGTERM, _SHUTDOWN_GRACE_S)
+        else:
+            self._reap()
+
+    def _deadline_passed(self) -> None:
+        now = time.monotonic()
+        if self.kill_at is not None and now >= self.kill_at:
+            self._kill_descendants()
+            self.kill_at = None
+        if now >= self.lease_ends:
+            self.lease_ends = float("inf")
+            stop = self.task["stop"]
+            self._stop("lease", stop["signal"], stop["grace_s"])
+
+    def _read_control(self) -> None:
+        control = json.loads((self.folder / "control.json").read_text())
+        if control["epoch"] < self.epoch:
+            return
+        self.epoch = control["epoch"]
+        if self.phase != "stop":
+            self.lease_ends = time.monotonic() + self.task["lease_s"]
+        if control["phase"] == "stop":
+            self._stop("stopped", control["signal"], control["grace_s"])
+        elif self.phase == "hold":
+            self.phase = control["phase"]
+
+    def _stop(self, reason: str, number: int, grace_s: float) -> None:
+        """Ask the process to end; after the grace period it is killed."""
+        if self.phase == "stop":
+            return
+        self.phase = "stop"
+        if self.child is None:
+            self.reason = "never_started"
+            return
+        if self._reap():
+            return
+        self.reason = reason
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, number)
+        self.kill_at = time.monotonic() + grace_s
+
+    # -- ends --------------------------------------------------------------------------------------
+
+    def _reap(self) -> bool:
+        """Collect ended processes; returns whether the process itself has ended."""
+        assert self.child is not None
+        while (pid := _ended_child()) is not None:
+            if pid == self.child.pid:
+                self.child.poll()
+            else:
+                os.waitpid(pid, 0)
+        return self.child.returncode is not None
+
+    def _kill_descendants(self) -> None:
+        """Kill all processes below the shepherd and wait for their ends."""
+        while pids := descendants(os.getpid()):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            signal.sigtimedwait({signal.SIGCHLD}, _RETRY_KILL_S)
+            self._reap()
+
+    def _record_exit(self) -> None:
+        status = None if self.child is None else self.child.returncode
+        if status is None or status >= 0:
+            self._record(status, None)
+        else:
+            self._record(None, -status)
+
+    def _record(self, code: int | None, number: int | None) -> None:
+        """Write the exit record. `number`: of the signal that ended the process."""
+        record = {
+            "code": code,
+            "signal": number,
+            "reason": self.reason,
+            "started_at": self.started_at,
+            "ended_at": time.time(),
+        }
+        write_durably(self.folder / "exit.json", record)
+        self._tell("ended")
+
+    def _tell(self, state: str) -> None:
+        """Wake the launcher; without one, the next launcher finds the files."""
+        message = json.dumps([self.task["attempt"], self.task["rank"], state]).encode()
+        with contextlib.suppress(OSError):
+            send_datagram(Path(self.task["notify"]), message)
+
+
+def _prepare_child() -> None:
+    """Between fork and exec: die with the shepherd, receive signals."""
+    _prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _prctl(option: int, value: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(option, value, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def send_datagram(address: Path, message: bytes) -> None:
+    """Send to a Unix socket; its path may be longer than the 108 bytes of a socket address."""
+    directory = os.open(address.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
+            sender.sendto(message, f"/proc/self/fd/{directory}/{address.name}")
+    finally:
+        os.close(directory)
+
+
+def _ended_child() -> int | None:
+    """A child that has ended and was not collected yet."""
+    try:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if ended is None else ended.si_pid
+
+
+def descendants(root: int) -> list[int]:
+    """Processes below `root`, parents before children; zombies included."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (parent := _parent_of(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry))
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parent_of(pid: str) -> int | None:
+    fields = _stat_fields(pid)
+    return None if fields is None else int(fields[1])
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of a process in clock ticks after boot; None: there is no such process."""
+    fields = _stat_fields(str(pid))
+    return None if fields is None else int(fields[19])
+
+
+def _stat_fields(pid: str) -> list[str] | None:
+    """Fields of /proc/PID/stat after the name, which may contain spaces."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def boot_id() -> str:
+    """Identifies this boot of the machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def write_durably(path: Path, value: Any) -> None:
+    """Write JSON so that the file is either complete or absent, also after a power failure."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(temporary, "w", encoding="utf-8", opener=_private) as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def run_shepherd() -> None:
+    """Run the shepherd of the folder in the first argument."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _prctl(_CHILD_SUBREAPER, 1)
+    Shepherd(Path(sys.argv[1])).run()
+
+
+if __name__ == "__main__":
+    run_shepherd()

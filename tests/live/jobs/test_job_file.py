@@ -1,0 +1,57 @@
+"""Job files: defaults, and one clear error for everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.live.jobs.job_file import job_spec
+
+LEAST = {"name": "train", "run": "python train.py", "workdir": "/work"}
+
+
+def test_the_least_that_a_job_needs() -> None:
+    spec = job_spec(LEAST)
+    assert (spec.processes, spec.queue, spec.priority) == (1, "default", 0)
+    assert spec.argv == ("/bin/sh", "-c", "python train.py")
+    assert spec.preempt.number == 15
+
+
+def test_a_list_of_words_runs_without_a_shell() -> None:
+    assert job_spec({**LEAST, "run": ["echo", "$HOME"]}).argv == ("echo", "$HOME")
+
+
+def test_a_job_survives_its_way_through_the_journal() -> None:
+    spec = job_spec({**LEAST, "envs": {"A": "1"}, "preempt": {"signal": "SIGUSR1", "grace_s": 5}})
+    assert job_spec(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"proceses": 2}, "unknown key proceses; did you mean processes"),
+        ({"preempt": {"grace": 2}}, "unknown key preempt.grace; did you mean grace_s"),
+        ({"processes": 0}, "processes: .*greater than or equal to 1"),
+        ({"processes": "many"}, "processes: .*integer"),
+        ({"preempt": {"signal": "SIGKILL"}}, "preempt.signal: one of SIGHUP"),
+        ({"name": "a b"}, "name: "),
+        ({"name": "../../etc"}, "name: "),
+        ({"run": "  "}, "run: the command is empty"),
+        ({"run": []}, "run: the command is empty"),
+        ({"workdir": "here"}, "workdir: an absolute path"),
+        ({"envs": {"A": 1}}, "envs.A: "),
+    ],
+)
+def test_what_cannot_run_is_one_clear_error(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=rf"^job.yaml: {message}") as caught:
+        job_spec({**LEAST, **values}, "job.yaml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", LEAST)
+def test_what_is_missing_is_named(key: str) -> None:
+    values = {name: value for name, value in LEAST.items() if name != key}
+    with pytest.raises(BadInput, match=f"{key} is missing"):
+        job_spec(values)

@@ -1,0 +1,116 @@
+"""The journal: durable, ordered, and of one master at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.live.journal.store import JournalInUse, JournalStore, MasterSuperseded, Record
+
+
+def record(sequence: int, facts: str = "[]") -> Record:
+    return Record(sequence, 1000 * sequence, "[]", facts, "[]", "1.0")
+
+
+def test_records_come_back_in_order_after_the_journal_was_closed(tmp_path: Path) -> None:
+    with JournalStore(str(tmp_path / "journal.db")) as store:
+        store.append([record(1), record(2, '[{"kind": "é"}]')])
+        store.append([record(3)])
+    with JournalStore(str(tmp_path / "journal.db")) as store:
+        assert [*store.records()] == [record(1), record(2, '[{"kind": "é"}]'), record(3)]
+        assert [*store.records(first=3)] == [record(3)]
+        assert store.next_sequence == 4
+
+
+def test_more_records_than_a_page_come_back(tmp_path: Path) -> None:
+    with JournalStore(str(tmp_path / "journal.db")) as store:
+        store.append([record(number) for number in range(1, 2502)])
+        assert [each.sequence for each in store.records()] == list(range(1, 2502))
+
+
+def test_an_append_is_all_or_nothing(tmp_path: Path) -> None:
+    with JournalStore(str(tmp_path / "journal.db")) as store:
+        store.append([record(1)])
+        with pytest.raises(Exception, match="UNIQUE"):
+            store.append([record(2), record(1)])
+        assert [*store.records()] == [record(1)]
+
+
+def test_every_opening_begins_an_epoch(tmp_path: Path) -> None:
+    epochs = []
+    for _ in range(3):
+        with JournalStore(str(tmp_path / "journal.db")) as store:
+            epochs.append(store.epoch)
+    assert epochs == [1, 2, 3]
+
+
+def test_a_second_master_is_refused(tmp_path: Path) -> None:
+    with (
+        JournalStore(str(tmp_path / "journal.db")),
+        pytest.raises(JournalInUse, match="another motet server uses this journal"),
+    ):
+        JournalStore(str(tmp_path / "journal.db"))
+
+
+def test_a_master_whose_epoch_has_ended_appends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with JournalStore(str(path)) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("UPDATE journal SET epoch = epoch + 1")
+        other.close()
+        with pytest.raises(MasterSuperseded, match="another server has taken over"):
+            store.append([record(1)])
+        assert [*store.records()] == []
+
+
+def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    JournalStore(str(path)).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("UPDATE journal SET format_version = 99")
+    other.close()
+    with pytest.raises(BadInput, match="format 99"):
+        JournalStore(str(path))
+
+
+KILLED = """
+import os, signal, sys
+from motet.live.journal.store import JournalStore, Record
+store = JournalStore(sys.argv[1])
+for number in range(1, 1000):
+    store.append([Record(number, number, "[]", "[]", "[]", "1.0")])
+    print(number, flush=True)
+    if number == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "journal.db")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == -9
+    with JournalStore(path) as store:
+        assert [each.sequence for each in store.records()] == [*map(int, done.stdout.split())]
+
+
+def test_the_files_are_private(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with JournalStore(str(tmp_path / "state" / "journal.db")):
+            assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("address", ["nodatabase://x", "://", "sqlite:////proc/no/x.db"])
+def test_an_address_that_cannot_be_opened_is_one_clear_error(address: str) -> None:
+    with pytest.raises(BadInput, match="--database"):
+        JournalStore(address)

@@ -1,0 +1,356 @@
+"""The master with a launcher that a test scripts, and a real journal."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+import moving_policy
+from example_count import examples
+from motet.domain.errors import BadInput, NotFound
+from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job_file import job_spec
+from motet.live.journal.store import JournalStore
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import Change, ChoosePolicy, Input, Submit
+from motet.live.master.master import Answer, JournalDiverged, Master
+from motet.live.master.requests import Workplace
+from scripted_launcher import ScriptedLauncher
+
+CLUSTER = ClusterDeclared(("m0", "m1"), (2, 2))
+SECOND_US = 1_000_000
+
+
+class Cluster:
+    """A master, its journal and its launcher; the master can be killed."""
+
+    def __init__(self, folder: Path, policy: ChoosePolicy | None = None) -> None:
+        self.folder, self.launcher = folder, ScriptedLauncher()
+        self.policy = policy or ChoosePolicy("fifo")
+        self.now_us = 1_700_000_000 * SECOND_US
+        self.store: JournalStore | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a master on the journal, as after a crash of the one before."""
+        self.close()
+        self.store = JournalStore(str(self.folder / "journal.db"))
+        self.master = Master(
+            self.store, CLUSTER, Workplace(self.folder, {"PATH": "/bin"}), lambda: self.now_us
+        )
+        self.ask(self.policy)
+        self.launcher.receive(self.master.pending_requests)
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+    def handle(self, *inputs: Input) -> list[Answer]:
+        self.now_us += SECOND_US
+        replies, requests = self.master.handle(inputs)
+        self.launcher.receive(requests)
+        return replies
+
+    def ask(self, given: Input) -> Any:
+        (reply,) = self.handle(given)
+        if reply.error is not None:
+            raise reply.error
+        return reply.value
+
+    def submit(self, processes: int = 1, key: str = "", **more: Any) -> int:
+        values = {"name": "job", "run": "true", "workdir": "/", "processes": processes, **more}
+        number: int = self.ask(Submit(job_spec(values), "ann", key))
+        return number
+
+    def job(self, number: int) -> LiveJob:
+        return self.master.state.jobs[number]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    found = Cluster(tmp_path)
+    yield found
+    found.close()
+
+
+def test_a_job_runs_from_submission_to_success(cluster: Cluster) -> None:
+    job = cluster.submit(processes=3)
+    assert cluster.job(job).state is JobState.STARTING
+    ranks = cluster.launcher.running["1.1"].ranks
+    assert [task.machine for task in ranks] == ["m0", "m0", "m1"]
+    assert [task.env["LOCAL_RANK"] for task in ranks] == ["0", "1", "0"]
+    assert {task.env["WORLD_SIZE"] for task in ranks} == {"3"}
+    cluster.ask(cluster.launcher.started("1.1"))
+    assert cluster.job(job).state is JobState.RUNNING
+    cluster.ask(cluster.launcher.ended("1.1"))
+    assert cluster.job(job).state is JobState.SUCCEEDED
+
+
+def test_a_job_waits_while_its_slots_are_taken(cluster: Cluster) -> None:
+    first, second = cluster.submit(processes=3), cluster.submit(processes=2)
+    assert cluster.job(second).state is JobState.PENDING
+    cluster.ask(cluster.launcher.ended("1.1"))
+    assert cluster.job(first).state is JobState.SUCCEEDED
+    assert cluster.job(second).state is JobState.STARTING
+
+
+def test_slots_of_a_cancelled_job_are_free_when_its_processes_have_ended(cluster: Cluster) -> None:
+    job, waits = cluster.submit(processes=4), cluster.submit()
+    cluster.ask(Change(job, "cancel", "ann"))
+    assert cluster.job(job).state is JobState.CANCELLED
+    assert cluster.launcher.stopping == {"1.1"}
+    assert cluster.job(waits).state is JobState.PENDING
+    cluster.ask(cluster.launcher.ended("1.1", None, "stopped"))
+    assert cluster.job(waits).state is JobState.STARTING
+
+
+def test_a_failed_command_is_run_again_as_often_as_its_user_wants(cluster: Cluster) -> None:
+    job = cluster.submit(retry={"max_attempts": 2})
+    cluster.ask(cluster.launcher.ended("1.1", 1))
+    assert cluster.job(job).state is JobState.STARTING
+    cluster.ask(cluster.launcher.ended("1.2", 1))
+    assert cluster.job(job).state is JobState.FAILED
+    assert cluster.job(job).reason == "the process exited with status 1"
+
+
+def test_lost_processes_use_up_no_retries(cluster: Cluster) -> None:
+    job = cluster.submit()
+    for number in range(1, 6):
+        cluster.ask(cluster.launcher.ended(f"1.{number}", None, "lost"))
+    assert cluster.job(job).state is JobState.STARTING
+    cluster.ask(cluster.launcher.ended("1.6"))
+    assert cluster.job(job).state is JobState.SUCCEEDED
+
+
+def test_a_suspended_job_gives_its_slots_away_and_comes_back(cluster: Cluster) -> None:
+    job, waits = cluster.submit(processes=4), cluster.submit(processes=4)
+    cluster.ask(Change(job, "suspend", "ann"))
+    cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
+    assert (cluster.job(job).state, cluster.job(waits).state) == ("SUSPENDED", "STARTING")
+    cluster.ask(Change(job, "resume", "ann"))
+    assert cluster.job(job).state is JobState.PENDING
+    cluster.ask(cluster.launcher.ended("2.1"))
+    assert cluster.job(job).attempts[-1].number == 2
+    cluster.ask(cluster.launcher.ended("1.2"))
+    assert cluster.job(job).state is JobState.SUCCEEDED
+
+
+def test_a_preempted_job_continues_and_exit_status_0_after_the_signal_is_no_success(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    long = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.now_us += 60 * SECOND_US
+    short = cluster.submit(processes=4)
+    assert cluster.launcher.stopping == {"1.1"}
+    cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
+    assert (cluster.job(long).state, cluster.job(short).state) == ("PREEMPTED", "STARTING")
+    cluster.ask(cluster.launcher.ended("2.1"))
+    assert cluster.job(long).state is JobState.STARTING
+    cluster.close()
+
+
+def test_a_request_with_the_same_key_submits_one_job(cluster: Cluster) -> None:
+    assert cluster.submit(key="a") == cluster.submit(key="a") == 1
+    cluster.begin()
+    assert cluster.submit(key="a") == 1
+    assert cluster.submit(key="b") == 2
+
+
+def test_a_report_that_comes_twice_counts_once(cluster: Cluster) -> None:
+    cluster.submit()
+    running, over = cluster.launcher.started("1.1"), cluster.launcher.ended("1.1", 1)
+    cluster.handle(running, over, over, running)
+    assert [attempt.outcome for attempt in cluster.job(1).attempts] == ["failed"]
+
+
+def test_requests_that_cannot_be_met_are_refused_and_leave_no_record(cluster: Cluster) -> None:
+    with pytest.raises(BadInput, match="processes: 5, but the cluster has 4 slots"):
+        cluster.submit(processes=5)
+    with pytest.raises(NotFound, match="no job 7"):
+        cluster.ask(Change(7, "cancel", "ann"))
+    with pytest.raises(BadInput, match="unknown policy"):
+        cluster.ask(ChoosePolicy("fifoo"))
+    assert cluster.store is not None
+    sequence = cluster.store.next_sequence
+    cluster.submit()
+    assert cluster.store.next_sequence == sequence + 1
+
+
+def test_a_refused_request_does_not_touch_the_others_of_its_step(cluster: Cluster) -> None:
+    good = Submit(job_spec({"name": "a", "run": "true", "workdir": "/"}), "ann")
+    large = replace(good, spec=good.spec.model_copy(update={"processes": 99}))
+    replies = cluster.handle(good, large, good)
+    assert [reply.value for reply in replies] == [1, None, 2]
+    assert isinstance(replies[1].error, BadInput)
+
+
+def test_a_clock_that_is_set_back_does_not_turn_time_back(cluster: Cluster) -> None:
+    job = cluster.submit()
+    cluster.now_us -= 3600 * SECOND_US
+    cluster.ask(cluster.launcher.ended("1.1"))
+    submitted_us, ended_us = cluster.job(job).submitted_us, cluster.job(job).ended_us
+    assert ended_us is not None
+    assert ended_us >= submitted_us
+    cluster.begin()
+    assert cluster.job(job).ended_us == ended_us
+
+
+def test_a_moved_job_runs_on_its_new_machines_after_it_has_left_the_old_ones(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path, ChoosePolicy(str(Path(moving_policy.__file__))))
+    begin_us = (cluster.now_us // (14 * SECOND_US) + 1) * 14 * SECOND_US
+    cluster.now_us = begin_us
+    job = cluster.submit()
+    (first,) = cluster.launcher.running["1.1"].ranks
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.now_us = begin_us + 3 * SECOND_US
+    cluster.submit()
+    assert cluster.launcher.stopping == {"1.1"}
+    assert cluster.job(job).state is JobState.RUNNING
+    cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
+    (second,) = cluster.launcher.running["1.2"].ranks
+    assert second.machine != first.machine
+    assert cluster.job(job).state is JobState.STARTING
+    cluster.close()
+
+
+def test_a_journal_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.close()
+    with (
+        JournalStore(str(tmp_path / "journal.db")) as store,
+        pytest.raises(BadInput, match=r"m0 \(2 slots\), m1 \(2 slots\), not m0 \(8 slots\)"),
+    ):
+        Master(store, ClusterDeclared(("m0",), (8,)), Workplace(tmp_path, {}), lambda: 0)
+
+
+def test_a_journal_with_other_decisions_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.submit()
+    assert cluster.store is not None
+    last = [*cluster.store.records()][-1]
+    altered = replace(last, sequence=last.sequence + 1, actions='[["Preempt",1]]', facts="[]")
+    cluster.store.append([replace(altered, events="[]")])
+    with pytest.raises(JournalDiverged, match=f"record {altered.sequence} of the journal"):
+        cluster.begin()
+
+
+POLICIES = (
+    ChoosePolicy("tiresias-las", {"thresholds": "20"}),
+    ChoosePolicy(str(Path(moving_policy.__file__))),
+)
+
+
+class KilledMasters(RuleBasedStateMachine):
+    """Users and processes in any order; the master is killed at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+
+    @initialize(policy=st.sampled_from(POLICIES))
+    def begin(self, policy: ChoosePolicy) -> None:
+        self.cluster = Cluster(self.folder, policy)
+
+    def teardown(self) -> None:
+        self._finish()
+        self.cluster.close()
+        shutil.rmtree(self.folder)
+
+    @rule(processes=st.integers(1, 4), attempts=st.integers(1, 2))
+    def submit(self, processes: int, attempts: int) -> None:
+        self.cluster.submit(processes, retry={"max_attempts": attempts})
+
+    @precondition(lambda self: self.cluster.master.state.jobs)
+    @rule(data=st.data(), verb=st.sampled_from(["cancel", "suspend", "resume"]))
+    def change(self, data: st.DataObject, verb: Any) -> None:
+        job = data.draw(st.sampled_from(sorted(self.cluster.master.state.jobs)))
+        self.cluster.handle(Change(job, verb, "ann"))
+
+    @precondition(lambda self: self.cluster.launcher.running)
+    @rule(data=st.data(), batch=st.integers(1, 3), is_killed=st.booleans())
+    def report(self, data: st.DataObject, batch: int, is_killed: bool) -> None:
+        """Several reports at once; if the master is killed before, they are repeated."""
+        launcher, reports = self.cluster.launcher, []
+        for _ in range(min(batch, len(launcher.running))):
+            attempt = data.draw(st.sampled_from(sorted(launcher.running)))
+            reports.append(self._report(data, attempt))
+        if is_killed:
+            self.cluster.begin()
+        self.cluster.handle(*reports)
+
+    def _report(self, data: st.DataObject, attempt: str) -> Any:
+        launcher = self.cluster.launcher
+        ends: list[tuple[int | None, Any]] = [(0, "exited"), (1, "exited"), (None, "lost")]
+        if attempt in launcher.stopping:
+            ends += [(0, "stopped"), (None, "stopped")]
+        end = data.draw(st.sampled_from([None, *ends]))
+        return launcher.started(attempt) if end is None else launcher.ended(attempt, *end)
+
+    @rule(seconds=st.integers(1, 100))
+    def wait(self, seconds: int) -> None:
+        self.cluster.now_us += seconds * SECOND_US
+        self.cluster.handle()
+
+    @rule()
+    def kill_master(self) -> None:
+        before = _seen(self.cluster)
+        self.cluster.begin()
+        assert _seen(self.cluster) == before
+
+    @invariant()
+    def slots_are_not_oversubscribed(self) -> None:
+        limits = dict(zip(CLUSTER.names, CLUSTER.slots, strict=True))
+        for machine, used in self.cluster.launcher.machines_in_use().items():
+            assert used <= limits[machine]
+
+    @invariant()
+    def no_job_has_two_attempts_at_once(self) -> None:
+        jobs = [attempt.split(".")[0] for attempt in self.cluster.launcher.running]
+        assert len(jobs) == len(set(jobs))
+
+    @invariant()
+    def the_launcher_and_the_master_agree(self) -> None:
+        expected = {
+            f"{job.number}.{job.attempt.number}"
+            for job in self.cluster.master.state.active.values()
+            if job.attempt is not None
+        }
+        assert self.cluster.launcher.running.keys() == expected
+
+    def _finish(self) -> None:
+        """Every job that is not suspended reaches a final state."""
+        launcher = self.cluster.launcher
+        while launcher.running:
+            attempt = min(launcher.running)
+            reason: Any = "stopped" if attempt in launcher.stopping else "exited"
+            self.cluster.handle(launcher.ended(attempt, 0, reason))
+        for job in self.cluster.master.state.jobs.values():
+            assert job.state.is_final or job.state is JobState.SUSPENDED
+
+
+def _seen(cluster: Cluster) -> dict[int, tuple[Any, ...]]:
+    return {
+        number: (job.state, job.reason, [(a.phase, a.outcome, a.placement) for a in job.attempts])
+        for number, job in cluster.master.state.jobs.items()
+    }
+
+
+TestKilledMasters: Callable[..., Any] = KilledMasters.TestCase
+KilledMasters.TestCase.settings = settings(stateful_step_count=30, max_examples=examples(40))

@@ -1,0 +1,57 @@
+"""A launcher without processes: it remembers requests and reports what a test decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from motet.live.launcher.messages import (
+    AttemptEnded,
+    AttemptRunning,
+    ExitReason,
+    RankExit,
+    Report,
+    Request,
+    StartAttempt,
+    StopAttempt,
+)
+
+
+class ScriptedLauncher:
+    """`running`: attempts that were started and have not ended; `stopping`: those told to stop."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, StartAttempt] = {}
+        self.stopping: set[str] = set()
+        self._ended: set[str] = set()
+
+    def receive(self, requests: Sequence[Request]) -> None:
+        """Requests of the master; repeated ones change nothing."""
+        for request in requests:
+            if request.attempt in self._ended:
+                continue
+            match request:
+                case StartAttempt():
+                    self.running.setdefault(request.attempt, request)
+                case StopAttempt():
+                    assert request.attempt in self.running, "a stop before the start"
+                    self.stopping.add(request.attempt)
+
+    def started(self, attempt: str) -> Report:
+        """All processes of an attempt run."""
+        return AttemptRunning(attempt, 1.0)
+
+    def ended(self, attempt: str, code: int | None = 0, reason: ExitReason = "exited") -> Report:
+        """All processes of an attempt have ended in the same way."""
+        request = self.running.pop(attempt)
+        self.stopping.discard(attempt)
+        self._ended.add(attempt)
+        end = RankExit(code, None, reason, 1.0, 2.0)
+        return AttemptEnded(attempt, (end,) * len(request.ranks))
+
+    def machines_in_use(self) -> dict[str, int]:
+        """Processes by machine."""
+        found: dict[str, int] = {}
+        for request in self.running.values():
+            for task in request.ranks:
+                found[task.machine] = found.get(task.machine, 0) + 1
+        return found
