@@ -1,0 +1,157 @@
+"""Commands on submitted jobs: list, describe, cancel, suspend, resume, wait, logs."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.shell.option_groups import json_option
+
+if TYPE_CHECKING:
+    from motet.interfaces.client import LiveClient
+
+FAILED, TIMED_OUT = 1, 124
+STATES = (
+    "PENDING",
+    "STARTING",
+    "RUNNING",
+    "PREEMPTED",
+    "SUSPENDED",
+    "SUCCEEDED",
+    "FAILED",
+    "CANCELLED",
+)
+_FINAL = STATES[-3:]
+
+_job_argument = click.argument("job", metavar="JOB")
+
+
+@click.command("list", short_help="List the jobs of the live cluster.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    help="Only jobs in this state; repeatable.",
+)
+@json_option()
+@with_client
+def list_command(client: LiveClient, states: tuple[str, ...], as_json: bool) -> None:
+    """List jobs in the order of submission."""
+    from motet.interfaces.cli.live.screens import jobs_table, print_document
+    from motet.interfaces.cli.shell.streams.results import print_result
+
+    jobs = list(client.jobs(states))
+    if as_json:
+        print_document({"jobs": jobs})
+    elif jobs:
+        print_result(jobs_table(jobs))
+    else:
+        click.echo("no jobs; submit one: motet submit -- python train.py", err=True)
+
+
+@click.command("describe", short_help="Show a job of the live cluster.")
+@_job_argument
+@json_option()
+@with_client
+def describe_job_command(client: LiveClient, job: str, as_json: bool) -> None:
+    """Show a job, its specification and its attempts."""
+    from motet.interfaces.cli.live.screens import job_screen, print_document
+    from motet.interfaces.cli.shell.streams.results import print_result
+
+    found = client.job(job)
+    if as_json:
+        print_document(found)
+    else:
+        print_result(job_screen(found))
+
+
+def _change_command(verb: str, summary: str, text: str) -> click.Command:
+    @click.command(verb, short_help=summary, help=text)
+    @click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+    @json_option()
+    @with_client
+    def command(client: LiveClient, jobs: tuple[str, ...], as_json: bool) -> None:
+        from motet.interfaces.cli.live.screens import print_document
+
+        changed = [client.change(job, verb) for job in jobs]
+        if as_json:
+            print_document({"jobs": changed})
+            return
+        for job in changed:
+            click.echo(f"{job['id']}  {job['name']}  {job['state']}")
+
+    return command
+
+
+cancel_command = _change_command(
+    "cancel", "Cancel jobs.", "Cancel jobs: their processes are stopped, and they do not return."
+)
+suspend_command = _change_command(
+    "suspend",
+    "Suspend jobs.",
+    "Suspend jobs: their processes are stopped, and they get no slots until they are resumed.",
+)
+resume_command = _change_command(
+    "resume", "Resume suspended jobs.", "Resume suspended jobs: they wait for slots again."
+)
+
+
+@click.command("wait", short_help="Wait until a job has ended.")
+@_job_argument
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0), metavar="S", help="Seconds.")
+@click.option(
+    "--propagate-exit-code", is_flag=True, help="End with the exit status of the job's command."
+)
+@json_option()
+@with_client
+def wait_command(
+    client: LiveClient,
+    job: str,
+    timeout_s: float | None,
+    propagate_exit_code: bool,
+    as_json: bool,
+) -> int:
+    """Wait until a job has ended. Exit status: 0 it succeeded, 1 it did not, 124 timed out."""
+    from motet.interfaces.cli.live.screens import print_document
+
+    ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    found = client.wait(job, 0.0)
+    while found["state"] not in _FINAL and (left_s := ends_s - time.monotonic()) > 0:
+        found = client.wait(job, left_s)
+    if as_json:
+        print_document(found)
+    else:
+        reason = f": {found['reason']}" if found["reason"] else ""
+        click.echo(f"{found['id']}  {found['name']}  {found['state']}{reason}")
+    if found["state"] not in _FINAL:
+        return TIMED_OUT
+    return _exit_code(found) if propagate_exit_code else int(found["state"] != "SUCCEEDED")
+
+
+def _exit_code(job: dict[str, Any]) -> int:
+    """That of the first failed process, as a shell would give it."""
+    if job["state"] == "SUCCEEDED":
+        return 0
+    ends = job["attempt_list"][-1]["exits"] if job["attempt_list"] else []
+    codes = [end["code"] if end["code"] is not None else 128 + (end["signal"] or 0) for end in ends]
+    return next((code for code in codes if code), FAILED)
+
+
+@click.command("logs", short_help="Print the log of a job.")
+@_job_argument
+@click.option("-f", "--follow/--no-follow", default=False, help="Print until the job has ended.")
+@click.option("--rank", type=click.IntRange(0), default=0, metavar="N", help="Process. Default: 0.")
+@click.option(
+    "--attempt", type=click.IntRange(0), default=0, metavar="N", help="Default: the last."
+)
+@with_client
+def logs_command(client: LiveClient, job: str, follow: bool, rank: int, attempt: int) -> None:
+    """Print what a process of a job wrote to its standard output and standard error."""
+    from motet.interfaces.cli.live.log_stream import print_log
+
+    print_log(client, job, rank=rank, attempt=attempt, follow=follow)

@@ -1,0 +1,84 @@
+"""Tables of jobs for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from motet.interfaces.cli.shell.streams.visible import visible_text
+
+_STYLES = {
+    "RUNNING": "green",
+    "STARTING": "green",
+    "SUCCEEDED": "dim",
+    "FAILED": "red",
+    "PREEMPTED": "yellow",
+    "SUSPENDED": "yellow",
+}
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(document, indent=2))
+
+
+def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per job."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("ID", "NAME", "USER", "PROCESSES", "STATE", "SUBMITTED", "REASON"):
+        table.add_column(column, justify="right" if column == "PROCESSES" else "left")
+    for job in jobs:
+        table.add_row(
+            job["id"],
+            Text(visible_text(job["name"])),
+            Text(visible_text(job["user"])),
+            str(job["processes"]),
+            Text(job["state"], style=_STYLES.get(job["state"], "")),
+            _local(job["submitted_at"]),
+            Text(visible_text(job["reason"])),
+        )
+    return table
+
+
+def job_screen(job: Mapping[str, Any]) -> RenderableType:
+    """A job and its attempts."""
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_row("job", Text(visible_text(f"{job['id']} {job['name']}")))
+    facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))
+    if job["reason"]:
+        facts.add_row("reason", Text(visible_text(job["reason"])))
+    for name in ("user", "queue", "processes"):
+        facts.add_row(name, Text(visible_text(str(job[name]))))
+    facts.add_row("submitted", _local(job["submitted_at"]))
+    facts.add_row("ended", _local(job["ended_at"]))
+    return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("ATTEMPT", "PHASE", "MACHINES", "RUNNING SINCE", "ENDED", "OUTCOME"):
+        table.add_column(column)
+    for attempt in attempts:
+        places = [f"{name}:{slots}" for name, slots in attempt["placement"].items()]
+        table.add_row(
+            str(attempt["number"]),
+            attempt["phase"],
+            " ".join(places),
+            _local(attempt["running_at"]),
+            _local(attempt["ended_at"]),
+            attempt["stop_cause"] if attempt["outcome"] == "stopped" else attempt["outcome"],
+        )
+    return table
+
+
+def _local(at: str | None) -> str:
+    if at is None:
+        return "-"
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

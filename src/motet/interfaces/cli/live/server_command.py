@@ -1,0 +1,58 @@
+"""`motet server`: runs the master of a live cluster."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.live.connection import state_option
+from motet.interfaces.cli.shell.port_number import PortNumber
+
+
+@click.command("server", short_help="Run the master of a live cluster.")
+@click.option("--policy", default="fifo", metavar="P", help="Scheduling policy. Default: fifo.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="K=V", help="A parameter of the policy; repeatable."
+)
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    help="Machines and slots of this computer: 2x4 is two machines of four slots. Default: one "
+    "machine with a slot per CPU core.",
+)
+@click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
+@click.option(
+    "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
+)
+@state_option
+def server_command(
+    policy: str,
+    settings: tuple[str, ...],
+    cluster: str | None,
+    port: int,
+    database: str | None,
+    state_folder: Path | None,
+) -> int:
+    """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer.
+
+    A killed server loses nothing: its jobs keep running, and the next server finds them.
+    """
+    _require_extra()
+    from motet.interfaces.cli.live.server_start import requested, started
+    from motet.interfaces.server.serve import serve
+
+    options = requested(policy, settings, cluster, port, database, state_folder)
+    return serve(options, lambda url: started(url, options))
+
+
+def _require_extra() -> None:
+    """Raises BadInput if the packages of the server are not installed."""
+    missing = [name for name in ("fastapi", "sqlalchemy", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise BadInput(
+            f"the server needs {', '.join(missing)}, which this environment lacks; "
+            "pip install 'motet[server]'"
+        )

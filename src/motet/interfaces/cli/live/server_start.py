@@ -1,0 +1,55 @@
+"""From the options of `motet server` to those of the server, and its first lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.errors import BadInput
+from motet.interfaces.client import default_server_folder
+from motet.interfaces.server.access import TOKEN_FILE
+from motet.interfaces.server.serve import ServerOptions
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy
+
+
+def requested(
+    policy: str,
+    settings: Sequence[str],
+    cluster: str | None,
+    port: int,
+    database: str | None,
+    state_folder: Path | None,
+) -> ServerOptions:
+    """Check the options. Raises BadInput."""
+    values = dict(_pair(each) for each in settings)
+    folder = (state_folder or default_server_folder()).absolute()
+    return ServerOptions(folder, _cluster(cluster), ChoosePolicy(policy, values), database, port)
+
+
+def started(url: str, options: ServerOptions) -> None:
+    """Tell the user where the server is and what to do next."""
+    chosen = options.policy.policy
+    slots, machines = sum(options.cluster.slots), len(options.cluster.names)
+    click.echo(f"server   {url}", err=True)
+    click.echo(f"token    {options.folder / TOKEN_FILE}", err=True)
+    click.echo(f"cluster  {machines} machines, {slots} slots; policy {chosen}", err=True)
+    click.echo("next     motet submit -- python train.py", err=True)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--set {text}: write NAME=VALUE")
+    return name, value
+
+
+def _cluster(text: str | None) -> ClusterDeclared:
+    if text is None:
+        return ClusterDeclared(("m0",), (len(os.sched_getaffinity(0)),))
+    spec = ClusterSpec.parse(text)
+    return ClusterDeclared(spec.names, tuple(spec.gpus.tolist()))

@@ -1,0 +1,1 @@
+"""The HTTP interface of the live cluster: REST under `/api/v1`."""

@@ -1,0 +1,43 @@
+"""Parts of the logs of processes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from motet.live.master.requests import Workplace
+
+LARGEST_PART_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """The log of one process. `has_ended`: whether its last byte was written before."""
+
+    job: int
+    attempt: int
+    rank: int
+    has_ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """`next_offset`: where the next part begins. `is_complete`: nothing more will be written."""
+
+    data: bytes
+    next_offset: int
+    is_complete: bool
+
+
+def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
+    """At most LARGEST_PART_BYTES of a log."""
+    folder = workplace.attempt_folder(place.job, place.attempt)
+    try:
+        with open(folder / f"rank-{place.rank}" / "log", "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(offset)
+            data = file.read(LARGEST_PART_BYTES)
+    except FileNotFoundError:
+        return LogPart(b"", offset, place.has_ended)
+    end = offset + len(data)
+    return LogPart(data, end, place.has_ended and end >= size)

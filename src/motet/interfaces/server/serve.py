@@ -1,0 +1,106 @@
+"""`motet server`: the master and its HTTP interface in one process."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from motet.domain.errors import BadInput
+from motet.interfaces.server.access import Access, server_token
+from motet.interfaces.server.app import create_app
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy
+from motet.live.master.loop import MasterLoop
+from motet.live.master.requests import Workplace
+
+ADDRESS_FILE = "server.json"
+_SECRET_PREFIXES = ("MOTET_", "RAY_", "PGPASS")
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one."""
+
+    folder: Path
+    cluster: ClusterDeclared
+    policy: ChoosePolicy
+    database: str | None = None
+    port: int = 0
+
+
+def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
+    """Serve until SIGTERM or Ctrl-C; returns the exit status. `on_ready`: told the URL.
+
+    Raises BadInput, JournalInUse.
+    """
+    folder = options.folder
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    access = Access(server_token(folder), _LOOPBACK)
+    listener = _listener(options.port)
+    workplace = Workplace(folder, _environment())
+    failures: list[BaseException] = []
+
+    def failed(error: BaseException) -> None:
+        failures.append(error)
+        server.should_exit = True
+
+    master = MasterLoop(
+        options.database or str(folder / "journal.db"),
+        options.cluster,
+        options.policy,
+        workplace,
+        failed,
+    )
+    app = create_app(master, workplace, access, getpass.getuser())
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
+    master.start()
+    try:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        _tell_clients(folder, url)
+        on_ready(url)
+        server.run(sockets=[listener])
+    finally:
+        master.close()
+    if failures:
+        raise failures[0]
+    return 0
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise BadInput(
+            f"--port {port}: {error.strerror}; give another port, or 0 for a free one"
+        ) from error
+    return listener
+
+
+def _tell_clients(folder: Path, url: str) -> None:
+    """Commands of the same user find the server by this file."""
+    temporary = folder / f".{ADDRESS_FILE}.{os.getpid()}"
+    temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+    temporary.replace(folder / ADDRESS_FILE)
+
+
+def _environment() -> dict[str, str]:
+    """Variables of the server that jobs get: all but secrets, and Python's own."""
+    python = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_SECRET_PREFIXES) and name not in python
+    }
+    return {**kept, "PYTHONUNBUFFERED": "1", "MOTET_PYTHON": sys.executable}

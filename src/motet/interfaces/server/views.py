@@ -1,0 +1,68 @@
+"""Jobs as JSON documents, for the API."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from motet.live.jobs.attempt import Attempt
+from motet.live.jobs.job import LiveJob
+from motet.live.master.facts import ClusterDeclared
+
+
+def job_line(job: LiveJob) -> dict[str, Any]:
+    """A job in a list."""
+    return {
+        "id": str(job.number),
+        "name": job.spec.name,
+        "user": job.user,
+        "queue": job.spec.queue,
+        "priority": job.spec.priority,
+        "processes": job.spec.processes,
+        "state": job.state.value,
+        "reason": job.reason,
+        "attempts": len(job.attempts),
+        "submitted_at": iso(job.submitted_us),
+        "started_at": iso(_first_start_us(job)),
+        "ended_at": iso(job.ended_us),
+    }
+
+
+def job_page(job: LiveJob, cluster: ClusterDeclared) -> dict[str, Any]:
+    """A job with its specification and all attempts."""
+    return {
+        **job_line(job),
+        "spec": job.spec.model_dump(mode="json"),
+        "attempt_list": [_attempt(each, cluster) for each in job.attempts],
+    }
+
+
+def iso(at_us: int | None) -> str | None:
+    """ISO 8601 in UTC."""
+    if at_us is None:
+        return None
+    seconds, micros = divmod(at_us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
+
+
+def _first_start_us(job: LiveJob) -> int | None:
+    return next((each.running_us for each in job.attempts if each.running_us is not None), None)
+
+
+def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "phase": attempt.phase.value,
+        "outcome": attempt.outcome and attempt.outcome.value,
+        "stop_cause": attempt.stop_cause and attempt.stop_cause.value,
+        "placement": {
+            cluster.names[machine]: slots for machine, slots in zip(*attempt.placement, strict=True)
+        },
+        "requested_at": iso(attempt.requested_us),
+        "running_at": iso(attempt.running_us),
+        "ended_at": iso(attempt.ended_us),
+        "exits": [
+            {"rank": rank, "code": end.code, "signal": end.signal, "reason": end.reason}
+            for rank, end in enumerate(attempt.exits)
+        ],
+    }

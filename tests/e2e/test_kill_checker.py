@@ -1,0 +1,148 @@
+"""Random kills of server, launcher, shepherds and job processes: `motet server` as a whole.
+
+Nothing acknowledged is lost, no process runs twice, and every job ends as it would have.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from live_server import LiveServer
+from motet.domain.errors import MotetError, Unreachable
+from motet.interfaces.client import LiveClient
+from waiting import wait_until
+
+PROGRAM = Path(__file__).parents[1] / "support" / "counting_job.py"
+FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
+KINDS = ("server", "launcher", "shepherd")
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    found = LiveServer(
+        tmp_path / "state", "--cluster", "2x2", "--policy", "tiresias-las", "--set", "quantum=1"
+    )
+    yield found
+    found.kill_everything()
+
+
+def job_of(name: str, processes: int, steps: int) -> dict[str, object]:
+    run = [sys.executable, "-S", str(PROGRAM), str(steps)]
+    return {"name": name, "run": run, "processes": processes, "workdir": "/"}
+
+
+def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient | None:
+    """Kill a process of a kind; returns a new client if the server had to be started again."""
+    if kind == "server":
+        server.kill()
+        return server.start()
+    found = server.launchers() if kind == "launcher" else server.shepherds()
+    if found:
+        with suppress(ProcessLookupError):
+            os.kill(draw.choice(found), signal.SIGKILL)
+    return None
+
+
+def check(server: LiveServer, client: LiveClient, accepted: dict[str, int], steps: int) -> None:
+    """Every accepted job has succeeded, each of its processes counted to the end, once."""
+    jobs = {job["id"]: job for job in client.jobs()}
+    assert jobs.keys() == accepted.keys()
+    assert {job["state"] for job in jobs.values()} == {"SUCCEEDED"}, jobs
+    checkpoints = server.folder / "checkpoints"
+    assert list(checkpoints.glob("*/double-*")) == []
+    for number, processes in accepted.items():
+        for rank in range(processes):
+            assert (checkpoints / number / f"count-{rank}").read_text() == str(steps)
+
+
+def run_with_kills(server: LiveServer, kinds: tuple[str, ...], seed: int, jobs: int) -> None:
+    """Submit jobs, kill a process of each kind in turn at random moments, wait for the end."""
+    draw, steps = random.Random(seed), 40
+    client, accepted = server.start(), dict[str, int]()
+    for number in range(jobs):
+        processes = draw.randint(1, 3)
+        job = client.submit(job_of(f"j{number}", processes, steps), key=f"key-{number}")
+        accepted[job["id"]] = processes
+    for kind in kinds:
+        _let_it_count(server, client, draw.randint(0, 400))
+        client = kill_one(server, kind, draw) or client
+    for number in range(jobs):  # A client that lost the answer repeats its request.
+        repeated = client.submit(job_of(f"j{number}", 1, steps), key=f"key-{number}")
+        assert repeated["id"] in accepted
+    for job in accepted:
+        while client.wait(job, 30.0)["state"] not in FINAL:
+            pass
+    check(server, client, accepted, steps)
+    server.end()
+    assert server.job_processes() == []
+    assert server.shepherds() == []
+
+
+def _let_it_count(server: LiveServer, client: LiveClient, steps: int) -> None:
+    """Wait until the jobs have counted some steps further, or have ended."""
+    folder = server.folder / "checkpoints"
+    begun = _counted(folder)
+    wait_until(lambda: _counted(folder) >= begun + steps or _are_over(client))
+
+
+def _counted(folder: Path) -> int:
+    total = 0
+    for path in folder.glob("*/count-?"):
+        with suppress(FileNotFoundError, ValueError):
+            total += int(path.read_text())
+    return total
+
+
+def _are_over(client: LiveClient) -> bool:
+    try:
+        return all(job["state"] in FINAL for job in client.jobs())
+    except (Unreachable, MotetError):
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_kills_lose_no_job_and_start_none_twice(server: LiveServer) -> None:
+    draw = random.Random(1)
+    kinds = [kind for kind in KINDS for _ in range(4)]
+    draw.shuffle(kinds)
+    run_with_kills(server, tuple(kinds), seed=1, jobs=12)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(4))
+def test_many_kills_lose_no_job_and_start_none_twice(server: LiveServer, seed: int) -> None:
+    draw = random.Random(seed)
+    run_with_kills(server, tuple(draw.choices(KINDS, k=30)), seed, jobs=30)
+
+
+@pytest.mark.timeout(300)
+def test_the_checker_notices_a_planted_double_start(server: LiveServer) -> None:
+    client = server.start()
+    job = client.submit(job_of("twice", 1, 2000))
+    lock = server.folder / "checkpoints" / job["id"] / "lock-0"
+    wait_until(lambda: lock.exists() and client.job(job["id"])["state"] == "RUNNING")
+    environment = {
+        "MOTET_CHECKPOINT_DIR": str(lock.parent),
+        "RANK": "0",
+        "MOTET_ATTEMPT": "planted",
+    }
+    code = os.spawnve(
+        os.P_WAIT, sys.executable, [sys.executable, "-S", str(PROGRAM), "1"], environment
+    )
+    assert code == 77
+    client.change(job["id"], "cancel")
+    with pytest.raises(AssertionError):
+        check(server, client, {job["id"]: 1}, 2000)
+    assert (lock.parent / "double-0").exists()

@@ -1,0 +1,150 @@
+"""Commands on jobs against a real server: what they print, and their exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from live_server import LiveServer
+from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
+from motet.interfaces.cli.commands import motet
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x2")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.kill_everything()
+
+
+class Shell:
+    """Runs commands against the server, in the process of the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, command: str, *arguments: str) -> Result:
+        words = [command, "--state-dir", str(self.folder), *arguments]
+        return CliRunner().invoke(motet, words, catch_exceptions=False, standalone_mode=False)
+
+    def submit(self, *command: str) -> str:
+        result = self("submit", "--", *command)
+        return result.stdout.strip()
+
+
+@pytest.fixture
+def run(server: LiveServer) -> Shell:
+    return Shell(server.folder)
+
+
+def test_submit_prints_the_id_on_stdout_and_the_next_step_on_stderr(run: Shell) -> None:
+    result = run("submit", "-n", "mine", "--", "echo", "hello")
+    job = result.stdout.strip()
+    assert job.isdigit()
+    assert f"motet logs -f {job}" in result.stderr
+    assert run("wait", job).return_value == 0
+
+
+def test_logs_follow_a_job_to_its_last_byte(run: Shell) -> None:
+    job = run.submit("sh", "-c", "echo first; sleep 1; printf last")
+    assert run("logs", job, "-f").stdout == "first\nlast"
+    assert run("logs", job).stdout == "first\nlast"
+
+
+def test_a_job_runs_in_the_folder_where_it_was_submitted(
+    run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = run.submit("pwd")
+    assert run("logs", job, "-f").stdout.strip() == str(tmp_path)
+
+
+def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("run: |\n  echo $A $B $WORLD_SIZE; pwd\nenvs: {A: one}\nworkdir: sub\n")
+    (tmp_path / "sub").mkdir()
+    job = run("submit", "-f", str(path), "--processes", "2", "--env", "B=two").stdout.strip()
+    assert run("logs", job, "-f").stdout == f"one two 2\n{tmp_path}/sub\n"
+    assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
+
+
+def test_wait_tells_how_the_job_ended(run: Shell) -> None:
+    job = run.submit("sh", "-c", "exit 5")
+    result = run("wait", job)
+    assert result.return_value == 1
+    assert result.stdout == f"{job}  sh  FAILED: the process exited with status 5\n"
+    assert run("wait", job, "--propagate-exit-code").return_value == 5
+
+
+def test_wait_gives_up_after_the_timeout(run: Shell) -> None:
+    job = run.submit("sleep", "1000")
+    assert run("wait", job, "--timeout", "0.2").return_value == 124
+    run("cancel", job)
+    assert run("wait", job).return_value == 1
+
+
+def test_cancel_suspend_and_resume(run: Shell) -> None:
+    job = run.submit("sleep", "1000")
+    assert run("suspend", job).stdout == f"{job}  sleep  SUSPENDED\n"
+    assert run("resume", job).stdout.split()[2] in ("PENDING", "STARTING", "RUNNING")
+    assert run("cancel", job).stdout == f"{job}  sleep  CANCELLED\n"
+    assert run("cancel", job).stdout == f"{job}  sleep  CANCELLED\n"
+    with pytest.raises(BadInput, match="can no longer be suspended"):
+        run("suspend", job)
+
+
+def test_list_shows_states_and_can_be_limited_to_some(run: Shell) -> None:
+    job = run.submit("false")
+    run("wait", job)
+    lines = run("list", "--state", "failed").stdout.splitlines()
+    assert lines[0].split()[:3] == ["ID", "NAME", "USER"]
+    assert any(line.split()[0] == job and "FAILED" in line for line in lines[1:])
+    jobs = json.loads(run("list", "--json").stdout)["jobs"]
+    assert job in {each["id"] for each in jobs}
+
+
+def test_describe_shows_every_attempt(run: Shell) -> None:
+    job = run.submit("true")
+    run("wait", job)
+    text = run("describe", job).stdout
+    assert "SUCCEEDED" in text
+    assert "m0:1" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["describe", "999"], NotFound, "there is no job 999"),
+        (["describe", "x"], BadInput, "number"),
+        (["logs", "999"], NotFound, "there is no job 999"),
+        (["submit", "--processes", "99", "--", "true"], BadInput, "the cluster has 2 slots"),
+        (["submit", "--env", "A", "--", "true"], BadInput, "write NAME=VALUE"),
+        (["list", "--server", "http://127.0.0.1:1"], Unreachable, "does not answer"),
+    ],
+)
+def test_errors(run: Shell, words: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        run(*words)
+
+
+def test_a_wrong_token_is_refused(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOTET_TOKEN", "wrong")
+    with pytest.raises(AuthenticationFailed, match="token is missing or wrong"):
+        run("list")
+
+
+def test_without_a_server_the_error_says_how_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOTET_SERVER", raising=False)
+    with pytest.raises(Unreachable, match="start one with 'motet server'"):
+        Shell(tmp_path)("list")

@@ -1,0 +1,184 @@
+"""The REST interface of a real server: jobs, errors, and who is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from live_server import LiveServer
+from motet.interfaces.client import LiveClient, ServerAddress
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+JOB = {"name": "job", "run": "echo hello", "workdir": "/"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    os.environ["RAY_AUTH_TOKEN"] = "a secret"
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x2")
+    try:
+        found.start()
+        yield found
+    finally:
+        del os.environ["RAY_AUTH_TOKEN"]
+        found.kill_everything()
+
+
+@pytest.fixture
+def client(server: LiveServer) -> Iterator[LiveClient]:
+    with LiveClient(ServerAddress.find(folder=server.folder)) as found:
+        yield found
+
+
+@pytest.fixture
+def http(server: LiveServer) -> Iterator[httpx.Client]:
+    """A client with the right token."""
+    address = ServerAddress.find(folder=server.folder)
+    headers = {"Authorization": f"Bearer {address.token}"}
+    with httpx.Client(base_url=address.url + "/api/v1", headers=headers) as found:
+        yield found
+
+
+def test_a_job_from_submission_to_its_log(client: LiveClient) -> None:
+    job = client.submit({**JOB, "run": "echo hello from $RANK", "processes": 2})
+    done = client.wait(job["id"], 60.0)
+    assert (done["state"], done["attempt_list"][0]["placement"]) == ("SUCCEEDED", {"m0": 2})
+    data, end, is_complete = client.log_part(job["id"], rank=1, attempt=0, offset=0)
+    assert (data, end, is_complete) == (b"hello from 1\n", 13, True)
+    data, _, _ = client.log_part(job["id"], rank=1, attempt=1, offset=6)
+    assert data == b"from 1\n"
+
+
+def test_jobs_come_in_pages(client: LiveClient, http: httpx.Client) -> None:
+    ids = [client.submit(JOB)["id"] for _ in range(3)]
+    first = http.get("/jobs", params={"limit": 1, "after": int(ids[0]) - 1}).json()
+    assert [job["id"] for job in first["jobs"]] == ids[:1]
+    assert first["next"] == ids[0]
+    assert [job["id"] for job in client.jobs()][-3:] == ids
+
+
+def test_a_filter_by_state(client: LiveClient) -> None:
+    job = client.submit({**JOB, "run": "exit 1"})
+    client.wait(job["id"], 60.0)
+    assert job["id"] in {each["id"] for each in client.jobs(("FAILED",))}
+    assert {each["state"] for each in client.jobs(("FAILED",))} == {"FAILED"}
+
+
+def test_the_environment_of_a_job_has_no_secrets(client: LiveClient) -> None:
+    job = client.submit({**JOB, "run": "env", "envs": {"OWN": "value"}})
+    client.wait(job["id"], 60.0)
+    data, _, _ = client.log_part(job["id"], rank=0, attempt=0, offset=0)
+    variables = dict(line.split("=", 1) for line in data.decode().splitlines() if "=" in line)
+    assert variables["OWN"] == "value"
+    assert variables["MOTET_JOB_ID"] == job["id"]
+    assert {"RAY_AUTH_TOKEN", "MOTET_TOKEN"} & variables.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "detail"),
+    [
+        ("POST", "/jobs", {}, 422, "name is missing"),
+        ("POST", "/jobs", {**JOB, "proceses": 2}, 422, "did you mean processes"),
+        ("POST", "/jobs", {**JOB, "processes": 3}, 422, "the cluster has 2 slots"),
+        ("POST", "/jobs", [1], 422, "dictionary"),
+        ("GET", "/jobs/999999", None, 404, "there is no job 999999"),
+        ("GET", "/jobs/../../etc/passwd", None, 404, ""),
+        ("GET", "/jobs/x", None, 422, "number: .*integer"),
+        ("GET", "/jobs/1/logs?rank=7", None, 404, "has processes 0 to"),
+        ("GET", "/jobs/1/logs?attempt=7", None, 404, "has had"),
+        ("GET", "/jobs/1/logs?rank=-1", None, 422, "rank"),
+        ("GET", "/jobs/1/logs?rank=../../token", None, 422, "rank"),
+        ("POST", "/jobs/999999/cancel", None, 404, "there is no job"),
+        ("POST", "/jobs/1/explode", None, 422, "verb"),
+        ("GET", "/jobs?state=BUSY", None, 422, "state"),
+        ("GET", "/jobs?limit=100000", None, 422, "limit"),
+    ],
+)
+def test_a_bad_request_is_one_clear_problem(
+    client: LiveClient,
+    http: httpx.Client,
+    method: str,
+    path: str,
+    body: Any,
+    status: int,
+    detail: str,
+) -> None:
+    client.submit(JOB)
+    answer = http.request(method, path, json=body)
+    assert answer.status_code == status
+    assert re.search(detail, answer.json()["detail"])
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/1", "/jobs/1/logs", "/nothing"])
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer", "Basic {token}", "{token}"])
+def test_strangers_are_refused(server: LiveServer, path: str, header: str | None) -> None:
+    address = ServerAddress.find(folder=server.folder)
+    headers = {} if header is None else {"Authorization": header.format(token=address.token)}
+    answer = httpx.get(f"{address.url}/api/v1{path}", headers=headers)
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "127.0.0.1.evil.example"])
+def test_requests_under_another_host_name_are_refused(http: httpx.Client, host: str) -> None:
+    assert http.get("/jobs", headers={"Host": host}).status_code == 421
+
+
+def test_an_oversized_body_is_refused(http: httpx.Client) -> None:
+    answer = http.post("/jobs", content=b"x" * (5 << 20))
+    assert answer.status_code == 413
+
+
+def test_token_and_journal_are_private(server: LiveServer) -> None:
+    for path in (server.folder, server.folder / "token"):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_second_server_on_the_same_state_is_refused(server: LiveServer) -> None:
+    before = (server.folder / "server.json").read_text()
+    other = LiveServer(server.folder, "--cluster", "1x2")
+    with pytest.raises(AssertionError, match="another motet server uses this journal"):
+        other.start(keeps_address=True)
+    assert (server.folder / "server.json").read_text() == before
+
+
+def test_jobs_survive_a_restart_of_the_server(tmp_path: Path) -> None:
+    server = LiveServer(tmp_path / "state", "--cluster", "1x1")
+    try:
+        flag = tmp_path / "go"
+        client = server.start()
+        run = f"echo $$; while [ ! -e {flag} ]; do sleep 0.05; done; echo end"
+        job = client.submit({**JOB, "run": run})
+        wait_until(lambda: client.job(job["id"])["state"] == "RUNNING")
+        assert server.end() == 143
+        client = server.start()
+        assert client.job(job["id"])["state"] == "RUNNING"
+        flag.touch()
+        done = client.wait(job["id"], 60.0)
+        assert (done["state"], done["attempts"]) == ("SUCCEEDED", 1)
+        log, _, _ = client.log_part(job["id"], rank=0, attempt=0, offset=0)
+        assert len(log.splitlines()) == 2
+    finally:
+        server.kill_everything()
+
+
+def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    server = LiveServer(tmp_path, "--cluster", "1x1")
+    (tmp_path / "token").write_text("abc\n")
+    (tmp_path / "token").chmod(0o644)
+    with pytest.raises(AssertionError, match="other users can read this token"):
+        server.start()
+
+
+def test_the_address_file_names_the_server(server: LiveServer) -> None:
+    found = json.loads((server.folder / "server.json").read_text())
+    assert server.process is not None
+    assert found["pid"] == server.process.pid

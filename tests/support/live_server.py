@@ -1,0 +1,114 @@
+"""A real `motet server` for tests: it can be killed and started again on the same state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+from marked_process import MARKER
+from motet.interfaces.client import LiveClient, ServerAddress
+from motet.live.launcher.leftovers import MARK
+from waiting import wait_until
+
+
+class LiveServer:
+    """One state folder, and the server that uses it."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self._mark = uuid.uuid4().hex
+        self._command = [sys.executable, "-m", "motet.interfaces.cli", "server"]
+        self._command += ["--state-dir", str(folder), *options]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, keeps_address: bool = False) -> LiveClient:
+        """Start the server; returns a client when it answers. Raises AssertionError with its last
+        words. `keeps_address`: the address file is that of another server."""
+        address = self.folder / "server.json"
+        if not keeps_address:
+            address.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            self._command,
+            env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        wait_until(lambda: self._has_ended() or (address.exists() and not keeps_address))
+        if self._has_ended():
+            assert self.process.stderr is not None
+            raise AssertionError(self.process.stderr.read().decode())
+        return LiveClient(ServerAddress.find(folder=self.folder))
+
+    def kill(self) -> None:
+        """Kill the server alone; launcher, shepherds and jobs are left to themselves."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """End the server as an administrator does."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+    def launchers(self) -> list[int]:
+        """Processes of the launcher."""
+        return self._processes(b"motet.live.launcher.local")
+
+    def shepherds(self) -> list[int]:
+        """Living shepherds of this state folder."""
+        attempts = str(self.folder / "attempts").encode()
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit()
+            and b"shepherd.py" in (line := _read(entry / "cmdline"))
+            and attempts in line
+        ]
+
+    def job_processes(self) -> list[int]:
+        """Processes of jobs of this state folder."""
+        checkpoints = str(self.folder / "checkpoints").encode()
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit()
+            and f"\0{MARK}=".encode() in (variables := b"\0" + _read(entry / "environ"))
+            and checkpoints in variables
+        ]
+
+    def kill_everything(self) -> None:
+        """End what a test leaves."""
+        left = [*self._processes(b""), *self.launchers(), *self.shepherds()]
+        for pid in [*left, *self.job_processes()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        if self.process is not None:
+            self.process.wait()
+
+    def _has_ended(self) -> bool:
+        assert self.process is not None
+        return self.process.poll() is not None
+
+    def _processes(self, words: bytes) -> list[int]:
+        mark = f"{MARKER}={self._mark}".encode()
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit()
+            and mark in _read(entry / "environ")
+            and words in _read(entry / "cmdline").replace(b"\0", b" ")
+        ]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
