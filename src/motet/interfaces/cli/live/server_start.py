@@ -37,7 +37,8 @@ def started(url: str, options: ServerOptions) -> None:
     slots, machines = sum(options.cluster.slots), len(options.cluster.names)
     click.echo(f"server   {url}", err=True)
     click.echo(f"token    {options.folder / TOKEN_FILE}", err=True)
-    click.echo(f"cluster  {machines} machines, {slots} slots; policy {chosen}", err=True)
+    many = "1 machine" if machines == 1 else f"{machines} machines"
+    click.echo(f"cluster  {many}, {slots} slots; policy {chosen}", err=True)
     click.echo("next     motet submit -- python train.py", err=True)
 
 
