@@ -7,9 +7,10 @@ import pytest
 from motet.cruise.calibration.averages import Average
 from motet.cruise.calibration.fleet_view import FleetView
 from motet.cruise.calibration.machine_groups import MachineGroup
+from motet.cruise.decision import TuningReason
 from motet.cruise.measured_configurations import MeasuredConfigurations
 from motet.cruise.search.solver import Choice
-from motet.cruise.trigger import TuningReason, Verdict
+from motet.cruise.trigger import Verdict
 from motet.estimate.epoch_cost import Configuration, Fleet
 
 BATCHES = 10

@@ -13,8 +13,9 @@ from batch_measurements import measurement
 from example_count import examples
 from motet.cruise.calibration.averages import MovingAverages
 from motet.cruise.calibration.calibrated_fleet import CalibratedFleet, calibrate_fleet
+from motet.cruise.decision import TuningReason
 from motet.cruise.search.solver import best_configuration
-from motet.cruise.trigger import TuningReason, required_gain, review
+from motet.cruise.trigger import required_gain, review
 from motet.estimate.epoch_cost import (
     Configuration,
     Fleet,

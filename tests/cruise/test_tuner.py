@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
+from motet.cruise.decision import TuningReason
 from motet.cruise.machine_state import MachineState
-from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import Delete, RoleCounts
 from motet.estimate.epoch_cost import Profile
 from simulated_job import SimulatedJob, even_states

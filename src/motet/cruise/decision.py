@@ -1,11 +1,32 @@
-"""A decision about a job's configuration."""
+"""A decision about a job's configuration, and its reason."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
-from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import Plan, RoleCounts
+
+LEAST_GAIN = 0.05
+
+
+class TuningReason(Enum):
+    """Reasons to keep or change a configuration; the values appear in reports."""
+
+    WARMING_UP = "warming_up"
+    TOO_LITTLE_GAIN = "too_little_gain"
+    GAIN = "gain"
+    BACK = "back"
+    """Return to a configuration with a shorter measured epoch."""
+    DRAIN = "drain"
+    """Machines were reclaimed: their blocks move away while they still serve."""
+    RECOVER = "recover"
+    """Machines were lost: the job continues from its checkpoint on the others."""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the configuration changes."""
+        return self not in (TuningReason.WARMING_UP, TuningReason.TOO_LITTLE_GAIN)
 
 
 @dataclass(frozen=True)

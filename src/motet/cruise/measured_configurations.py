@@ -14,8 +14,9 @@ import numpy as np
 
 from motet.cruise.calibration.averages import Average
 from motet.cruise.calibration.fleet_view import FleetView
+from motet.cruise.decision import TuningReason
 from motet.cruise.search.solver import Choice
-from motet.cruise.trigger import TuningReason, Verdict, required_gain
+from motet.cruise.trigger import Verdict, required_gain
 from motet.estimate.epoch_cost import Configuration
 
 _STANDARD_ERRORS = 3.0

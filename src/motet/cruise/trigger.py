@@ -13,33 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from motet.cruise.calibration.calibrated_fleet import CalibratedFleet
+from motet.cruise.decision import LEAST_GAIN, TuningReason
 from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import Choice, best_configuration
 from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
-
-LEAST_GAIN = 0.05
-
-
-class TuningReason(Enum):
-    """Reasons to keep or change a configuration; the values appear in reports."""
-
-    WARMING_UP = "warming_up"
-    TOO_LITTLE_GAIN = "too_little_gain"
-    GAIN = "gain"
-    BACK = "back"
-    """Return to a configuration with a shorter measured epoch."""
-    DRAIN = "drain"
-    """Machines were reclaimed: their blocks move away while they still serve."""
-    RECOVER = "recover"
-    """Machines were lost: the job continues from its checkpoint on the others."""
-
-    @property
-    def is_change(self) -> bool:
-        """Whether the configuration changes."""
-        return self not in (TuningReason.WARMING_UP, TuningReason.TOO_LITTLE_GAIN)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from motet.cruise.calibration.averages import Average, BatchMeasurement, MovingA
 from motet.cruise.calibration.fleet_memory import FleetMemory
 from motet.cruise.calibration.fleet_view import FleetView
 from motet.cruise.calibration.machine_groups import CandidateMachine
-from motet.cruise.decision import TuningDecision
+from motet.cruise.decision import LEAST_GAIN, TuningDecision, TuningReason
 from motet.cruise.kept_roles import configuration_with_kept_roles
 from motet.cruise.machine_assignment import BlockBytes
 from motet.cruise.machine_state import MachineState
@@ -22,7 +22,7 @@ from motet.cruise.measured_configurations import MeasuredConfigurations
 from motet.cruise.plan import make_plan
 from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import Choice, best_configuration
-from motet.cruise.trigger import LEAST_GAIN, TuningReason, Verdict, review
+from motet.cruise.trigger import Verdict, review
 from motet.domain.reconfiguration import Plan, RoleCounts
 from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
 

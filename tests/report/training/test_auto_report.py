@@ -7,8 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from motet.cruise.decision import TuningDecision
-from motet.cruise.trigger import TuningReason
+from motet.cruise.decision import TuningDecision, TuningReason
 from motet.domain.reconfiguration import RoleCounts
 from motet.report.rendering.json_text import to_json
 from motet.report.training.auto_document import (

@@ -12,8 +12,8 @@ import pytest
 
 from in_process_cluster import InProcessCluster
 from motet.cruise.calibration.machine_groups import CandidateMachine
+from motet.cruise.decision import TuningReason
 from motet.cruise.search.solver import compile_search
-from motet.cruise.trigger import TuningReason
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Add, Plan
 from motet.runtime.autotune.autotuner import Autotuner, pause_after

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from motet.cruise.decision import TuningDecision
-from motet.cruise.trigger import TuningReason
+from motet.cruise.decision import TuningDecision, TuningReason
 from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.autotune.history import EpochRecord, TuningHistory, TuningRecord
 from motet.runtime.core.reporting.reports import ReconfigurationReport

@@ -8,9 +8,8 @@ import pytest
 
 from motet.cruise.calibration.averages import BatchMeasurement
 from motet.cruise.calibration.machine_groups import CandidateMachine
-from motet.cruise.decision import TuningDecision
+from motet.cruise.decision import TuningDecision, TuningReason
 from motet.cruise.machine_state import MachineState
-from motet.cruise.trigger import TuningReason
 from motet.domain.reconfiguration import Add, Delete, Move, Plan, RoleCounts
 from motet.runtime.autotune.debounce import MachineDebounce
 from motet.runtime.autotune.events import (

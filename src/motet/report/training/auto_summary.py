@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from motet.cruise.decision import TuningDecision
-from motet.cruise.trigger import LEAST_GAIN, TuningReason
+from motet.cruise.decision import LEAST_GAIN, TuningDecision, TuningReason
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import bytes_text, count_text, duration_text

@@ -6,8 +6,7 @@ from collections.abc import Set
 from itertools import count
 
 from motet.cruise.calibration.averages import BatchMeasurement
-from motet.cruise.decision import TuningDecision
-from motet.cruise.trigger import TuningReason
+from motet.cruise.decision import TuningDecision, TuningReason
 from motet.domain.reconfiguration import Plan
 from motet.runtime.autotune.backoff import FailureBackoff
 from motet.runtime.autotune.change_in_progress import ChangeInProgress
