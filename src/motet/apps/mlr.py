@@ -148,7 +148,7 @@ class MLR(Estimator):
         start = np.zeros((self.n_features_in_ + 1, classes))
         frequencies = np.log(np.bincount(rows["label"], minlength=classes) + 1)
         start[-1] = frequencies - frequencies.mean()
-        there = self._expansion(self._features_of(rows), rows["label"], start)
+        there = self._first_expansion(self._features_of(rows), rows["label"], start)
         return self._lbfgs.initial_rows(start, there, len(rows))
 
     def warm_up(self) -> None:
@@ -309,11 +309,35 @@ class MLR(Estimator):
         logits = features @ weights[:-1] + weights[-1]
         curvatures = np.empty_like(logits)
         loss = expand_softmax(logits, labels, curvatures)
-        penalty = len(labels) * self._penalty[:, None]
+        return self._penalised(features, weights, loss, logits, curvatures)
+
+    def _first_expansion(
+        self, features: Centred, labels: Array, weights: Array
+    ) -> DiagonalExpansion:
+        """As `_expansion`, for weights that are 0 except the intercept.
+
+        All instances have the same probabilities, so no compiled kernel is needed. The controller
+        would load it for this alone, which takes longer than a small training.
+        """
+        logits = weights[-1] - weights[-1].max()
+        exponentials = np.exp(logits)
+        shares = exponentials / exponentials.sum()
+        counts = np.bincount(labels, minlength=len(shares))
+        loss = float(counts @ (np.log(exponentials.sum()) - logits))
+        residuals = np.tile(shares, (len(labels), 1))
+        residuals[np.arange(len(labels)), labels] -= 1
+        curvatures = np.broadcast_to(shares * (1 - shares), residuals.shape)
+        return self._penalised(features, weights, loss, residuals, curvatures)
+
+    def _penalised(
+        self, features: Centred, weights: Array, loss: float, residuals: Array, curvatures: Array
+    ) -> DiagonalExpansion:
+        """The expansion of the instances' loss with their part of the penalty."""
+        penalty = len(residuals) * self._penalty[:, None]
         pull = penalty * weights[:-1]
         return DiagonalExpansion(
             value=float(loss + np.vdot(pull, weights[:-1]) / 2),
-            gradient=np.vstack([features.T @ logits + pull, logits.sum(axis=0)]),
+            gradient=np.vstack([features.T @ residuals + pull, residuals.sum(axis=0)]),
             diagonal=np.vstack(
                 [features.square_sums(curvatures) + penalty, curvatures.sum(axis=0)]
             ),

@@ -49,13 +49,13 @@ def stored_by_content(features: Any) -> Any:
     So the form in which data are given changes no bit of the computation. Neither form takes more
     than twice the memory of the other there.
     """
-    from scipy.sparse import csr_matrix
-
     is_dense = isinstance(features, np.ndarray)
     if nonzero_share(features) >= _DENSE_SHARE:
         return features if is_dense else features.toarray()
     if not is_dense and features.has_canonical_format and np.all(features.data):
         return features
+    from scipy.sparse import csr_matrix  # Its import takes longer than a small training.
+
     sparse = csr_matrix(features, copy=True)
     sparse.sum_duplicates()
     sparse.eliminate_zeros()
