@@ -116,6 +116,8 @@ def _handled_signals() -> list[signal.Signals]:
 
 def _kill_descendants() -> None:
     """Kill all descendants of this process and wait for their ends."""
+    if sys.platform == "linux" and not _has_children():
+        return  # A descendant whose parent has ended would be a child, see run_supervised.
     import psutil
 
     while descendants := psutil.Process().children(recursive=True):
@@ -125,6 +127,14 @@ def _kill_descendants() -> None:
             except psutil.NoSuchProcess:
                 continue
         psutil.wait_procs(descendants, timeout=KILL_ROUND_S)
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _prctl(option: int, value: int) -> None:
