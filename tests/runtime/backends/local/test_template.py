@@ -19,7 +19,7 @@ import local_launcher
 from executor_processes import executor_processes
 from marked_process import MarkedProcess
 from motet.domain.errors import JobFailed
-from motet.runtime.backends.local import executors, template_client
+from motet.runtime.backends.local import executors, template_client, template_process
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import ExecutorProcess, TemplateClient
@@ -72,8 +72,32 @@ def test_executors_end_with_the_template(template: TemplateClient) -> None:
     psutil.Process(template.process_id).kill()
 
     assert psutil.wait_procs(processes, timeout=TIMEOUT_S)[1] == []
+
+
+def test_another_template_replaces_one_that_was_killed(template: TemplateClient) -> None:
+    killed = template.process_id
+    psutil.Process(killed).kill()
+
+    assert executor(template.fork(0, bytes(32))).ppid() == template.process_id != killed
+
+
+def test_a_template_that_ends_every_time_is_an_error(
+    template: TemplateClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(template_process, "_START", "raise SystemExit")
+    psutil.Process(template.process_id).kill()
+
     with pytest.raises(JobFailed, match="the process that starts executors has ended"):
-        template.fork(3, bytes(32))
+        template.fork(0, bytes(32))
+
+
+def test_a_closed_template_is_not_replaced(template: TemplateClient) -> None:
+    template.close()
+
+    with pytest.raises(JobFailed, match="the process that starts executors has ended"):
+        template.fork(0, bytes(32))
+    with pytest.raises(psutil.NoSuchProcess):
+        psutil.Process(template.process_id)
 
 
 @pytest.mark.parametrize("stopped", ["executor", "template"])

@@ -1,4 +1,7 @@
-"""Starts or joins the cluster of a command. Ray is imported only for `--ray` and `--address`."""
+"""Starts or joins the cluster of a command. Ray is imported only for `--ray` and `--address`.
+
+This module imports nothing slow, so that a start begins before the imports of the command.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 
 from motet.apps import APPLICATIONS
 from motet.domain.errors import BadInput
-from motet.runtime.backends.local.cluster import LocalCluster
-from motet.runtime.backends.local.template_client import TemplateClient
+from motet.runtime.backends.local.template_process import TemplateProcess
 
 if TYPE_CHECKING:
+    from motet.runtime.backends.local.cluster import LocalCluster
     from motet.runtime.backends.ray.cluster import RayCluster
 
 
@@ -22,7 +25,7 @@ def require_ray(option: str) -> None:
 
 
 class ClusterStart:
-    """A start that begins before the data are read; a context manager that ends it.
+    """A start that begins before the rest of the command; a context manager that ends it.
 
     `apps`: what will be trained. `address`: of a Ray cluster to join; `with_ray`: start a Ray here.
     With neither, executors are processes of this machine: their imports and kernels take longer
@@ -33,11 +36,10 @@ class ClusterStart:
         self, apps: Iterable[str], address: str | None = None, *, with_ray: bool = False
     ) -> None:
         self._address = address
-        self._template = TemplateClient() if address is None and not with_ray else None
-        if self._template is not None:
-            for app in dict.fromkeys(apps):
-                if app in APPLICATIONS:
-                    self._template.preload(APPLICATIONS[app])
+        self._template: TemplateProcess | None = None
+        if address is None and not with_ray:
+            known = [APPLICATIONS[app] for app in apps if app in APPLICATIONS]
+            self._template = TemplateProcess(known)
         else:
             require_ray("--ray" if address is None else "--address")
 
@@ -46,6 +48,7 @@ class ClusterStart:
 
     def __exit__(self, *exc_info: object) -> None:
         if self._template is not None:
+            self._template.end()
             self._template.close()
 
     def cluster(self, machines: int, at_least: int | None = None) -> LocalCluster | RayCluster:
@@ -54,6 +57,8 @@ class ClusterStart:
         `at_least`: number of machines that must be available now (None: all).
         """
         if self._template is not None:
+            from motet.runtime.backends.local.cluster import LocalCluster
+
             return LocalCluster(machines, self._template)
         from motet.runtime.backends.ray.cluster import RayCluster
 

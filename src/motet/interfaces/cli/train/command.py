@@ -176,8 +176,12 @@ def train_command(ctx: click.Context, /, **flags: Any) -> None:
 
 
 def _train(flags: Mapping[str, Any]) -> None:
+    """Start the cluster, which takes longest, before the imports."""
     began_s = time.perf_counter()
-    from motet.interfaces.cli.train.request import TrainFlags
-    from motet.interfaces.cli.train.run import run_training
+    from motet.interfaces.cli.train.cluster_start import ClusterStart
 
-    run_training(TrainFlags(**flags), began_s)
+    with ClusterStart([flags["app"]], flags["address"], with_ray=flags["ray"]) as start:
+        from motet.interfaces.cli.train.request import TrainFlags
+        from motet.interfaces.cli.train.run import run_training
+
+        run_training(TrainFlags(**flags), start, began_s)

@@ -56,10 +56,10 @@ class _Begun:
     folder: RunFolder | None
 
 
-def run_training(flags: TrainFlags, began_s: float) -> None:
+def run_training(flags: TrainFlags, start: ClusterStart, began_s: float) -> None:
     """Train as the flags say and print the result. Raises MotetError.
 
-    `began_s`: start of the command, by `time.perf_counter`.
+    `start`: that the command has begun. `began_s`: start of the command, by `time.perf_counter`.
     """
     started_at = datetime.now(UTC)
     folder = choose_folder(flags.out, flags.resume, flags.overwrite)
@@ -70,12 +70,11 @@ def run_training(flags: TrainFlags, began_s: float) -> None:
         _log(flags, folder, console) as log,
         _progress(flags, log, console) as progress,
     ):
-        with ClusterStart([flags.app], flags.address, with_ray=flags.ray) as start:
-            training = check_request(flags, folder, progress)
-            _begin(flags, folder, log)
-            training, result, history = _train(
-                flags, training, start, progress, _Begun(began_s, started_at, folder)
-            )
+        training = check_request(flags, folder, progress)
+        _begin(flags, folder, log)
+        training, result, history = _train(
+            flags, training, start, progress, _Begun(began_s, started_at, folder)
+        )
         progress.preparing("evaluating")
         document = _document(flags, training, result, history)
         if folder is not None:

@@ -15,6 +15,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.pickling import pickle_by_value
 from motet.runtime.backends.local.template_client import TemplateClient
+from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import (
     ExecutorHandle,
     ExecutorLost,
@@ -30,10 +31,10 @@ _START_TIMEOUT_S = 180.0
 class LocalCluster:
     """An `ExecutorCluster` on this machine; a context manager that ends all its processes."""
 
-    def __init__(self, machines: int, template: TemplateClient | None = None) -> None:
+    def __init__(self, machines: int, template: TemplateProcess | None = None) -> None:
         """`template`: one that was started before; the cluster ends it."""
         self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
-        self._template = TemplateClient() if template is None else template
+        self._template = TemplateClient(template)
 
     @property
     def machine_count(self) -> int:
@@ -44,6 +45,11 @@ class LocalCluster:
     def host(self) -> str:
         """This process's address: executors are reachable from loopback only."""
         return "127.0.0.1"
+
+    @property
+    def template_id(self) -> int:
+        """The operating system's number of the process that starts executors."""
+        return self._template.process_id
 
     def machines(self) -> Sequence[Machine]:
         """All machines by number."""

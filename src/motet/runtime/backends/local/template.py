@@ -16,16 +16,10 @@ import signal
 import socket
 import sys
 from io import TextIOWrapper
-from typing import Literal
 
 from motet.runtime.backends.local.executor_process import run_executor
 from motet.runtime.backends.local.process_control import die_with_parent, kill, set_process_name
-
-MAX_MESSAGE_BYTES = 1 << 12
-Request = tuple[Literal["fork"], int, bytes] | tuple[Literal["preload"], str]
-"""An executor's number and secret, or an application as "module:Class"."""
-Answer = tuple[int, str]
-"""To "fork": the number of the process, which comes with its pidfd; or 0 and why there is none."""
+from motet.runtime.backends.local.template_messages import MAX_MESSAGE_BYTES, Answer, Request
 
 
 class Template:
@@ -117,6 +111,8 @@ class Template:
             self._control.close()
             for other in (self._parent, *self._executors):
                 os.close(other)
+            gc.freeze()  # A collection does not write to the pages shared with the template.
+            gc.enable()
             run_executor(descriptor, number, secret)
         except BaseException:
             sys.excepthook(*sys.exc_info())
@@ -129,8 +125,6 @@ def _preload(application: str) -> None:
     module, _, name = application.partition(":")
     with contextlib.suppress(Exception):  # Executors compile again and report the error.
         getattr(importlib.import_module(module), name)().warm_up()
-    gc.collect()
-    gc.freeze()
 
 
 def run_template(control: int, parent: int) -> None:
@@ -142,4 +136,7 @@ def run_template(control: int, parent: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         assert isinstance(stream, TextIOWrapper)
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
-    Template(socket.socket(fileno=control), parent).serve()
+    with contextlib.suppress(SystemExit):
+        Template(socket.socket(fileno=control), parent).serve()
+    sys.stdout.flush()
+    os._exit(0)  # The interpreter would first free what was imported.
