@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +43,15 @@ def load_digits_ratings() -> Ratings:
 
 def load_diabetes() -> LabelledMatrix:
     """442 patients, 10 features (centred, unit norm), target: disease progression, 25..346."""
-    from sklearn import datasets
-
-    bunch: Any = datasets.load_diabetes()
+    features, target = _cells("diabetes_data_raw.csv.gz"), _cells("diabetes_target.csv.gz")
+    mean, deviation = features.mean(axis=0), features.std(axis=0)
+    features -= mean
+    features /= deviation
+    features /= len(features) ** 0.5
     return LabelledMatrix(
-        features=np.ascontiguousarray(bunch.data, dtype=np.float64),
-        target=bunch.target.astype(np.float64),
-        feature_names=tuple(map(str, bunch.feature_names)),
+        features=features,
+        target=target[:, 0].copy(),
+        feature_names=("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6"),
         source="diabetes",
     )
 
@@ -90,11 +91,16 @@ def _with_header(name: str, file: str, feature_names: tuple[str, ...]) -> Labell
 
 
 def _table(name: str, header_lines: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The features and the target, which is the last column, of a CSV file of scikit-learn."""
+    """The features and the target, which is the last column."""
+    cells = _cells(name, ",", header_lines)
+    return np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
+
+
+def _cells(name: str, delimiter: str | None = None, header_lines: int = 0) -> NDArray[np.float64]:
+    """A file of scikit-learn; without a delimiter, spaces separate its numbers."""
     package = find_spec("sklearn")
     assert package is not None
     assert package.origin is not None
     path = Path(package.origin).parent / "datasets" / "data" / name
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-        cells = np.loadtxt(file, delimiter=",", skiprows=header_lines, ndmin=2)
-    return np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
+        return np.loadtxt(file, delimiter=delimiter, skiprows=header_lines, ndmin=2)
