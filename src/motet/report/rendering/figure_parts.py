@@ -6,6 +6,7 @@ Matplotlib is imported when a figure is drawn, not with this module.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,12 @@ SHORTEST_S = 1e-3
 
 LEAST_SPAN, MARGIN = 10.0, 1.15
 _UNIT_S: dict[str, float] = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+def import_matplotlib() -> None:
+    """Import what figures need: the first one that is drawn waits a second less."""
+    import_module("matplotlib.figure")
+    import_module("matplotlib.backends.backend_agg")
 
 
 def new_figure(title: str, subtitle: str) -> tuple[Figure, Axes]:

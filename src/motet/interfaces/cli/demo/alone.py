@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from motet.interfaces.cli.demo.jobs import PreparedJob
+from motet.interfaces.cli.demo.preparation import PreparedJob
 from motet.runtime.worker.local_training import LocalTraining
 
 
@@ -20,7 +20,7 @@ class AloneRun:
 def train_alone(done: PreparedJob) -> AloneRun:
     """Train the model of a job in this process, without workers, servers and other jobs."""
     app = type(done.app)(**done.app.get_params())
-    seed = done.job.options.seed
+    seed = done.options.seed
     training = LocalTraining(app, app.prepare(done.dataset, seed), seed)
     reports = list(training.epochs(done.job.epochs))
     app.become_fitted(training.model.values, training.final_rows())

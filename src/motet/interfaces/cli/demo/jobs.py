@@ -1,15 +1,11 @@
-"""The four jobs of `motet demo`, each on real data that every installation has."""
+"""The four jobs of `motet demo`, each on real data that every installation has.
+
+This module imports nothing slow: the executors of the jobs are started before the other imports.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from motet.apps import load_application
-from motet.apps.estimator import Estimator
-from motet.datasets import Dataset, open_dataset
-from motet.interfaces.cli.apps.settings import read_training_settings
-from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.rows import Rows
 
 MACHINES = 4
 
@@ -27,24 +23,6 @@ class DemoJob:
     workers: int
     servers: int
     test: str | None = None
-
-    @property
-    def options(self) -> TrainOptions:
-        """The options of the job on the cluster of the demo."""
-        return TrainOptions(
-            machines=MACHINES, workers=self.workers, servers=self.servers, epochs=self.epochs
-        )
-
-
-@dataclass(frozen=True)
-class PreparedJob:
-    """A job with its data in memory."""
-
-    job: DemoJob
-    app: Estimator
-    dataset: Dataset
-    test: Dataset | None
-    rows: Rows
 
 
 DEMO_JOBS = (
@@ -90,12 +68,3 @@ DEMO_JOBS = (
         servers=2,
     ),
 )
-
-
-def prepare_demo_job(job: DemoJob) -> PreparedJob:
-    """Read the data of a job and prepare its application."""
-    settings = read_training_settings(load_application(job.app), job.settings)
-    dataset = open_dataset(job.data)
-    test = None if job.test is None else open_dataset(job.test)
-    rows = settings.app.prepare(dataset, job.options.seed)
-    return PreparedJob(job, settings.app, dataset, test, rows)

@@ -6,12 +6,13 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from motet.interfaces.cli.demo.alone import train_alone
-from motet.interfaces.cli.demo.jobs import PreparedJob
+from motet.interfaces.cli.demo.preparation import PreparedJob
 from motet.report.training.document import TrainDocument
 
 
@@ -61,6 +62,12 @@ def compare_with_references(done: PreparedJob, document: TrainDocument) -> Compa
         value, loss = _REFERENCES[done.job.app](done)
     took_s = time.perf_counter() - began_s
     return replace(comparison, reference=value, reference_s=took_s, loss=loss)
+
+
+def import_library() -> None:
+    """Import what the references need, which takes longer than most of them."""
+    for module in ("decomposition", "linear_model", "metrics", "preprocessing"):
+        import_module(f"sklearn.{module}")
 
 
 def _logistic_regression(done: PreparedJob) -> LibraryResult:

@@ -17,8 +17,9 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from motet.datasets.facts import DatasetFacts
-from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES, PreparedJob, prepare_demo_job
-from motet.interfaces.cli.demo.references import compare_with_references
+from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES
+from motet.interfaces.cli.demo.preparation import PreparedJob, prepare_demo_job
+from motet.interfaces.cli.demo.references import compare_with_references, import_library
 from motet.interfaces.cli.demo.screen import DemoScreen, JobView
 from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
@@ -30,6 +31,7 @@ from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import more_metrics
+from motet.report.rendering.figure_parts import import_matplotlib
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.training.document import TrainDocument
@@ -55,14 +57,16 @@ class TrainedJob(NamedTuple):
     ended_s: float
 
 
-def run_demo(out: Path, as_json: bool, quiet: bool) -> None:
-    """Train the four jobs, write the figures, print the results. Raises MotetError."""
-    began_s = time.perf_counter()
+def run_demo(out: Path, as_json: bool, quiet: bool, start: ClusterStart, began_s: float) -> None:
+    """Train the four jobs, write the figures, print the results. Raises MotetError.
+
+    `start`: that the command has begun. `began_s`: start of the command, by `time.perf_counter`.
+    """
     folder = RunFolder(out)
     is_live = is_live_terminal(sys.stderr) and not quiet
     screen = DemoScreen(_views(quiet or is_live), MACHINES)
     with _shown(screen, is_live):
-        finished = _train_all(screen)
+        finished = _train_all(screen, start)
         results = list(_compared(screen, finished, began_s))
         screen.stage = "drawing"
         _write(folder, screen, results)
@@ -97,17 +101,18 @@ def _shown(screen: DemoScreen, is_live: bool) -> Iterator[None]:
         yield
 
 
-def _train_all(screen: DemoScreen) -> list[TrainedJob]:
-    """Train all jobs at the same time, each in a thread that reads its data meanwhile."""
-    screen.stage = "starting executors"
-    cluster_ready: Future[ExecutorCluster] = Future()
-    pool = ThreadPoolExecutor(len(screen.jobs))
-    running = [pool.submit(_train, view, cluster_ready) for view in screen.jobs]
+def _train_all(screen: DemoScreen, start: ClusterStart) -> list[TrainedJob]:
+    """Train all jobs at the same time, each as soon as its data are read."""
+    pool = ThreadPoolExecutor(2 * len(screen.jobs) + 1)
     try:
-        apps = [view.job.app for view in screen.jobs]
-        with ClusterStart(apps) as start, start.cluster(MACHINES) as cluster:
-            cluster_ready.set_result(cluster)
-            screen.stage = ""
+        with start.cluster(MACHINES) as cluster:
+            reading = [pool.submit(_prepare, view) for view in screen.jobs]
+            running = [
+                pool.submit(_train, view, prepared, cluster)
+                for view, prepared in zip(screen.jobs, reading, strict=True)
+            ]
+            wait(reading, return_when=FIRST_EXCEPTION)
+            pool.submit(_import_for_the_end)
             wait(running, return_when=FIRST_EXCEPTION)
             return [future.result() for future in running if future.done()]
     finally:
@@ -115,16 +120,24 @@ def _train_all(screen: DemoScreen) -> list[TrainedJob]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train(view: JobView, cluster_ready: Future[ExecutorCluster]) -> TrainedJob:
+def _prepare(view: JobView) -> PreparedJob:
     view.progress.epochs = view.job.epochs
     view.progress.preparing(f"reading {view.job.data}")
-    prepared = prepare_demo_job(view.job)
-    view.progress.preparing("waiting for the cluster")
-    cluster = cluster_ready.result()
-    job = Job(prepared.app, prepared.rows, view.job.options, cluster, view.progress)
+    return prepare_demo_job(view.job)
+
+
+def _train(view: JobView, reading: Future[PreparedJob], cluster: ExecutorCluster) -> TrainedJob:
+    prepared = reading.result()
+    job = Job(prepared.app, prepared.rows, prepared.options, cluster, view.progress)
     result = job.run()
     view.progress.finished()
     return TrainedJob(prepared, result, time.perf_counter())
+
+
+def _import_for_the_end() -> None:
+    """While executors train: the comparisons and the figures would otherwise wait for it."""
+    import_library()
+    import_matplotlib()
 
 
 def _compared(

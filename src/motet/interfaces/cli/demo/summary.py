@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from motet.interfaces.cli.demo.jobs import PreparedJob
+from motet.interfaces.cli.demo.preparation import PreparedJob
 from motet.interfaces.cli.demo.references import Comparison
 from motet.interfaces.cli.demo.samples import sample_panel
 from motet.report.rendering.fitting_table import result_table
