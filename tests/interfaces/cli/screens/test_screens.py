@@ -93,7 +93,7 @@ def test_the_map_shows_which_role_every_job_has_on_every_machine() -> None:
     assert machines == [
         ["machine", "1", "mlr", "W", "nmf", "W", "lasso", "W", "lda", "W"],
         ["machine", "2", "mlr", "W", "nmf", "W", "lasso", "W", "lda", "W"],
-        ["machine", "3", "mlr", "S", "nmf", "W", "lasso", "·", "lda", "W+S"],
+        ["machine", "3", "mlr", "S", "nmf", "·", "lasso", "·", "lda", "W+S"],
         ["machine", "4", "mlr", "S", "nmf", "S", "lasso", "S", "lda", "S"],
     ]
 

@@ -44,7 +44,7 @@ DEMO_JOBS = (
         noun="images",
         settings=("rank=16", "l2=0", "learning_rate=0.1", "decay=1", "batch_size=64"),
         epochs=80,
-        workers=3,
+        workers=2,
         servers=1,
     ),
     DemoJob(
