@@ -29,6 +29,21 @@ from motet.interfaces import python
 EXPLAIN = """
 from motet.interfaces.cli.simulate import explain_command, explain_screen
 """
+START = """
+from motet.interfaces.cli.demo import command, jobs
+from motet.interfaces.cli.train import cluster_start, command
+"""
+PROGRESS = """
+from motet.interfaces.cli.screens import train
+from motet.report.training import document, summary
+"""
+PREPARATION = """
+from motet.apps.mlr import MLR
+from motet.datasets import open_dataset
+app = MLR()
+app.initial_model(app.prepared(open_dataset("digits"), 0), 0)
+app.prepared(open_dataset("diabetes"), 0)
+"""
 PROBE = """
 import json, sys, time
 {action}
@@ -69,3 +84,21 @@ def test_simulating_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None
 def test_explaining_does_not_even_load_the_simulator() -> None:
     _, packages = probe(EXPLAIN)
     assert packages & HEAVY == set()
+
+
+def test_executors_are_started_before_anything_slow_is_imported() -> None:
+    """The template process imports the same at the same time."""
+    _, packages = probe(START)
+    assert packages & {*HEAVY, "numpy"} == set()
+
+
+def test_a_training_without_the_autotuner_loads_no_search() -> None:
+    _, packages = probe(PROGRESS)
+    assert packages & HEAVY == set()
+
+
+def test_the_controller_prepares_built_in_data_without_scikit_learn_and_kernels() -> None:
+    _, packages = probe(PREPARATION)
+    assert "sklearn" not in packages
+    program = f"{PREPARATION}\nimport sys; assert 'numba.np.arraymath' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
