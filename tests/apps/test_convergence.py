@@ -161,8 +161,10 @@ FITS: dict[str, Estimator] = {
 def test_too_few_epochs_are_warned_about(name: str) -> None:
     X, y = load_iris(return_X_y=True)
     labels = (y > 0).astype(int)
-    with pytest.warns(ConvergenceWarning, match="has not converged after epochs=.*; raise epochs"):
+    told = "has not converged after epochs=.*; raise epochs"
+    with pytest.warns(ConvergenceWarning, match=told) as warned:
         FITS[name].fit(X, labels)
+    assert [each.filename for each in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         type(FITS[name])(**{**FITS[name].get_params(), "tol": 0}).fit(X, labels)

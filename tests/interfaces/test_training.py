@@ -6,6 +6,7 @@ import inspect
 import socket
 import subprocess
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import motet
 from executor_processes import executor_processes
@@ -210,9 +212,32 @@ def test_a_run_without_checkpoints_is_resumed_from_the_beginning(
 ) -> None:
     with pytest.raises(BadInput, match=r"no checkpoint in .*nowhere; check the folder's name"):
         cluster.train("mlr", "iris", checkpoints=tmp_path / "nowhere", resume=True)
-    with pytest.warns(UserWarning, match="no checkpoint in .* yet; training from the beginning"):
+    told = "no checkpoint in .* yet; training from the beginning"
+    with pytest.warns(UserWarning, match=told) as warned:
         found = cluster.train("mlr", "iris", checkpoints=tmp_path, resume=True, epochs=2)
+    assert {each.filename for each in warned} == {__file__}
     assert found.result.resumed_from_epoch is None
+
+
+def test_warnings_name_the_line_that_trains_or_submits(cluster: Cluster) -> None:
+    lines = []
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", ConvergenceWarning)
+        lines.append(_this_line() + 1)
+        cluster.train("mlr", "iris", epochs=1)
+        lines.append(_this_line() + 1)
+        cluster.submit("mlr", "iris", epochs=1).result()
+        lines.append(_this_line() + 1)
+        motet.train("mlr", "iris", epochs=1, machines=1)
+    found = [each for each in given if each.category is ConvergenceWarning]
+    assert [(each.filename, each.lineno) for each in found] == [(__file__, it) for it in lines]
+
+
+def _this_line() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
 
 
 def test_parameters_of_an_object_are_refused(cluster: Cluster) -> None:

@@ -224,7 +224,7 @@ class Cluster:
         if handle is not None:
             handle.attach(job)
         result = job.run()
-        warn_unless_converged(made.name, len(result.epochs), result.convergence)
+        warn_unless_converged(made.name, len(result.epochs), result.convergence, training.caller)
         metrics = {} if held_out is None else made.test_metrics(held_out)
         document = TrainDocument.of(result, source, run.workers, run.servers, metrics)
         return TrainedModel(made, result, document)

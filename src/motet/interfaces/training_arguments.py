@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
@@ -13,6 +12,7 @@ from typing import Any, Self, TypeAlias, cast, get_args
 from motet.apps import load_application
 from motet.apps.estimator import Estimator, seed_of
 from motet.datasets import Dataset
+from motet.domain.call_site import CallSite
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import ColumnName, Columns, DataArguments, PathArgument
@@ -29,7 +29,10 @@ Callback: TypeAlias = Callable[[EpochReport], object] | TrainObserver
 
 @dataclass(frozen=True, eq=False)
 class CheckedTraining:
-    """What `Cluster.train` is to do; `app` belongs to this training alone."""
+    """What `Cluster.train` is to do; `app` belongs to this training alone.
+
+    `caller`: the line that asked for it.
+    """
 
     app: Estimator
     options: TrainOptions
@@ -38,6 +41,7 @@ class CheckedTraining:
     reading: DataArguments
     test_labels: PathArgument | None
     observers: Sequence[TrainObserver]
+    caller: CallSite
 
     @property
     def title(self) -> str:
@@ -104,7 +108,14 @@ class TrainArguments:
         )
         observers = observers_of(self.callbacks)
         return CheckedTraining(
-            made, options, self.data, self.test, reading, self.test_labels, observers
+            made,
+            options,
+            self.data,
+            self.test,
+            reading,
+            self.test_labels,
+            observers,
+            CallSite.of_caller(),
         )
 
     def _options(self, app: Estimator, machines: int) -> TrainOptions:
@@ -256,6 +267,6 @@ def _require_begun(folder: Path) -> None:
             f"no checkpoint in {folder}; check the folder's name, or leave resume out to train "
             "from the beginning"
         )
-    warnings.warn(
-        f"no checkpoint in {folder} yet; training from the beginning", UserWarning, stacklevel=4
+    CallSite.of_caller().warn(
+        f"no checkpoint in {folder} yet; training from the beginning", UserWarning
     )
