@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,29 @@ def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
         "motet: error: cannot write to standard output (No space left on device); "
         "the result is not complete\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["--help"],
+        ["policy", "list", "--json"],
+        ["simulate", "--trace", "tiresias-480", "--cluster", "15x4", "--policy", "fifo", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_ends_early_is_told_by_the_exit_code_alone(command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "motet.interfaces.cli", *command],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+
+    assert (ended.returncode, ended.stderr) == (141, "")

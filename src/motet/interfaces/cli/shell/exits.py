@@ -1,13 +1,14 @@
 """Maps the outcome of a command to an exit code and, for errors, one line on stderr.
 
 0 ok, 1 the job failed, 2 usage or bad input, 3 not found, 4 authentication failed,
-5 server unreachable, 130 interrupted.
+5 server unreachable, 130 interrupted, 141 the reader of the output has ended (as with `| head`).
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -23,11 +24,14 @@ from motet.interfaces.cli.shell.streams.standard_streams import FULL, is_stdout_
 from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+# What a shell reports of `git log | head -1`, whose first command SIGPIPE ends.
+CLOSED_PIPE = 128 + signal.SIGPIPE
 LONGEST_MESSAGE, _OMITTED = 499, " ... "
 
 
 def exit_code_of(command: Callable[[], object]) -> int:
     """Run `command`; an exception becomes a line on stderr and an exit code."""
+    stdout = sys.stdout
     try:
         outcome = command()
         sys.stdout.flush()
@@ -42,6 +46,8 @@ def exit_code_of(command: Callable[[], object]) -> int:
     except BrokenPipeError:
         return _leave_closed_pipe()
     except SystemExit as ended:
+        if sys.stdout is not stdout:  # click replaces it after a BrokenPipeError and exits with 1
+            return _leave_closed_pipe()
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:
         return _report(_failure_message(error), FAILED)
@@ -142,7 +148,7 @@ def _leave_closed_pipe() -> int:
     """`motet ... | head`: exit without a message, also when the interpreter flushes at exit."""
     _silence(sys.stdout)
     _silence(sys.stderr)
-    return FAILED
+    return CLOSED_PIPE
 
 
 def _silence(stream: TextIO) -> None:
