@@ -39,6 +39,15 @@ def test_the_same_policy_in_two_results_gets_two_labels() -> None:
     assert found.policies == ["fifo in result 1", "fifo in result 2"]
 
 
+def test_different_costs_of_a_restart_are_a_warning() -> None:
+    assert compare(runs(["fifo", "srtf"])).warnings == []
+    found = compare(runs("fifo"), runs("srtf", preemption_cost=5), runs("sf", preemption_cost=5))
+    assert found.warnings == [
+        "These runs charge different costs for a restart (fifo: preemption_cost=0; srtf, sf: "
+        "preemption_cost=5); ratios include that difference."
+    ]
+
+
 def test_seeds_are_paired_and_give_intervals() -> None:
     found = compare(simulate("tiresias-480", policy=["fifo", "srtf"], seed=range(2)))
     assert found.table["seeds"].tolist() == [2, 2]
@@ -64,7 +73,7 @@ def test_figures_of_jobs_need_two_policies(policies: list[str]) -> None:
 
 
 def test_runs_of_other_jobs_are_warned_about() -> None:
-    other = simulate(workload_of([(0, 10, 1)]), "1x2", "srtf")
+    other = simulate(workload_of([(0, 10, 1)]), "1x2", "srtf", preemption_cost=0)
     (warning,) = compare(runs("fifo"), other).warnings
     assert "another trace" in warning
 

@@ -45,7 +45,7 @@ class PolicyComparison(RunFigures):
 
     @property
     def warnings(self) -> list[str]:
-        """Why ratios may mean little, such as runs of other traces."""
+        """Why ratios may mean little: runs of other traces, or with other costs of a restart."""
         return comparison_warnings(self._groups)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Notes of `motet compare`: units, seeds, missing data, and warnings about different traces."""
+"""Notes of `motet compare`: units, seeds, missing data, and warnings about unequal conditions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from motet.report.simulation.metric_tables import (
     WITHIN_SHARE,
 )
 from motet.report.simulation.missing_inputs import missing_input_notes
+from motet.report.simulation.restart_notes import cost_setting
 from motet.report.simulation.seed_groups import PairedGroups, SeedGroup
 
 
@@ -32,9 +33,29 @@ def comparison_notes(
 
 def comparison_warnings(groups: Sequence[PairedGroups]) -> list[str]:
     """Lines above the tables."""
-    if all(group.is_of_same_jobs for group in groups):
-        return []
-    return ["Some of these runs replay another trace than the first; ratios mean little."]
+    warnings = []
+    if not all(group.is_of_same_jobs for group in groups):
+        warnings.append(
+            "Some of these runs replay another trace than the first; ratios mean little."
+        )
+    by_cost = _labels_by_cost(groups)
+    if len(by_cost) > 1:
+        costs = "; ".join(f"{', '.join(labels)}: {cost}" for cost, labels in by_cost.items())
+        warnings.append(
+            f"These runs charge different costs for a restart ({costs}); ratios include that "
+            "difference."
+        )
+    return warnings
+
+
+def _labels_by_cost(groups: Sequence[PairedGroups]) -> dict[str, list[str]]:
+    """Labels of the groups under each cost setting; earlier versions did not record it."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        document = next(iter(group.other.runs.values())).document
+        if setting := cost_setting(document):
+            found.setdefault(setting, []).append(group.other.label)
+    return found
 
 
 def _notes_of_units(groups: Sequence[PairedGroups], asked: Collection[str]) -> Iterator[str]:

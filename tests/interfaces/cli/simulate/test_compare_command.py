@@ -197,6 +197,30 @@ def test_a_comparison_is_replaced_on_request_and_nothing_else_ever(tmp_path: Pat
             compared(folder, "--out", folder, *more)
 
 
+def test_different_costs_of_a_restart_are_told_above_the_table(tmp_path: Path) -> None:
+    free, charged, also_free = (
+        with_preemption_cost(store(tmp_path / name, policy), cost)
+        for name, policy, cost in (("a", "fifo", 0), ("b", "srtf", "profile"), ("c", "srtf", 0))
+    )
+    told = (
+        "These runs charge different costs for a restart (fifo: preemption_cost=0; srtf: "
+        "preemption_cost=profile); ratios include that difference."
+    )
+
+    assert " ".join(compared(free, charged).stdout.split()).startswith(told)
+    assert "different costs" not in compared(free, also_free).stdout
+
+
+def with_preemption_cost(folder: Path, cost: object) -> Path:
+    """The runs of a folder, as if they had been simulated with this cost."""
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    for run in summary["runs"]:
+        run["params"]["preemption_cost"] = cost
+    path.write_text(json.dumps(summary))
+    return folder
+
+
 def test_a_folder_without_a_simulation_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no finished simulation"):
         compared(tmp_path)
