@@ -11,6 +11,7 @@ from marked_process import run_motet
 from motet import simulate
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.simulations.runs import SimulatedRuns
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from small_traces import QUEUE_OF_THREE, workload_of
 
 POLICIES = ["fifo", "srtf"]
@@ -101,6 +102,14 @@ def test_saved_runs_are_compared_by_the_command(result: SimulatedRuns, tmp_path:
     with pytest.raises(BadInput, match="results of a simulation already"):
         result.save(tmp_path / "runs")
     result.save(tmp_path / "runs", overwrite=True)
+
+
+def test_a_folder_that_another_run_writes_to_is_refused(
+    result: SimulatedRuns, tmp_path: Path
+) -> None:
+    with locked_folder(tmp_path), pytest.raises(BadInput, match="another run writes there"):
+        result.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_labels_that_are_no_file_names_are_saved(tmp_path: Path) -> None:

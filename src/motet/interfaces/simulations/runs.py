@@ -20,6 +20,7 @@ from motet.report.rendering.html import html_figure, html_page, html_table
 from motet.report.rendering.quantities import count_text, quantity
 from motet.report.simulation.folder import RunOutput, SimulationFolder
 from motet.report.simulation.stored_run import StoredRun
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.sim.metrics.results import SimulationResult
 
 if TYPE_CHECKING:
@@ -104,12 +105,13 @@ class SimulatedRuns(RunFigures):
         """Write the files of `motet simulate --out`, for `motet compare` and spreadsheets.
 
         `overwrite` replaces the files of an earlier simulation. Raises BadInput if others would be
-        lost.
+        lost, or if another run writes there at the moment.
         """
         outputs = self._outputs()
         names = [output.name for output in outputs]
-        written = SimulationFolder(Path(folder), names, overwrite=overwrite)
-        written.write(outputs, self._setup())
+        with locked_folder(Path(folder)):
+            written = SimulationFolder(Path(folder), names, overwrite=overwrite)
+            written.write(outputs, self._setup())
 
     def __getitem__(self, policy: str) -> SimulatedRuns:
         """The runs of one policy, all seeds. Raises UnknownName."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import signal
 from dataclasses import replace
 from datetime import UTC
@@ -19,6 +20,7 @@ from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 from motet.report.simulation.stored_run import read_runs
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, write_trace
 
@@ -223,6 +225,18 @@ def test_the_trace_survives_a_simulation_into_its_own_folder(trace: Path, overwr
         run_simulations(flags(trace, out=trace.parent, overwrite=overwrite))
 
     assert trace.read_bytes() == before
+
+
+def test_a_second_simulation_into_the_same_folder_is_refused(trace: Path, tmp_path: Path) -> None:
+    given = ("--trace", trace, "--cluster", "1x2", "--policy", "fifo", "--out", tmp_path / "out")
+    with locked_folder(tmp_path / "out"):
+        ended = run_motet("simulate", *given)
+
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert f"another run writes there (process {os.getpid()}); wait until it has ended" in ended.err
+    assert list((tmp_path / "out").iterdir()) == []
+    assert run_motet("simulate", *given).code == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*TABLES, *FIGURES, "gantt.png"}
 
 
 def test_a_folder_without_a_name_is_not_the_current_one(trace: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,6 +26,7 @@ from motet.report.rendering.json_text import to_json
 from motet.report.rendering.quantities import count_text, quantity
 from motet.report.simulation.folder import SimulationFolder
 from motet.report.simulation.summary_table import simulation_summary
+from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
 from motet.sim.generate.named import RECIPES
@@ -76,8 +77,11 @@ def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, Sequence[Simula
     trace = trace_of[wanted[0].seed]
     _print_notices(flags, trace, wanted, cluster)
     names = run_names_of(wanted)
-    folder = _folder(flags, names, wanted)
-    with TemporaryDirectory(prefix="motet-decisions-") as scratch:
+    with (
+        nullcontext() if flags.out is None else locked_folder(flags.out),
+        TemporaryDirectory(prefix="motet-decisions-") as scratch,
+    ):
+        folder = _folder(flags, names, wanted)
         log_folder = Path(scratch) if flags.log_decisions else None
         tasks = [
             SimulationTask(
