@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, MotetError
 from motet.testbed import machine, network
 from motet.testbed.cgroups import ControlGroups, group_labels
 from motet.testbed.host_processes import HostProcesses
 from motet.testbed.hosts import FRONT_HOST, Blueprint, Host, Limits
 from motet.testbed.layout import HostLayout
-from motet.testbed.state import State, locked, read_state, write_state
+from motet.testbed.state import State, is_locked, locked, read_state, write_state
 
 _REMOVALS = 3
 
@@ -179,9 +179,22 @@ class Testbed:
             self.layout.folder.mkdir(mode=0o700)
         except FileExistsError:
             raise BadInput(
-                f"a testbed {self.layout.name!r} already exists; remove it with 'motet testbed "
-                f"down --name {self.layout.name}', or choose another --name"
+                f"{self._existing()}; remove it with 'motet testbed down --name "
+                f"{self.layout.name}', or choose another --name"
             ) from None
+
+    def _existing(self) -> str:
+        name = self.layout.name
+        if is_locked(self.layout):
+            return f"another command is changing the testbed {name!r}"
+        try:
+            state = read_state(self.layout)
+        except MotetError:  # `up` was killed before it wrote the file, or the file is damaged
+            state = None
+        if state is None or not state.is_complete:
+            return f"an incomplete testbed {name!r} exists, whose 'motet testbed up' did not finish"
+        machines = len(state.blueprint.machines)
+        return f"a testbed {name!r} of {machines} hosts already exists"
 
     def _build(self, blueprint: Blueprint) -> None:
         self.report_progress(f"making {len(blueprint.machines)} hosts")
