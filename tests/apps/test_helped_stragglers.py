@@ -65,6 +65,10 @@ def test_instances_that_others_compute_leave_the_model_as_it_is(case: str) -> No
     of_late, of_all = ledger.by_thread[f"executor-{LATE}"], sum(ledger.by_thread.values())
     # How much they take depends on how busy this machine is.
     assert of_late < 0.32 * of_all, "a third is what it has"
+    told = [each for report in helped.epochs for each in report.help]
+    assert sum(each.instances for each in told if each.helped == LATE) > 0
+    assert all(each.helper != each.helped and each.batches > 0 for each in told)
+    assert not any(report.help for report in alone.epochs)
     np.testing.assert_allclose(helped.losses, alone.losses, rtol=1e-6)
     for name, value in alone.app.get_state().items():
         if value.dtype.kind == "f":

@@ -26,7 +26,7 @@ def done(rank: int, epoch: int, value: float = 0.0, **fields: Any) -> EpochDone:
     """The report of one mini-batch of 1 us, with one evaluation sum."""
     measured = {"first": 0, "comp_us": 1, "comm_us": 1, "wait_us": 0}
     moved = {"pulled_bytes": 0, "pushed_bytes": 0}
-    arrays = {"sums": np.array([value]), "batch_us": np.array([1.0])}
+    arrays = {"sums": np.array([value]), "batch_us": np.array([1.0]), "helped": np.zeros((3, 0))}
     return EpochDone(**{  # type: ignore[arg-type]
         "generation": 0, "rank": rank, "epoch": epoch, **measured, **moved, **arrays, **fields
     })  # fmt: skip

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from motet.report.rendering.json_text import to_json
 from motet.report.training.document import TrainDocument
+from motet.runtime.core.reporting.reports import Help
 from sample_result import EPOCHS, lasso_result
 
 FIELDS = [
@@ -29,6 +31,7 @@ FIELDS = [
     "bytes_pushed",
     "reconfigurations",
     "recoveries",
+    "help",
     "model_sha256",
     "convergence",
 ]
@@ -61,3 +64,16 @@ def test_what_json_cannot_hold_becomes_null_or_a_plain_number() -> None:
     values = {"nan": math.nan, "inf": -math.inf, "np": np.float64(0.5), "n": np.int32(3)}
 
     assert json.loads(to_json(values)) == {"nan": None, "inf": None, "np": 0.5, "n": 3}
+
+
+def test_help_is_summed_over_the_epochs_by_pair_of_workers() -> None:
+    result = lasso_result()
+    first = (Help(0, 2, batches=2, instances=10), Help(1, 2, batches=1, instances=30))
+    second = (Help(0, 2, batches=3, instances=25),)
+    epochs = [replace(report, help=()) for report in result.epochs]
+    epochs[:2] = [replace(epochs[0], help=first), replace(epochs[1], help=second)]
+    document = TrainDocument.of(replace(result, epochs=tuple(epochs)), "diabetes", 3, 1)
+    assert document.as_dict()["help"] == [
+        {"helper": 0, "helped": 2, "batches": 5, "instances": 35},
+        {"helper": 1, "helped": 2, "batches": 1, "instances": 30},
+    ]

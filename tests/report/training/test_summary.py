@@ -12,6 +12,7 @@ from rich.console import Console
 from motet.report.training.document import TrainDocument
 from motet.report.training.summary import train_summary
 from motet.runtime.core.convergence import Convergence
+from motet.runtime.core.reporting.reports import Help
 from sample_result import lasso_result
 
 LABELS = ["loss", "objective", "nonzeros", "recovered", "time", "moved", "model", "files"]
@@ -45,8 +46,8 @@ def printed(document: TrainDocument) -> str:
 def test_recoveries_and_reconfigurations_are_told() -> None:
     document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
     changes: list[dict[str, object]] = [
-        {"error": "", "stall_s": 0.012},
-        {"error": "executor 3 died", "stall_s": 0.0},
+        {"error": "", "stall_s": 0.012, "to": {"workers": 2, "servers": 1}},
+        {"error": "executor 3 died", "stall_s": 0.0, "to": {"workers": 3, "servers": 1}},
     ]
     text = printed(replace(document, reconfigurations=changes))
     assert (
@@ -54,6 +55,20 @@ def test_recoveries_and_reconfigurations_are_told() -> None:
         "executor 1 died\n" in text
     )
     assert "changed    2 reconfigurations, longest stall 12 ms; 1 failed\n" in text
+    heading = text.splitlines()[0]
+    assert heading.endswith("with 1 worker and 2 servers, at the end 3 workers and 1 server")
+
+
+def test_the_workers_that_helped_most_are_told() -> None:
+    document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
+    pairs = [(0, 2, 14, 1200), (1, 2, 1, 30), (0, 3, 2, 20), (2, 3, 1, 9), (1, 0, 1, 1)]
+    text = printed(replace(document, help=[Help(*pair) for pair in pairs]))
+    assert (
+        "  helped     worker 0 for 2: 1,200 instances in 14 mini-batches; worker 1 for 2: 30 "
+        "instances in 1 mini-batch; worker 0 for 3: 20 instances in 2 mini-batches; 2 other pairs: "
+        "10 instances\n" in text
+    )
+    assert "helped" not in printed(document)
 
 
 @pytest.mark.parametrize(

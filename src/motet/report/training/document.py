@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,13 @@ from motet.report.rendering.json_text import plain
 from motet.report.training.auto_document import auto_document
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.core.convergence import Convergence
-from motet.runtime.core.reporting.reports import ReconfigurationReport, Recovery, TrainResult
+from motet.runtime.core.reporting.reports import (
+    EpochReport,
+    Help,
+    ReconfigurationReport,
+    Recovery,
+    TrainResult,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class TrainDocument:
     bytes_pushed: int
     reconfigurations: list[dict[str, Any]]
     recoveries: list[Recovery]
+    help: list[Help]
     model_sha256: str
     convergence: Convergence | None = None
     auto: dict[str, Any] | None = None
@@ -74,6 +81,7 @@ class TrainDocument:
                 for report in result.reconfigurations
             ],
             recoveries=list(result.recoveries),
+            help=_total_help(reports),
             model_sha256=result.model_sha256,
             convergence=result.convergence,
             auto=None if history is None else auto_document(history),
@@ -86,6 +94,17 @@ class TrainDocument:
         if self.auto is None:
             del document["auto"]
         return document
+
+
+def _total_help(reports: Sequence[EpochReport]) -> list[Help]:
+    """Of all epochs; a row per pair of workers, the most instances first."""
+    totals: dict[tuple[int, int], list[int]] = {}
+    for each in (each for report in reports for each in report.help):
+        total = totals.setdefault((each.helper, each.helped), [0, 0])
+        total[0] += each.batches
+        total[1] += each.instances
+    rows = [Help(*pair, *total) for pair, total in totals.items()]
+    return sorted(rows, key=lambda row: (-row.instances, row.helper, row.helped))
 
 
 def _reconfiguration(report: ReconfigurationReport) -> dict[str, Any]:

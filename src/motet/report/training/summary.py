@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -14,8 +15,10 @@ from motet.report.rendering.quantities import bytes_text, count_text, duration_t
 from motet.report.rendering.text_plot import sparkline
 from motet.report.training.document import TrainDocument
 from motet.runtime.core.convergence import Convergence
+from motet.runtime.core.reporting.reports import Help
 
 SPARK_WIDTH = 30
+MOST_HELPERS = 3
 
 
 def train_summary(
@@ -37,6 +40,8 @@ def train_summary(
         table.add_row("  recovered", _recoveries(document))
     if document.reconfigurations:
         table.add_row("  changed", _reconfigurations(document))
+    if document.help:
+        table.add_row("  helped", _help(document.help))
     table.add_row("  time", _times(document, startup_s))
     table.add_row("  moved", _bytes(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
@@ -52,8 +57,19 @@ def _heading(document: TrainDocument, colour: str, startup_s: float) -> Text:
         ("● ", colour),
         (f"{document.app} on {Path(document.data).name}", "bold"),
         f": {count_text(document.epochs, 'epoch')} in {_training(document)}{startup} with "
-        f"{count_text(document.workers, 'worker')} and {count_text(document.servers, 'server')}",
+        f"{_roles(document)}",
     )
+
+
+def _roles(document: TrainDocument) -> str:
+    """`1 worker and 3 servers, at the end 3 workers and 1 server`."""
+    first = {"workers": document.workers, "servers": document.servers}
+    last = document.reconfigurations[-1]["to"] if document.reconfigurations else first
+    told = [
+        f"{count_text(roles['workers'], 'worker')} and {count_text(roles['servers'], 'server')}"
+        for roles in ([first] if last == first else [first, last])
+    ]
+    return ", at the end ".join(told)
 
 
 def _loss(document: TrainDocument, colour: str) -> Text:
@@ -88,6 +104,19 @@ def _reconfigurations(document: TrainDocument) -> str:
     stall_ms = 1000 * max(change["stall_s"] for change in changes)
     text = f"{count_text(len(changes), 'reconfiguration')}, longest stall {stall_ms:.0f} ms"
     return f"{text}; {failed} failed" if failed else text
+
+
+def _help(found: Sequence[Help]) -> str:
+    """`worker 0 for 2: 1,200 instances in 14 mini-batches; ...`."""
+    told = [
+        f"worker {each.helper} for {each.helped}: {count_text(each.instances, 'instance')} in "
+        f"{each.batches:,} mini-batch{'' if each.batches == 1 else 'es'}"
+        for each in found[:MOST_HELPERS]
+    ]
+    if others := found[MOST_HELPERS:]:
+        instances = count_text(sum(each.instances for each in others), "instance")
+        told.append(f"{count_text(len(others), 'other pair')}: {instances}")
+    return "; ".join(told)
 
 
 def _times(document: TrainDocument, startup_s: float) -> str:

@@ -61,11 +61,26 @@ class Transfer(NamedTuple):
 
 
 @dataclass
+class HelpedWorker:
+    """What was computed for another worker: in how many mini-batches, how many instances."""
+
+    batches: int = 0
+    instances: int = 0
+    last_clock: int = -1
+
+    def add(self, clock: int, instances: int) -> None:
+        """Count some instances; a mini-batch is counted once."""
+        self.batches += clock != self.last_clock
+        self.last_clock = clock
+        self.instances += instances
+
+
+@dataclass
 class SubtaskLog:
     """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
     `first`: the first mini-batch of the epoch that this worker computed; `instances`: how many COMP
-    took in.
+    took in; `helped`: what of them belonged to other workers' parts, by worker.
     """
 
     first: int = 0
@@ -76,6 +91,11 @@ class SubtaskLog:
     wait_us: int = 0
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)
+    helped: dict[int, HelpedWorker] = field(default_factory=dict)
+
+    def add_help(self, worker: int, clock: int, instances: int) -> None:
+        """Count instances of another worker's part of the mini-batch at `clock`."""
+        self.helped.setdefault(worker, HelpedWorker()).add(clock, instances)
 
     def add(self, subtask: Subtask) -> None:
         """Count one subtask."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from motet.domain.arrays import Array
+from motet.domain.arrays import Array, Floats
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.reporting.batch_costs import CostKeeper
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, monotonic_us
@@ -60,5 +60,11 @@ class Reporter:
             pushed_bytes=moved[SubtaskKind.PUSH],
             sums=np.asarray(sums, np.float64),
             batch_us=np.array(log.batch_us, np.float64),
+            helped=_helped(log),
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
+
+
+def _helped(log: SubtaskLog) -> Floats:
+    rows = [(worker, each.batches, each.instances) for worker, each in log.helped.items()]
+    return np.array(rows, np.float64).reshape(-1, 3).T.copy()

@@ -146,6 +146,7 @@ class Thief:
         batch, step = self._app.make_batch(part.rows), subtasks.step
         values = self._values(batch, pulled, subtasks)
         update, _ = subtasks.compute(lambda: self._app.compute(batch, values, step), len(part.rows))
+        subtasks.log.add_help(part.victim, step.clock, len(part.rows))
         stolen.parts.append(PartialUpdate(batch.keys, update))
         columns = self._app.state_columns
         if columns:

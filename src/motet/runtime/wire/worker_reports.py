@@ -33,7 +33,8 @@ class EpochDone(ControlRequest):
     """Executor `rank` finished an epoch; answered by EpochAnswer, which is the epoch barrier.
 
     `first`: its first mini-batch of the epoch; `batch_us: (mini-batches,)`; `sums`: its evaluation
-    sums, none for no instances.
+    sums, none for no instances; `helped: (3, workers)`: for whom it computed (executor), in how
+    many mini-batches, and how many instances.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -47,6 +48,7 @@ class EpochDone(ControlRequest):
     pushed_bytes: int
     sums: Floats
     batch_us: Floats
+    helped: Floats
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.reporting.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport, Help
 from worker_reports import done
 
 
@@ -50,3 +50,11 @@ def test_workers_without_instances_add_nothing_to_the_sums() -> None:
 def test_a_loss_that_is_not_finite_fails_the_job_and_names_the_remedy(loss: float) -> None:
     with pytest.raises(JobFailed, match=r"in epoch 4: training diverged; lower the learning rate"):
         epoch_summary([done(0, 3)], Evaluation(loss), 10)
+
+
+def test_help_names_helper_and_helped_worker() -> None:
+    workers = [done(0, 0, helped=np.array([[2.0, 1.0], [5.0, 3.0], [70.0, 8.0]])), done(1, 0)]
+    assert epoch_summary(workers, Evaluation(1.0), 100).help == (
+        Help(0, 2, batches=5, instances=70),
+        Help(0, 1, batches=3, instances=8),
+    )

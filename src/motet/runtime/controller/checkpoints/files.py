@@ -25,7 +25,7 @@ from motet.domain.arrays import Array
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
-from motet.runtime.core.reporting.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport, Help
 from motet.runtime.core.rows import Rows
 
 FORMAT_VERSION = 2
@@ -143,12 +143,16 @@ def _report(fields: Mapping[str, Any]) -> EpochReport:
     numbers = {
         name: _number(value)
         for name, value in fields.items()
-        if name not in ("metrics", "batch_s", *_COUNTS)
+        if name not in ("metrics", "batch_s", "help", *_COUNTS)
     }
     counts = {name: _count(fields[name]) for name in _COUNTS}
     metrics = {str(name): _number(value) for name, value in fields["metrics"].items()}
     batch_s = tuple(_number(value) for value in fields["batch_s"])
-    return EpochReport(**numbers, **counts, metrics=metrics, batch_s=batch_s)  # type: ignore[arg-type]
+    helped = tuple(
+        Help(**{name: _count(value) for name, value in each.items()})
+        for each in fields.get("help", ())  # Earlier checkpoints have none.
+    )
+    return EpochReport(**numbers, **counts, metrics=metrics, batch_s=batch_s, help=helped)  # type: ignore[arg-type]
 
 
 def _number(value: object) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.reporting.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport, Help
 from motet.runtime.wire.worker_reports import EpochDone
 
 
@@ -45,6 +45,9 @@ def epoch_summary(
         instances=instance_count,
         batch_s=tuple((batch_us / 1e6).tolist()),
         residual=math.inf if evaluation.residual is None else evaluation.residual,
+        help=tuple(
+            Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T
+        ),
     )
 
 

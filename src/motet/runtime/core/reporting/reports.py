@@ -12,12 +12,25 @@ from motet.runtime.core.convergence import Convergence
 
 
 @dataclass(frozen=True)
+class Help:
+    """Instances of a late worker that another one computed, in so many mini-batches.
+
+    Workers are named by their machines' numbers.
+    """
+
+    helper: int
+    helped: int
+    batches: int
+    instances: int
+
+
+@dataclass(frozen=True)
 class EpochReport:
     """One finished epoch.
 
     `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
     `wait_s`: means over workers; bytes: sums; `batch_s`: the slowest worker's, per mini-batch;
-    `residual`: the distance from convergence (`convergence.py`).
+    `residual`: the distance from convergence (`convergence.py`); `help`: of stragglers.
     """
 
     epoch: int
@@ -32,6 +45,7 @@ class EpochReport:
     instances: int
     batch_s: tuple[float, ...] = ()
     residual: float = math.inf
+    help: tuple[Help, ...] = ()
 
     @property
     def instances_per_s(self) -> float:
