@@ -22,6 +22,7 @@ BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
 def trained(*arguments: str | Path) -> dict[str, Any]:
     ended = run_motet("train", *KMEANS, *arguments, "--json", timeout_s=280)
     assert (ended.code, ended.left_running) == (0, {}), ended.err
+    assert "beginning with 1 worker, 3 servers" in ended.err
     document: dict[str, Any] = json.loads(ended.out)
     return document
 

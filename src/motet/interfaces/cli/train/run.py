@@ -145,6 +145,7 @@ def _train(
     with cluster_start.cluster(machines, at_least) as cluster:
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
+            progress.preparing(f"beginning with {_roles(options.workers, options.servers)}")
         options = replace(options, spent_s=before_s + time.perf_counter() - begun.began_s)
         training = replace(training, options=options)
         timetable = tuple(
@@ -216,7 +217,10 @@ def _write(
 ) -> None:
     plan = plan_job(training.app, training.rows, training.options)
     record = RunRecord.of("finished", sys.argv, started_at, plan, training.options, training.data)
-    title, subtitle = _title(document), f"{_subtitle(training)}; {_roles(document)}"
+    title, subtitle = (
+        _title(document),
+        f"{_subtitle(training)}; {_roles(document.workers, document.servers)}",
+    )
     folder.write_losses(result.epochs)
     folder.write_model(training.app)
     forget_interruption()
@@ -237,5 +241,5 @@ def _mark(report: ReconfigurationReport) -> tuple[float, str]:
     return float(report.at_epoch), f"{report.after.workers}w {report.after.servers}s"
 
 
-def _roles(document: TrainDocument) -> str:
-    return f"{count_text(document.workers, 'worker')}, {count_text(document.servers, 'server')}"
+def _roles(workers: int, servers: int) -> str:
+    return f"{count_text(workers, 'worker')}, {count_text(servers, 'server')}"
