@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from motet.apps.estimator import Estimator
+from motet.domain.errors import JobFailed
 from motet.report.rendering.folder import Folder
 from motet.report.training.auto_document import (
     DECISION_COLUMNS,
@@ -63,9 +64,15 @@ class RunFolder(Folder):
         self.write(LOSSES, lambda path: _write_csv(path, with_header))
 
     def append_loss(self, report: EpochReport) -> None:
-        """A further row of `loss.csv`; all epochs have the same metrics."""
-        with (self.path / LOSSES).open("a", newline="", encoding="utf-8") as file:
-            _write_lines(file, [_loss_row(report, sorted(report.metrics))])
+        """A further row of `loss.csv`; all epochs have the same metrics. Raises JobFailed."""
+        try:
+            with (self.path / LOSSES).open("a", newline="", encoding="utf-8") as file:
+                _write_lines(file, [_loss_row(report, sorted(report.metrics))])
+        except OSError as error:
+            raise JobFailed(
+                f"{self.path / LOSSES}: cannot be written ({error.strerror or error}); "
+                "free some space and go on with --resume"
+            ) from error
 
     def write_plot(self, curves: Sequence[PlottedLoss], name: str = PLOT) -> None:
         """`loss.png`."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from motet.domain.errors import JobFailed
 from motet.interfaces.cli.screens.run_log import RunLog
 
 
@@ -54,3 +55,13 @@ def test_lines_and_remarks_are_echoed_apart() -> None:
     log.remark("a note")
 
     assert (lines, remarks) == (["a step"], ["a note"])
+
+
+def test_a_full_disk_names_the_file_and_does_not_replace_the_error_of_the_run() -> None:
+    full = Path("/dev/full")
+    log = RunLog(full)
+    log.begin()
+    with pytest.raises(JobFailed, match=r"/dev/full: cannot be written \(No space left on device"):
+        log.line("a step")
+    with pytest.raises(ValueError, match="broken"):
+        fail_during_a_run(full)

@@ -1,11 +1,17 @@
-"""The log of a run: lines with the time of day in its log file, and echoed elsewhere."""
+"""The log of a run: lines with the time of day in its log file, and echoed elsewhere.
+
+All methods that write raise JobFailed if the file cannot be written.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self, TextIO
+
+from motet.domain.errors import JobFailed
 
 Echo = Callable[[str], None]
 
@@ -33,16 +39,19 @@ class RunLog:
         """Open the file and append the lines so far; later lines are appended at once."""
         if self._path is not None:
             self._file = self._path.open("a", encoding="utf-8", buffering=1)
-            self._file.writelines(self._early)
+            for entry in self._early:
+                self._write(entry)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self._keep(f"failed: {error}")
-        if self._file is not None:
-            self._file.close()
+        # The error of the run must not be replaced by that of a full disk.
+        with nullcontext() if error is None else suppress(JobFailed, OSError):
+            if error is not None:
+                self._keep(f"failed: {error}")
+            if self._file is not None:
+                self._file.close()
 
     def line(self, text: str) -> None:
         """A step of the run."""
@@ -57,6 +66,16 @@ class RunLog:
     def _keep(self, text: str) -> None:
         entry = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n"
         if self._file is not None:
-            self._file.write(entry)
+            self._write(entry)
         elif self._path is not None:
             self._early.append(entry)
+
+    def _write(self, entry: str) -> None:
+        assert self._file is not None
+        try:
+            self._file.write(entry)
+        except OSError as error:
+            raise JobFailed(
+                f"{self._path}: cannot be written ({error.strerror or error}); "
+                "free some space and go on with --resume"
+            ) from error

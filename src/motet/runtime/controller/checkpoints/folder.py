@@ -7,6 +7,7 @@ folder, flushed to disk, then renamed. It is independent of the number of execut
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import re
 import shutil
@@ -27,6 +28,7 @@ from motet.runtime.controller.checkpoints.files import (
 from motet.runtime.controller.checkpoints.identity import JobIdentity, difference
 
 _KEPT = 2
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _START_OVER = "give --overwrite instead of --resume to train from the beginning"
 _NAME = re.compile(r"epoch-(\d{6,})")
 
@@ -41,13 +43,14 @@ class CheckpointFolder:
         self._job = job
 
     def write(self, checkpoint: Checkpoint) -> Path:
-        """Add a checkpoint and drop all but the newest two. Raises JobFailed: the disk is full."""
+        """Add a checkpoint and drop all but the newest two. Raises JobFailed if that fails."""
         try:
             return self._write(checkpoint)
         except OSError as error:
+            remedy = "make it writable" if error.errno in _REFUSED else "free some space"
             raise JobFailed(
                 f"{self._path}: cannot write a checkpoint ({error.strerror or error}); "
-                "free some space and go on with --resume"
+                f"{remedy} and go on with --resume"
             ) from error
 
     def clear(self) -> None:

@@ -7,6 +7,7 @@ where their file system has such locks.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -29,11 +30,14 @@ def locked_folder(path: Path) -> Iterator[None]:
     """
     file = _locked_file(path)
     try:
-        os.ftruncate(file, 0)
-        os.write(file, f"process {os.getpid()}".encode())
+        with contextlib.suppress(OSError):  # Of a full disk: the holder's name is for messages.
+            os.ftruncate(file, 0)
+            os.write(file, f"process {os.getpid()}".encode())
         yield
     finally:
-        (path / LOCK).unlink(missing_ok=True)  # Before the lock ends: a later one has a new file.
+        # Before the lock ends: a later one has a new file. One that stays holds no lock.
+        with contextlib.suppress(OSError):
+            (path / LOCK).unlink()
         os.close(file)
 
 
