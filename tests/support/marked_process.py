@@ -76,9 +76,13 @@ class Ended:
     left_running: dict[int, str]
 
 
-def motet_process(*arguments: str | Path) -> MarkedProcess:
-    """Start `motet ...` of the environment that runs the tests."""
-    return MarkedProcess([sys.executable, "-m", "motet.interfaces.cli", *map(str, arguments)])
+def motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> MarkedProcess:
+    """Start `motet ...` of the environment that runs the tests.
+
+    `entering`: the beginning of the command line, such as `nsenter ... --`.
+    """
+    motet = (sys.executable, "-m", "motet.interfaces.cli")
+    return MarkedProcess([*entering, *motet, *map(str, arguments)])
 
 
 def run_motet(*arguments: str | Path, timeout_s: float = 110.0) -> Ended:
