@@ -78,6 +78,23 @@ def test_a_killed_command_is_a_failure_with_a_message() -> None:
     assert running.descendants() == {}
 
 
+def test_a_killed_command_tells_how_to_continue(tmp_path: Path) -> None:
+    record = tmp_path / "run.json"
+    prepare = (
+        "from pathlib import Path; "
+        "from motet.interfaces.cli.shell.process.interruption import prepare_interruption; "
+        f"prepare_interruption('continue with: x', Path({str(record)!r}), '3')"
+    )
+    program = PROGRAM.format(busy=f"{prepare}; os.kill(os.getpid(), signal.SIGKILL)")
+    running = MarkedProcess([sys.executable, "-c", program])
+
+    _, err = running.process.communicate(timeout=30)
+
+    assert running.process.returncode == 1
+    assert err == "motet: error: stopped by SIGKILL\ncontinue with: x\n"
+    assert record.read_text() == "3"
+
+
 def test_when_the_supervisor_is_killed_its_command_dies_too_and_the_next_one_cleans_up() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()

@@ -60,10 +60,12 @@ class _Supervisor:
         _, status = os.waitpid(self._child, 0)
         _handle_signals(signal.SIG_IGN)
         _kill_descendants()
-        self._remove_scratch()
         code = os.waitstatus_to_exitcode(status)
+        hint = carry_out_interruption(self._scratch) if code < 0 else ""
+        self._remove_scratch()
         if code < 0:
-            _write_stderr(f"motet: error: stopped by {signal.Signals(-code).name}")
+            told = f"motet: error: stopped by {signal.Signals(-code).name}"
+            _write_stderr("\n".join([told, *([hint] if hint else [])]))
             return 1
         return code
 
