@@ -21,6 +21,7 @@ from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 from motet.report.simulation.stored_run import read_runs
 from motet.runtime.controller.checkpoints.folder_lock import locked_folder
+from own_shared_memory import own_shared_memory
 from rendered_sacct import RenderedJob, rendered
 from small_traces import QUEUE_OF_THREE, write_trace
 
@@ -490,14 +491,29 @@ def test_bad_input_is_one_line_and_exit_code_2(trace: Path) -> None:
     assert len(ended.err.splitlines()) == 1
 
 
-def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Path) -> None:
+def endless_run(tmp_path: Path) -> tuple[str | Path, ...]:
+    """Arguments of a simulation of which the second policy ends soon and the first one never."""
     endless = [(0, 10**8 + number, 1) for number in range(40)]
-    trace, out = write_trace(tmp_path / "jobs.csv", endless), tmp_path / "out"
-    running = motet_process(
+    trace = write_trace(tmp_path / "jobs.csv", endless)
+    return (
         *("simulate", "--trace", trace, "--cluster", "1x2", "--policy", "tiresias-las,sf"),
         *("--set", "tiresias-las.thresholds=", "--set", "quantum_s=1", "--jobs", "2"),
-        *("--out", out),
+        *("--out", tmp_path / "out"),
     )
+
+
+def test_ctrl_c_leaves_no_semaphore(tmp_path: Path) -> None:
+    with own_shared_memory() as memory:
+        running = motet_process(*endless_run(tmp_path), entering=memory.entering)
+        running.wait_until(lambda: memory.segments() != [])
+        assert running.end(signal.SIGINT)[0] == 130
+        assert running.descendants() == {}
+        assert memory.segments() == []
+
+
+def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    running = motet_process(*endless_run(tmp_path))
     running.wait_until((out / "summary.json").exists)
     code, printed, err = running.end(signal.SIGINT)
 

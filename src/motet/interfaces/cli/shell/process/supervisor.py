@@ -15,15 +15,18 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from motet.interfaces.cli.shell.process.interruption import carry_out_interruption
 from motet.interfaces.cli.shell.process.scratch import make_scratch
 
+if TYPE_CHECKING:
+    import psutil
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = "\x1b[?25h"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-KILL_ROUND_S = 0.1
+KILL_ROUND_S, TRACKERS_END_S = 0.1, 2.0
 
 
 def leave_on_signals() -> None:
@@ -117,12 +120,36 @@ def _handled_signals() -> list[signal.Signals]:
 
 
 def _kill_descendants() -> None:
-    """Kill all descendants of this process and wait for their ends."""
+    """Kill all descendants of this process and wait for their ends.
+
+    Resource trackers of multiprocessing are killed last: once the others have ended, they remove
+    the semaphores of those from /dev/shm and end by themselves.
+    """
     if sys.platform == "linux" and not _has_children():
         return  # A descendant whose parent has ended would be a child, see run_supervised.
     import psutil
 
-    while descendants := psutil.Process().children(recursive=True):
+    _kill_all(lambda process: not _is_resource_tracker(process))
+    psutil.wait_procs(psutil.Process().children(recursive=True), timeout=TRACKERS_END_S)
+    _kill_all(lambda process: True)
+
+
+def _is_resource_tracker(process: psutil.Process) -> bool:
+    import psutil
+
+    try:
+        return any("multiprocessing.resource_tracker" in word for word in process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def _kill_all(is_chosen: Callable[[psutil.Process], bool]) -> None:
+    import psutil
+
+    def living() -> list[psutil.Process]:
+        return [each for each in psutil.Process().children(recursive=True) if is_chosen(each)]
+
+    while descendants := living():
         for process in descendants:
             try:
                 process.kill()
