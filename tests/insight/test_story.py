@@ -120,7 +120,7 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
                 others_total=6,
             ),
             "waited 12 min 40 s: needs 8 GPUs, 3 were free at its turn (place 17 in line); "
-            "before it ran job-12 (4 GPUs), job 31 (1 GPU) and 4 more",
+            "ran ahead of it: job-12 (4 GPUs), job 31 (1 GPU) and 4 more",
         ),
         (
             StoryEvent(
@@ -140,13 +140,13 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
             StoryEvent(
                 0, "wait", 4, reason="locality", free_gpus=5, place=1, until_us=600 * SECOND_US
             ),
-            "waited 12 min 40 s: 5 were free, but not 4 GPUs on as few machines as it insists on "
-            "(place 1 in line); after 10 min it takes them anywhere",
+            "waited 12 min 40 s: needs 4 GPUs closer together, 5 were free (place 1 in line); "
+            "after 10 min it takes them anywhere",
         ),
         (
             StoryEvent(0, "wait", 1, reason="order", free_gpus=1, until_us=60 * SECOND_US),
-            "waited 12 min 40 s: the policy kept it back: 1 was free, it needs 1 GPU; it decides "
-            "again within 1 min",
+            "waited 12 min 40 s: the policy kept it back: 1 was free, it needs 1 GPU; the "
+            "policy decides again within 1 min",
         ),
         (
             StoryEvent(0, "wait", 16, "less_progress", 0, 3, measure=0.25, bar=1.5),
@@ -186,7 +186,7 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
                 bar=1.7,
             ),
             "waited 12 min 40 s: outbid: its rho 1.1, lowest winning rho 1.7; needs 4 GPUs, none "
-            "was free; it decides again within 1 min",
+            "was free; the policy decides again within 1 min",
         ),
         (
             StoryEvent(0, "wait", 4, reason="lease_over", free_gpus=2),

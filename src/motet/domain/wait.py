@@ -93,8 +93,7 @@ class Wait(IntEnum):
             name="GpusTooFarApart",
             cause=DelayCause.FRAGMENTATION,
             title="GPUs too far apart",
-            sentence="{free}, but not {gpus} on as few machines as it insists on"
-            "{place}{anywhere_later}{running}",
+            sentence="needs {gpus} closer together, {free}{place}{anywhere_later}{running}",
             is_timed=True,
         ),
     )

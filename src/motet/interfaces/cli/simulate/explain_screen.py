@@ -131,6 +131,8 @@ def _totals(explained: JobStory) -> Table:
     causes = [
         f"{duration_words(time_us)} {reason_title(reason)}" for reason, time_us in waits.items()
     ]
+    if len(waits) == 1:  # Its time is the sum.
+        causes = [reason_title(reason) for reason in waits]
     table.add_row("waited", _sum(sum(waits.values()), causes))
     overhead = f"{duration_words(story.overhead_us)} of it checkpoints and restores"
     table.add_row("ran", _sum(story.running_us, [overhead] if story.overhead_us else []))
@@ -163,4 +165,8 @@ def _counts(story: Story) -> str:
         "promote": "promoted",
     }
     counts = {word: story.count(event) for event, word in named.items()}
-    return ", ".join(f"{word} {count_text(n, 'time')}" for word, n in counts.items() if n)
+    return ", ".join(f"{word} {_often(n)}" for word, n in counts.items() if n)
+
+
+def _often(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
