@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,19 @@ OLDEST_PYTHON, NEWER_PYTHONS = "3.11.0", ("3.12", "3.13", "3.14")
 HEADER = "# Written by `make lock` from pyproject.toml; do not edit by hand.\n"
 
 
+def build_requirements() -> list[str]:
+    """The build backend of pyproject.toml."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    required: list[str] = project["build-system"]["requires"]
+    return required
+
+
 def resolve(python: str, *options: str) -> list[dict[str, Any]]:
     """Metadata of every package that pip would install for a version of Python, ours excepted."""
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed"]
     command += ["--quiet", "--report=-", "--only-binary=:all:", f"--python-version={python}"]
     with tempfile.TemporaryDirectory() as nowhere:
-        command += [f"--target={nowhere}", *options, PROJECT]
+        command += [f"--target={nowhere}", *options, PROJECT, *build_requirements()]
         done = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE)
     found = [package["metadata"] for package in json.loads(done.stdout)["install"]]
     return [package for package in found if package["name"] != "motet"]

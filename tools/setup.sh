@@ -24,6 +24,8 @@ create_environment() {
 }
 
 if [ ! -x .venv/bin/python ]; then create_environment; fi
+# The environment in which pip builds the project is pinned, too; pip 25.3 and newer read the second.
+export PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 echo "setup: installing into .venv (the first time takes a minute or a few, and 1 GB of disk)" >&2
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
     --constraint constraints.txt --editable ".[$extras]" ||
