@@ -18,10 +18,11 @@ from support.figures import RESULTS
 
 FOLDER = RESULTS / "schedulers"
 SCRIPT, SEEDS = "schedulers.py", 5
+CLAIMS = "### The claims of the paper"
 PARTS: dict[str, tuple[ModuleType, str]] = {
-    "slaq": (slaq_page, "## Where it departs from its source"),
-    "optimus": (optimus_page, "## Where it departs from its source"),
-    "themis": (themis_page, "## An auction by hand"),
+    "slaq": (slaq_page, CLAIMS),
+    "optimus": (optimus_page, CLAIMS),
+    "themis": (themis_page, CLAIMS),
     "side": (side_page, "## Notes on the tables"),
 }
 """With the line before which the section comes if the page has none yet."""

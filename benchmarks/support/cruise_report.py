@@ -41,7 +41,7 @@ from support.testbed_cases import (
 
 STATIC = ROOT / "docs" / "_static"
 PAGE = ROOT / "docs" / "systems" / "cruise.md"
-SCRIPT, NEXT_HEADING = "cruise_testbed.py", "## Where it departs from its source"
+SCRIPT, NEXT_HEADING = "cruise_testbed.py", "### The claims of the paper"
 
 
 @dataclass

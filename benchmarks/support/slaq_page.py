@@ -44,7 +44,7 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
     """Tables and figures into the page."""
     seeds = len(found[0].runs["slaq"])
     parts = [
-        f"""## Against fair shares
+        f"""## Evidence
 
 `make evidence`: 160 jobs, one every 15 s on average, {seeds} seeds with Student's 95 % interval of
 the mean. Ratios are slaq / fair, losses 1 at a job's first step and 0 at its lowest.""",
