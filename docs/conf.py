@@ -32,3 +32,4 @@ default_role = "code"
 html_theme = "furo"
 html_title = "Motet"
 html_static_path = ["_static"]
+html_css_files = ["page.css"]
