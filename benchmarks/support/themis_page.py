@@ -62,7 +62,7 @@ def write(found: Sequence[Results], script: str, heading: str) -> None:
     _draw_sweeps(found)
     parts.append("![Largest rho by lease](../_static/themis-lease.png)")
     parts.append("![Largest rho by who may bid](../_static/themis-filter.png)")
-    parts += ["### Choices of the paper and of Motet", _of_choices(found)]
+    parts += ["### Choices of the paper and of Motet", *(_of_choices([it]) for it in found)]
     parts += ["### Elastic jobs beside other policies", _beside(elastic)]
     put_into(PAGE, "\n\n".join(parts), script, heading)
     print(f"written: {PAGE}")
