@@ -66,11 +66,12 @@ class Hosts:
         )
         lines: list[Line] = []
         listener = threading.Thread(target=_listen, args=(process, lines, heard), daemon=True)
-        listener.start()
         alarm = threading.Timer(timeout_s, process.terminate)
-        alarm.start()
         assert process.stdout is not None
         try:
+            # A SIGTERM may arrive in the middle of a start: the alarm runs then, too.
+            listener.start()
+            alarm.start()
             out = process.stdout.read()
             code = process.wait()
         finally:

@@ -30,6 +30,19 @@ with hosts.hosts_up("bed") as bed:
     bed.run(["job"], timeout_s=900, heard=lambda line: print(line.text, flush=True))
 """
 
+# The alarm's thread runs when the signal arrives; who started it has not gone on yet.
+TERMINATED_WHILE_THE_ALARM_STARTS = (
+    """
+import os, signal, threading
+class Alarm(threading.Timer):
+    def start(self):
+        super().start()
+        os.kill(os.getpid(), signal.SIGTERM)
+threading.Timer = Alarm
+"""
+    + MEASUREMENT
+)
+
 
 def test_a_measurement_that_is_terminated_ends_its_job_and_its_testbed(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
@@ -45,3 +58,17 @@ def test_a_measurement_that_is_terminated_ends_its_job_and_its_testbed(tmp_path:
     assert calls.read_text().splitlines() == [
         f"testbed {it}" for it in ("down", "up", "run", "down")
     ]
+
+
+def test_a_measurement_that_is_terminated_at_the_start_of_its_job_ends(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    script = TERMINATED_WHILE_THE_ALARM_STARTS
+    arguments = [sys.executable, "-c", script, str(BENCHMARKS), MOTET, str(calls)]
+    measurement = MarkedProcess(arguments)
+    try:
+        _, err = measurement.process.communicate(timeout=60)
+        assert (measurement.process.returncode, err.splitlines()[-1]) == (1, "terminated")
+        assert measurement.descendants() == {}
+    finally:
+        measurement.kill_descendants()
+    assert calls.read_text().splitlines()[-1] == "testbed down"
