@@ -44,6 +44,7 @@ class TemplateProcess:
         """`applications`: to preload, see `preload`."""
         self.preloaded: list[str] = []
         self._unread_answers = 0
+        self._has_forked = False
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             try:
                 mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -82,6 +83,7 @@ class TemplateProcess:
         connection is closed. Raises ConnectionError: the template has ended.
         """
         request: Request = ("fork", number, secret)
+        self._has_forked = True
         socket.send_fds(self._control, [pickle.dumps(request)], [descriptor])
         self._unread_answers += 1
         while True:
@@ -99,7 +101,10 @@ class TemplateProcess:
         """
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
-        self._process.terminate()  # A template that compiles does not read its socket.
+        if self._has_forked:
+            self._process.terminate()  # A template that compiles does not read its socket.
+        else:
+            self._process.kill()  # There is no executor to end, and its imports take a second.
         if not self._has_ended_within(_END_TIMEOUT_MS):
             self._process.kill()
         self._process.wait()
