@@ -18,6 +18,7 @@ FILES = {
     "infinite.csv": "a,b,y\n1,2,3\n4,inf,6\n",
     "negative.txt": "2\n3\n2\n1 1 2\n2 3 -4\n",
     "u.data": TINY_RATINGS,
+    "words.txt": "2\n3\n3\n1 1 2\n1 2 1\n2 3 4\n",
 }
 CASES = {
     "missing file": (["mlr", "--data", "nowhere.csv"], "nowhere.csv"),
@@ -43,7 +44,7 @@ CASES = {
     "unknown flag": (["mlr", "--data", "digits", "--epoch", "3"], "--epochs"),
     "unknown parameter": (["lda", "--data", "pydoc", "--set", "topic=3"], "did you mean 'topics'"),
     "text for a number": (["lda", "--data", "pydoc", "--set", "topics=x"], "topics"),
-    "value out of range": (["lda", "--data", "pydoc", "--set", "topics=0"], "topics"),
+    "value out of range": (["lda", "--data", "words.txt", "--set", "topics=0"], "topics"),
     "too many workers": (
         ["mlr", "--data", "digits", "--machines", "2", "--workers", "3"],
         "workers=3",
@@ -55,7 +56,7 @@ CASES = {
     "no workers": (["mlr", "--data", "digits", "--workers", "0"], "--workers 0"),
     "no epochs": (["mlr", "--data", "digits", "--epochs", "0"], "epochs=0"),
     "a model larger than memory": (
-        ["lda", "--data", "pydoc", "--set", "topics=5000000"],
+        ["lda", "--data", "words.txt", "--set", "topics=40000000000"],
         "needs about",
     ),
     "a model larger than the address space": (

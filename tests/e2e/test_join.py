@@ -16,7 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+from marked_process import run_motet
+
+pytestmark = pytest.mark.cluster
 
 _BIN = Path(sys.executable).parent
 _START_TIMEOUT_S = 90
@@ -84,38 +86,36 @@ def end(head: subprocess.Popen[bytes]) -> None:
     assert psutil.wait_procs(family, timeout=10)[1] == []
 
 
-def train(address: str, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [_BIN / "motet", "train", "lasso", "--data", "diabetes", "--epochs", "3", "--json",
-         "--set", "tol=0",
-         "--address", address, *more],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+TRAIN = ("train", "lasso", "--data", "diabetes", "--epochs", "3", "--json", "--set", "tol=0")
+
+
+def refusal(address: str, machines: int, code: int) -> str:
+    """What the command prints on stderr."""
+    ended = run_motet(*TRAIN, "--address", address, "--machines", str(machines))
+    assert (ended.code, ended.out) == (code, "")
+    return ended.err
 
 
 def test_a_job_trains_on_a_cluster_that_runs_already(address: str) -> None:
-    done = train(address, "--machines", "1")
+    command = [_BIN / "motet", *TRAIN, "--address", address, "--machines", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["loss"]) == 3
 
 
 def test_more_machines_than_the_cluster_has_nodes_are_refused(address: str) -> None:
-    done = train(address, "--machines", "2")
-    assert done.returncode == 2
-    assert "has 1 node(s); lower --machines or add nodes" in done.stderr
+    assert "has 1 node(s); lower --machines or add nodes" in refusal(address, 2, code=2)
 
 
 def test_a_token_that_other_users_can_read_is_refused(address: str, token_file: Path) -> None:
     token_file.chmod(0o644)
-    done = train(address, "--machines", "1")
+    err = refusal(address, 1, code=2)
     token_file.chmod(0o600)
-    assert done.returncode == 2
-    assert f"{token_file}: mode 0644 lets other users read Ray's token" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert f"{token_file}: mode 0644 lets other users read Ray's token" in err
+    assert "Traceback" not in err
 
 
 def test_an_address_where_nobody_listens_is_said_at_once() -> None:
-    done = train(f"127.0.0.1:{free_port()}", "--machines", "1")
-    assert done.returncode == 5
-    assert "127.0.0.1" in done.stderr
-    assert "Traceback" not in done.stderr
+    err = refusal(f"127.0.0.1:{free_port()}", 1, code=5)
+    assert "127.0.0.1" in err
+    assert "Traceback" not in err

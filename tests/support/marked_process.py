@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from motet_forks import fork_motet
 
 MARKER = "MOTET_TEST_MARKER"
 
@@ -39,17 +43,11 @@ class MarkedProcess:
 
     def descendants(self) -> dict[int, str]:
         """Process ids and command lines of all living processes with this marker."""
-        mark = f"{MARKER}={self._mark}".encode()
-        return {
-            int(folder.name): _read(folder / "cmdline").replace(b"\0", b" ").decode()
-            for folder in Path("/proc").iterdir()
-            if folder.name.isdigit() and mark in _read(folder / "environ")
-        }
+        return _processes(self._mark)
 
     def kill_descendants(self) -> None:
         """End what is known to be left."""
-        for process_id in self.descendants():
-            os.kill(process_id, signal.SIGKILL)
+        _kill(self.descendants())
 
     def wait_until(self, is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
         """Poll until the claim holds. Raises TimeoutError."""
@@ -86,14 +84,41 @@ def motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> Marke
 
 
 def run_motet(*arguments: str | Path, timeout_s: float = 110.0) -> Ended:
-    """Run `motet ...` to its end."""
-    running = motet_process(*arguments)
-    try:
-        out, err = running.process.communicate(timeout=timeout_s)
-    finally:
-        left_running = running.descendants()
-        running.kill_descendants()
-    return Ended(running.process.returncode, out, err, left_running)
+    """Run `motet ...` to its end, in a process that is a fork of one with its modules."""
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, MARKER: mark, "NO_COLOR": "1"}
+    with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+        outputs = Path(out.name), Path(err.name)
+        running = fork_motet(tuple(map(str, arguments)), environment, *outputs)
+        try:
+            code = running.wait(timeout_s)
+        finally:
+            left_running = _processes(mark, running.process_id)
+            _kill(left_running)
+        return Ended(code, *(path.read_text() for path in outputs), left_running)
+
+
+def _processes(mark: str, session: int | None = None) -> dict[int, str]:
+    """Process ids and command lines of what runs with a marker or in a session."""
+    marker = f"{MARKER}={mark}".encode()
+    return {
+        int(folder.name): _read(folder / "cmdline").replace(b"\0", b" ").decode()
+        for folder in Path("/proc").iterdir()
+        if folder.name.isdigit()
+        and (marker in _read(folder / "environ") or _session(folder) == session is not None)
+    }
+
+
+def _session(folder: Path) -> int | None:
+    """The session of a process that still runs (proc(5): the fields follow the name)."""
+    state, _, _, session, *_ = [*_read(folder / "stat").rpartition(b")")[2].split(), *[b""] * 4]
+    return int(session) if session and state != b"Z" else None
+
+
+def _kill(processes: dict[int, str]) -> None:
+    for process_id in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process_id, signal.SIGKILL)
 
 
 def _read(path: Path) -> bytes:
