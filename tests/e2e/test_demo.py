@@ -10,7 +10,7 @@ import pytest
 
 from marked_process import run_motet
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 MOST_RELATIVE_GAP = {"mlr": 0.01, "nmf": 0.02, "lasso": 1e-6}
 

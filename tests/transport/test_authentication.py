@@ -226,7 +226,7 @@ def test_a_peer_that_sends_single_bytes_is_disconnected_at_the_deadline(
         peer = socket.create_connection((server.endpoint.host, server.endpoint.port))
         peer.settimeout(0.05)
         with peer:
-            assert trickle_until_disconnected(peer) < 5
+            assert trickle_until_disconnected(peer) < 60
 
 
 def trickle_until_disconnected(sock: socket.socket) -> float:
