@@ -9,6 +9,7 @@ from pathlib import Path
 
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
@@ -17,6 +18,14 @@ from toy_app import ToyRegression
 
 def train(
     address: str, folder: Path | None, observer: TrainObserver, *, resume: bool = False
+) -> TrainResult:
+    """As `train_on`, on the cluster at an address."""
+    with RayCluster.join(address, machines=3) as cluster:
+        return train_on(cluster, folder, observer, resume=resume)
+
+
+def train_on(
+    cluster: ExecutorCluster, folder: Path | None, observer: TrainObserver, *, resume: bool = False
 ) -> TrainResult:
     """Two workers, one server, thirty epochs."""
     app = ToyRegression(batch_size=10)
@@ -29,8 +38,7 @@ def train(
         checkpoint_dir=folder,
         resume=resume,
     )
-    with RayCluster.join(address, machines=3) as cluster:
-        return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+    return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
 class Suicide(TrainObserver):

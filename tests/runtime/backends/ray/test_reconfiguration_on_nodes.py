@@ -18,6 +18,7 @@ import ray_driver
 from executor_processes import executor_processes
 from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan
+from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.ray.cluster import RayCluster, ray
 from motet.runtime.backends.ray.token import PrivateToken
 from motet.runtime.controller.job import Job
@@ -92,25 +93,25 @@ def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) ->
 def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
     timetable = [TimedPlan(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
-    nodes, app = Nodes(len(plans)), ToyRegression(batch_size=5)
+    nodes, app = Nodes(len(plans)), ToyRegression(batch_size=20)
     options = TrainOptions(machines=3, workers=1, servers=1, epochs=EPOCHS)
     with RayCluster.join(address, machines=3) as cluster:
         rows = app.prepare(None, seed=1)
         result = Job(app, rows, options, cluster, nodes, timetable).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert nodes.most == 3
-    expected = trained_locally(EPOCHS, batch_size=5)
+    expected = trained_locally(EPOCHS, batch_size=20)
     np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
 
 
 def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(
-    address: str, tmp_path: Path
+    address: str, local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    expected = ray_driver.train(address, None, TrainObserver())
+    expected = ray_driver.train_on(local_cluster, None, TrainObserver())
     path = os.pathsep.join(filter(None, sys.path))
     arguments = [sys.executable, ray_driver.__file__, address, str(tmp_path), "12"]
     with subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": path}) as driver:
-        assert driver.wait(timeout=60) == -signal.SIGKILL
+        assert driver.wait(timeout=200) == -signal.SIGKILL
     assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
     result = ray_driver.train(address, tmp_path, TrainObserver(), resume=True)
     assert result.resumed_from_epoch == 10

@@ -48,7 +48,7 @@ class Listener(TrainObserver):
 
 def test_every_worker_s_costs_reach_the_observer() -> None:
     listener, app = Listener(), ToyRegression()
-    options = TrainOptions(machines=3, workers=2, servers=1, epochs=300)
+    options = TrainOptions(machines=3, workers=2, servers=1, epochs=30)
     Job(app, app.prepare(None, seed=1), options, InProcessCluster(3), listener).run()
     assert sorted(listener.heard) == [0, 1]
     for costs in listener.heard.values():
