@@ -13,7 +13,8 @@ from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
-LDA = ("lda", "--data", "pydoc", "--machines", "4", "--workers", "1", "--servers", "2")
+DATA = "synthetic-corpus:documents=1000"
+LDA = ("lda", "--data", DATA, "--machines", "4", "--workers", "1", "--servers", "2")
 EPOCHS = 30
 PLAN = """
 - at_epoch: 1
@@ -35,7 +36,7 @@ def test_a_reconfigured_run_learns_the_same_model_and_tells_its_changes(tmp_path
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     moved = trained("--reconfigure", plan, "--out", tmp_path / "run")
-    still = trained_here("lda", "pydoc", EPOCHS, roles=(1, 2))
+    still = trained_here("lda", DATA, EPOCHS, roles=(1, 2))
     assert moved["model_sha256"] == still.model_sha256
     first, second = moved["reconfigurations"]
     assert first["at_epoch"] == 1

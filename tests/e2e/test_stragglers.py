@@ -11,13 +11,14 @@ from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
-LDA = ("train", "lda", "--data", "pydoc", "--machines", "3", "--workers", "3", "--servers", "1")
+DATA = "synthetic-corpus:documents=1000"
+LDA = ("train", "lda", "--data", DATA, "--machines", "3", "--workers", "3", "--servers", "1")
 
 
 def test_lda_learns_exactly_the_same_counts_whoever_helps() -> None:
     ended = run_motet(*LDA, "--epochs", "10", "--stragglers", "help", "--json")
     assert ended.code == 0, ended.err
-    alone = trained_here("lda", "pydoc", epochs=10, roles=(1, 1))
+    alone = trained_here("lda", DATA, epochs=10, roles=(1, 1))
     assert json.loads(ended.out)["model_sha256"] == alone.model_sha256
 
 

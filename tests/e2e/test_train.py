@@ -23,7 +23,12 @@ pytestmark = pytest.mark.cluster
 RATINGS = ("nmf", "--data", "digits-ratings:part=train", "--test", "digits-ratings:part=test")
 FILES = {"loss.csv", "loss.png", "model.npz", "run.json", "log.txt"}
 EPOCHS = 4
-DATA = {"mlr": "digits", "nmf": "digits-ratings", "lasso": "diabetes", "lda": "pydoc"}
+DATA = {
+    "mlr": "digits",
+    "nmf": "digits-ratings",
+    "lasso": "diabetes",
+    "lda": "synthetic-corpus:documents=1000",
+}
 
 
 def train(*arguments: str | Path) -> dict[str, Any]:
