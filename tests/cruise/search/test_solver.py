@@ -154,8 +154,11 @@ def test_the_curve_has_the_best_configuration_at_its_lowest_point() -> None:
         assert curve.epoch_s.min() == pytest.approx(best.epoch_s)
 
 
-def test_the_sampled_curve_of_a_large_fleet_is_near_the_whole_one() -> None:
-    for seed in range(6):
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 6), marks=pytest.mark.soak)], ids=str
+)
+def test_the_sampled_curve_of_a_large_fleet_is_near_the_whole_one(seeds: range) -> None:
+    for seed in seeds:
         profile, fleet = random_case(seed, 48, 3, 400, 96)
         whole, some = (
             cost_curve(profile, fleet, few_ways=10**6),

@@ -29,6 +29,7 @@ def out(trace: Path) -> Path:
     folder = trace.parent / "out"
     ended = run_motet(
         *("simulate", "--trace", trace, "--cluster", CORES, "--policy", "fair,fifo", "-q"),
+        *("--jobs", "1"),
         *("--set", "rescale_cost=1", "--log-decisions", "--out", folder),
     )
     assert ended.code == 0, ended.err

@@ -10,6 +10,7 @@ import pytest
 
 TRACE = "job_id,submit_time,duration,num_gpus\na,0,10,1\nb,0,10,1\n"
 SIMULATE = "simulate --trace t.csv --cluster 1x2 --policy fifo,srtf --out results"
+IN_ONE_PROCESS = f"{SIMULATE} --jobs 1"
 DESCRIBE = "trace describe t.csv"
 MISSING = "trace describe missing.csv"
 WITHOUT_DEV_FULL = not Path("/dev/full").exists()
@@ -41,13 +42,19 @@ def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: 
 
 
 @pytest.mark.parametrize(
-    ("streams", "code"),
-    [(">&-", 1), ("2>&-", 0), (">/dev/full", 1), ("2>/dev/full", 0), ("<&- >&- 2>&-", 1)],
+    ("command", "streams", "code"),
+    [
+        (IN_ONE_PROCESS, ">&-", 1),
+        (IN_ONE_PROCESS, "2>&-", 0),
+        (IN_ONE_PROCESS, ">/dev/full", 1),
+        (IN_ONE_PROCESS, "2>/dev/full", 0),
+        (SIMULATE, "<&- >&- 2>&-", 1),
+    ],
 )
 def test_files_are_written_whatever_the_streams_are(
-    tmp_path: Path, streams: str, code: int
+    tmp_path: Path, command: str, streams: str, code: int
 ) -> None:
-    assert motet(tmp_path, SIMULATE, streams).returncode == code
+    assert motet(tmp_path, command, streams).returncode == code
     for name in ("fifo", "srtf"):
         assert (tmp_path / "results" / name / "jobs.csv").read_text().count("\n") == 3
     assert (tmp_path / "results" / "summary.json").stat().st_size > 100
