@@ -8,7 +8,7 @@ import numpy as np
 
 from motet.allocation.marginal_utility import Speeds
 from motet.allocation.max_min_share import Demand
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 from motet.estimate.speed_function import SpeedMode
 
 
@@ -21,7 +21,8 @@ def demand(size: int, **columns: Any) -> Demand:
 
 
 def column(size: int, values: Any) -> Ints:
-    return np.broadcast_to(np.array(values, dtype=np.int64), (size,)).copy()
+    """Read-only like the columns of a snapshot, for which kernels are compiled."""
+    return read_only(np.broadcast_to(np.array(values, dtype=np.int64), (size,)).copy())
 
 
 def linear_speeds(size: int) -> Speeds:

@@ -47,7 +47,7 @@ class Worth(NamedTuple):
     @classmethod
     def of_points(cls, speeds: Speeds, seconds: float, steps: Floats, values: Floats) -> Self:
         """Worth of the steps within a time span."""
-        return cls(speeds, seconds, steps, values, np.zeros(len(steps)))
+        return cls(speeds, float(seconds), steps, values, np.zeros(len(steps)))
 
     @classmethod
     def of_time(cls, speeds: Speeds, steps_left: Floats) -> Self:
