@@ -73,10 +73,10 @@ def test_executors_come_and_go_while_the_job_trains(local_cluster: LocalCluster)
         TimedPlan(lambda layout: Plan.of([Delete(1)]), at_epoch=1),
     ]
     census = Census(len(timetable))
-    expected = trained_locally(epochs=100, batch_size=20)
-    result = job(local_cluster, census, *timetable, epochs=100, batch_size=20).run()
+    expected = trained_locally(epochs=60, batch_size=20)
+    result = job(local_cluster, census, *timetable, epochs=60, batch_size=20).run()
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
-    assert_right(result, expected, 100)
+    assert_right(result, expected, 60)
     assert max(census.counts) == 4
     assert census.counts[-1] == 2
 

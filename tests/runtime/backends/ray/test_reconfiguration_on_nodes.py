@@ -31,7 +31,7 @@ from unhurried import UntilPlansAreDone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-EPOCHS = 100
+EPOCHS = 60
 
 
 @pytest.fixture(scope="module")
