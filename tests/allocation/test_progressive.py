@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demands import column
 from demands import demand as demand_columns
 from motet.allocation.progressive import Claims, fill_progressively
 from motet.allocation.queue_tree import QueueTree
@@ -42,8 +43,7 @@ def granted(
     size, tasks = len(demands), np.array(most or [MANY_TASKS] * len(demands))
     full = np.array([(1, *demand) for demand in demands]) * tasks[:, None]
     roles = demand_columns(size, workers=tasks, max_workers=tasks)
-    numbers = np.arange(size)
-    none = np.zeros(size, dtype=np.int64)
+    none, numbers = column(size, 0), column(size, range(size))
     is_elastic = tasks > 1
     claims = Claims(np.array(queues), full, roles, is_elastic, none, none, numbers)
     filling = fill_progressively(claims, tree, np.array([np.inf, *capacity]))
@@ -93,8 +93,9 @@ def test_a_queue_that_can_get_no_more_does_not_block_its_siblings() -> None:
 
 def test_a_job_that_has_its_first_unit_keeps_it_whatever_its_share() -> None:
     tree = QueueTree.of([-1, 0, 0], [1.0] * 3)
-    roles, ones = demand_columns(2, workers=2, min_workers=2, max_workers=2), np.ones(2, np.int64)
-    claims = Claims(ones * [1, 2], ones[:, None] * 2, roles, ones < 1, ones, ones, np.arange(2))
+    roles, ones = demand_columns(2, workers=2, min_workers=2, max_workers=2), column(2, 1)
+    numbers = column(2, range(2))
+    claims = Claims(ones * [1, 2], ones[:, None] * 2, roles, ones < 1, ones, ones, numbers)
     held = np.array([False, True])
     kept = fill_progressively(claims, tree, np.array([3.0]), held)
     assert kept.units.tolist() == [0, 1]
