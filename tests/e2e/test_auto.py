@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from marked_process import run_motet
+from motet.cruise.search.solver import compile_search
 from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
 DATA = "synthetic-classification:rows=25000,features=50,classes=20"
-EPOCHS = 50
+EPOCHS = 70
 KMEANS = (
     "kmeans",
     "--data",
@@ -28,6 +29,12 @@ KMEANS = (
     str(EPOCHS),
 )
 BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_search() -> None:
+    """The job is too short to wait for a compilation."""
+    compile_search()
 
 
 def trained(*arguments: str | Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan, Switch
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
-from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
+from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration, TimedPlan
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, Recovery, TrainResult
@@ -27,6 +27,8 @@ from unhurried import UntilPlansAreDone
 
 pytestmark = pytest.mark.cluster
 MACHINES = 4
+PATIENCE_S = 0.1
+"""Epochs are over in milliseconds; a plan that needs more than one of them gets that time."""
 
 
 class Census(UntilPlansAreDone):
@@ -88,13 +90,16 @@ class Chaos(TrainObserver):
         self._random = random.Random(seed)
         self._plans = RandomPlans(seed, MACHINES)
         self._kills_left = kills
+        self._asked: Reconfiguration | None = None
         self.recoveries: list[Recovery] = []
         self.job: Job | None = None
 
     def epoch_done(self, report: EpochReport) -> None:
         assert self.job is not None
         if report.epoch % 3 == 0:
-            self.job.reconfigure(self._plan)
+            self._asked = self.job.reconfigure(self._plan)
+        elif self._asked is not None:
+            self._asked.wait(PATIENCE_S)
 
     def recovering(self, recovery: Recovery) -> None:
         self.recoveries.append(recovery)

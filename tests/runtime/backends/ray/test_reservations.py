@@ -40,7 +40,7 @@ def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(
     ray_cluster: RayCluster,
 ) -> None:
     options = TrainOptions(machines=4, workers=3, servers=2, epochs=4, checkpoint_every=2)
-    observer, app = KillsOnce(batch=3), ToyRegression(batch_size=5)
+    observer, app = KillsOnce(batch=1), ToyRegression(batch_size=5)
     result = Job(app, app.prepare(None, seed=1), options, ray_cluster, observer).run()
     assert len(result.recoveries) == 1
     assert len(observer.seen) == 1
