@@ -5,6 +5,7 @@ It never runs a command itself, so a fork has nothing of another command.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -71,7 +72,8 @@ def _import_all() -> None:
 
     for module in pkgutil.walk_packages(motet.__path__, "motet."):
         if not module.name.startswith(_LEFT_OUT):
-            importlib.import_module(module.name)
+            with contextlib.suppress(ImportError):  # An extra that is not installed.
+                importlib.import_module(module.name)
     for name in _LIBRARIES:
         importlib.import_module(name)
 
