@@ -29,6 +29,18 @@ class Contribution:
         rows = None if self.rows is None else self.rows.copy()
         return replace(self, delta=delta, rows=rows)
 
+    def part(self, place: slice) -> Contribution:
+        """What of this is for the rows at `place`, which a block of their own holds."""
+        if self.delta is None:
+            return replace(self, rows=None)
+        if self.rows is None:
+            return replace(self, delta=self.delta[place])
+        inside = (self.rows >= place.start) & (self.rows < place.stop)
+        if not inside.any():
+            return Contribution(None, None, self.statistics)
+        rows = (self.rows[inside] - place.start).astype(np.uint32)
+        return Contribution(self.delta[inside], rows, self.statistics)
+
 
 @dataclass(eq=False)
 class PartialSum:
@@ -43,6 +55,12 @@ class PartialSum:
     statistics: tuple[float, ...]
     early: dict[int, Contribution] = field(default_factory=dict)
 
+    def part(self, place: slice) -> PartialSum:
+        """The same of the rows at `place` only, as views where possible."""
+        total = None if self.total is None else self.total[place]
+        early = {position: one.part(place) for position, one in self.early.items()}
+        return replace(self, total=total, early=early)
+
 
 class Accumulator:
     """Sums the contributions of all workers to one mini-batch in the order of their positions.
@@ -52,7 +70,10 @@ class Accumulator:
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self._sum = np.zeros(shape, dtype)
+        self._shape = shape
+        self._dtype = dtype
+        self._sum: Array | None = None
+        self._only: Array | None = None
         self._worker_count = 0
         self._is_zero = True
         self._next = 0
@@ -60,7 +81,10 @@ class Accumulator:
         self._statistics: tuple[float, ...] = ()
 
     def add(self, place: Place, contribution: Contribution) -> None:
-        """Count `contribution`; a second one of the same worker changes nothing."""
+        """Count `contribution`; a second one of the same worker changes nothing.
+
+        Its arrays must stay valid until the sum has been taken if there is one worker only.
+        """
         position, self._worker_count = place
         if position < self._next or position in self._early:
             return
@@ -76,14 +100,22 @@ class Accumulator:
         """Whether every worker has contributed."""
         return 0 < self._worker_count == self._next
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether nobody has contributed to this mini-batch."""
+        return not self._next and not self._early
+
     def take(self) -> tuple[Array, tuple[float, ...]]:
         """The sum and the summed statistics; valid until `reset`."""
-        return self._sum, self._statistics
+        total = self._zeroed() if self._is_zero else self._only
+        if total is None:
+            assert self._sum is not None
+            total = self._sum
+        return total, self._statistics
 
     def reset(self) -> None:
-        """Begin the next mini-batch."""
-        if not self._is_zero:
-            self._sum.fill(0)
+        """Begin the next mini-batch; contributions that have not been taken are dropped."""
+        self._only, self._early = None, {}
         self._is_zero, self._next, self._statistics = True, 0, ()
 
     def pack(self) -> PartialSum:
@@ -102,15 +134,33 @@ class Accumulator:
     def _sum_up(self, contribution: Contribution) -> None:
         delta, rows = contribution.delta, contribution.rows
         if delta is not None:
-            if rows is not None:
-                self._sum[rows] += delta
-            elif self._is_zero:
-                np.copyto(self._sum, delta)
-            else:
-                np.add(self._sum, delta, out=self._sum)
+            self._add(delta, rows)
             self._is_zero = False
         self._statistics = added(self._statistics, contribution.statistics)
         self._next += 1
+
+    def _add(self, delta: Array, rows: RowIndices | None) -> None:
+        if rows is not None:
+            total = self._zeroed() if self._is_zero else self._memory()
+            total[rows] += delta
+        elif not self._is_zero:
+            total = self._memory()
+            np.add(total, delta, out=total)
+        elif self._worker_count == 1:
+            self._only = delta  # The sum of one contribution needs no memory of its own.
+        else:
+            np.copyto(self._memory(), delta)
+
+    def _memory(self) -> Array:
+        """Room for the sum; what it holds is left over from the mini-batch before."""
+        if self._sum is None:
+            self._sum = np.zeros(self._shape, self._dtype)
+        return self._sum
+
+    def _zeroed(self) -> Array:
+        total = self._memory()
+        total.fill(0)
+        return total
 
 
 class ChangeAccumulator(Accumulator):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -52,6 +52,14 @@ class AppliedNumbers:
 
 class Departed(Exception):
     """The block has left for another owner."""
+
+
+class SharedSum(Protocol):
+    """The sum of contributions that several blocks have in common."""
+
+    def part_of(self, block: Block) -> PartialSum:
+        """What has been summed up for one of the blocks; the caller holds its `lock`."""
+        ...
 
 
 @dataclass(eq=False)
@@ -103,6 +111,7 @@ class Block:
         self._applied_clocks: dict[int, int] = {}
         self._scratch: Array | None = None
         self._accumulator: Accumulator | None = None
+        self._shared_sum: SharedSum | None = None
         self._has_departed = False
         self._log = ChangeLog(_log_bytes(values)) if keeps_changes else None
         self.clock = clock
@@ -192,10 +201,7 @@ class Block:
             if not accumulator.is_complete:
                 return False
             delta, statistics = accumulator.take()
-            self._update(self._writable(), delta, replace(step, statistics=statistics))
-            if self._log is not None:
-                self._log.add(delta)
-            self.clock = step.clock + 1
+            self.apply_sum(delta, replace(step, statistics=statistics))
             accumulator.reset()
             return True
 
@@ -226,8 +232,7 @@ class Block:
         with self.lock:
             self.require_here()
             self._has_departed = True
-            sums = self._accumulator
-            partial = PartialSum(None, 0, 0, ()) if sums is None else sums.pack()
+            partial = self._sums().pack()
             return BlockState(
                 self.values,
                 self.clock,
@@ -257,7 +262,35 @@ class Block:
         if self._has_departed:
             raise Departed
 
+    def shares(self, shared: SharedSum) -> bool:
+        """Whether the block's contributions are summed up there; requires `lock`."""
+        return self._shared_sum is shared
+
+    def may_share(self, clock: int) -> bool:
+        """Whether nothing has been summed up here and `clock` comes next; requires `lock`."""
+        if self._has_departed or self._shared_sum is not None or self.clock != clock:
+            return False
+        return self._accumulator is None or self._accumulator.is_unused
+
+    def share(self, shared: SharedSum) -> None:
+        """Sum up there from now on; requires `lock` and `may_share`."""
+        self._shared_sum, self._accumulator = shared, None
+
+    def stop_sharing(self) -> None:
+        """Continue with an accumulator of its own; requires `lock`."""
+        shared, self._shared_sum = self._shared_sum, None
+        if shared is not None:
+            self._sums().unpack(shared.part_of(self))
+
+    def apply_sum(self, delta: Array, step: Step) -> None:
+        """Apply the sum of a mini-batch; requires `lock`."""
+        self._update(self._writable(), delta, step)
+        if self._log is not None:
+            self._log.add(delta)
+        self.clock = step.clock + 1
+
     def _sums(self) -> Accumulator:
+        self.stop_sharing()
         if self._accumulator is None:
             dense = self._log is None
             shape, dtype = self._delta_shape, self._delta_dtype

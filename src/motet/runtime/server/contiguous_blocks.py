@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from motet.domain.arrays import Array
+from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.application import Step
+from motet.runtime.core.sums import Place
 from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.server.accumulator import Accumulator, Contribution
 from motet.runtime.server.block import Block, UpdateFunction
+from motet.runtime.server.joint_sum import JointSum
 
 
 class BlockMemory:
@@ -54,15 +59,30 @@ class ContiguousBlocks:
         views: Sequence[Array],
         span: Array,
         update: UpdateFunction,
+        deltas: Accumulator | None = None,
     ) -> None:
         """`blocks`: in the order of their numbers, which is the order of locking; none twice.
 
-        `views`: the part of `span` that is each block's memory.
+        `views`: the part of `span` that is each block's memory. `deltas`: adds up contributions to
+        all of the blocks (None: the blocks do so themselves).
         """
         self._blocks = blocks
         self._views = views
         self._span = span
         self._update = update
+        bounds = pairwise([0, *np.cumsum([len(view) for view in views]).tolist()])
+        self._places = [slice(*place) for place in bounds]
+        self._sum = None if deltas is None else JointSum(blocks, self._places, deltas)
+
+    @property
+    def length(self) -> int:
+        """Rows of all blocks."""
+        return len(self._span)
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether contributions to all of the blocks can be added up as one."""
+        return self._sum is not None
 
     def pin(self) -> Array | None:
         """All values as one array, unchanged until `unpin`.
@@ -88,13 +108,11 @@ class ContiguousBlocks:
         Returns False, with nothing changed, when a block is being read, was copied elsewhere, or
         this is not the next of the client's updates for it: then each is updated separately.
         """
-        for block in self._blocks:
-            block.lock.acquire()
-        try:
-            for block, view in zip(self._blocks, self._views, strict=True):
+        with self._locked():
+            for block in self._blocks:
                 block.require_here()
-                if block.pins or block.values is not view:
-                    return False
+            if not self._is_in_place():
+                return False
             applied = [block.applied_of(client) for block in self._blocks]
             for its_numbers, number in zip(applied, numbers, strict=True):
                 if its_numbers.below != number or its_numbers.ahead:
@@ -102,10 +120,64 @@ class ContiguousBlocks:
             self._update(self._span, delta, step)
             for its_numbers, number in zip(applied, numbers, strict=True):
                 its_numbers.below = number + 1
+        return True
+
+    def gather(self, rows: RowIndices, out: Array) -> bool:
+        """Copy some rows of `span` to `out`; False, with nothing copied, as for `pin`."""
+        with self._locked():
+            if not self._has_values():
+                return False
+            np.take(self._span, rows, axis=0, out=out)
+            return True
+
+    def contribute(self, place: Place, contribution: Contribution, step: Step) -> bool | None:
+        """Count one worker's part of a BSP mini-batch for all blocks; the last one applies the sum.
+
+        Returns whether the mini-batch is now applied. None, with nothing changed: the contribution
+        must be made to each block, because a block has left, or is in another mini-batch, or has
+        been contributed to by itself.
+        """
+        total = self._sum
+        if total is None:
+            return None
+        with self._locked():
+            if not total.begins(contribution, step.clock):
+                return None
+            total.deltas.add(place, contribution)
+            if not total.deltas.is_complete:
+                return False
+            self._apply_sum(total.deltas, step)
+            total.end_batch()
+            return True
+
+    def _apply_sum(self, total: Accumulator, step: Step) -> None:
+        delta, statistics = total.take()
+        step = replace(step, statistics=statistics)
+        if not self._is_in_place():
+            for block, place in zip(self._blocks, self._places, strict=True):
+                block.apply_sum(delta[place], step)
+            return
+        self._update(self._span, delta, step)
+        for block in self._blocks:
+            block.clock = step.clock + 1
+
+    def _is_in_place(self) -> bool:
+        """Whether `span` has all values and may be changed; requires the locks."""
+        return self._has_values() and not any(block.pins for block in self._blocks)
+
+    def _has_values(self) -> bool:
+        pairs = zip(self._blocks, self._views, strict=True)
+        return all(block.values is view for block, view in pairs)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        for block in self._blocks:
+            block.lock.acquire()
+        try:
+            yield
         finally:
             for block in self._blocks:
                 block.lock.release()
-        return True
 
     def _unpin_first(self, count: int) -> None:
         for block, view in zip(self._blocks[:count], self._views[:count], strict=True):

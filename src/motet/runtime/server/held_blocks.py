@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.arrays import Array
+from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.table_spec import TableSpec
+from motet.runtime.server.accumulator import Accumulator
 from motet.runtime.server.block import Block, BlockState, UpdateFunction
 from motet.runtime.server.contiguous_blocks import BlockMemory, ContiguousBlocks
 from motet.runtime.wire.messages import ReplyStatus
@@ -32,8 +33,8 @@ class NamedBlocks:
     """The blocks that a request names, found once: workers name the same blocks repeatedly.
 
     `layout`: of the held blocks when they were found. `contiguous`: the blocks as one, if they lie
-    side by side. `copy`: the shard's revision and its small values joined; one tuple, because
-    threads replace it together.
+    side by side; `span_rows`: the wanted rows of them (None: all). `copy`: the shard's revision and
+    its small values joined; one tuple, because threads replace it together.
     """
 
     layout: int
@@ -43,6 +44,7 @@ class NamedBlocks:
     row_count: int | None
     is_small: bool
     contiguous: ContiguousBlocks | None
+    span_rows: RowIndices | None
     copy: tuple[int, bytes] = (-1, b"")
 
 
@@ -69,6 +71,7 @@ class HeldBlocks:
         self._ownership = ownership
         self._executor = executor
         self._named: dict[tuple[int, bytes], NamedBlocks] = {}
+        self._as_one: dict[bytes, ContiguousBlocks | None] = {}
         self._queued: list[Request] = []
         self._arrived: dict[int, int] = {}
         mine = ownership.blocks_of(executor)
@@ -102,6 +105,7 @@ class HeldBlocks:
             named = self._name(selection)
             if len(self._named) >= _MOST_NAMED:
                 self._named.clear()
+                self._as_one.clear()
             self._named[key] = named
         return named
 
@@ -171,6 +175,7 @@ class HeldBlocks:
     def _forget_names(self) -> None:
         self.layout += 1
         self._named.clear()
+        self._as_one.clear()
 
     def _turn_away(self, request: Request, selection: Selection) -> None:
         """Queue a request whose missing blocks are on their way here, redirect others.
@@ -186,6 +191,8 @@ class HeldBlocks:
     def _name(self, selection: Selection) -> NamedBlocks:
         numbers = selection.blocks.tolist()
         blocks = [self._blocks[number] for number in numbers]
+        span_rows = self._span_rows(selection)
+        is_one = selection.rows is None or span_rows is not None
         return NamedBlocks(
             self.layout,
             selection.blocks,
@@ -193,18 +200,43 @@ class HeldBlocks:
             blocks,
             None if selection.rows is None else len(selection.rows),
             self._bytes_of(numbers) <= _SMALL_BYTES,
-            self._contiguous(selection, blocks),
+            self._contiguous(selection, blocks) if is_one else None,
+            span_rows,
         )
 
-    def _contiguous(self, selection: Selection, blocks: list[Block]) -> ContiguousBlocks | None:
-        if selection.rows is not None:
+    def _span_rows(self, selection: Selection) -> RowIndices | None:
+        """The wanted rows if the blocks lie side by side; None: all, or some are outside."""
+        if selection.rows is None or selection.counts is None:
             return None
-        numbers = selection.blocks.tolist()
+        sizes = np.array(
+            [self._spec.partition.rows_in(n) for n in selection.blocks.tolist()], np.int64
+        )
+        if (selection.rows >= np.repeat(sizes, selection.counts)).any():
+            return None
+        starts = np.cumsum(sizes) - sizes
+        rows: RowIndices = np.repeat(starts, selection.counts) + selection.rows
+        return rows.astype(np.uint32)
+
+    def _contiguous(self, selection: Selection, blocks: list[Block]) -> ContiguousBlocks | None:
+        """One object for all requests that name these blocks: they add to the same sum."""
+        key = selection.blocks.tobytes()
+        if key not in self._as_one:
+            self._as_one[key] = self._made_contiguous(selection.blocks.tolist(), blocks)
+        return self._as_one[key]
+
+    def _made_contiguous(
+        self, numbers: Sequence[int], blocks: Sequence[Block]
+    ) -> ContiguousBlocks | None:
         span = self._memory.span_of(numbers)
         if span is None:
             return None
+        model = self._spec.model
         views = [self._memory.values_of(number) for number in numbers]
-        return ContiguousBlocks(blocks, views, span, self._update)
+        deltas = None
+        if not model.exchanges_changes:
+            shape = (len(span), *model.delta_value_shape)
+            deltas = Accumulator(shape, model.delta_value_dtype)
+        return ContiguousBlocks(blocks, views, span, self._update, deltas)
 
     def _bytes_of(self, numbers: Sequence[int]) -> int:
         rows = sum(self._spec.partition.rows_in(number) for number in numbers)

@@ -72,6 +72,9 @@ class Payloads:
     def _gather(self, named: NamedBlocks, row_count: int) -> Array:
         model = self._spec.model
         out = np.empty((row_count, *model.value_shape), model.dtype)
+        contiguous, rows = named.contiguous, named.span_rows
+        if contiguous is not None and rows is not None and contiguous.gather(rows, out):
+            return out
         offset = 0
         for block, (_, wanted) in zip(named.blocks, named.pieces, strict=True):
             if wanted is None or not len(wanted):

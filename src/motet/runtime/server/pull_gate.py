@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.subtask import monotonic_us
@@ -80,13 +81,13 @@ class PullGate:
 
     # -- clocks ----------------------------------------------------------------------------------
 
-    def commit(self, block: int, clock: int) -> None:
-        """A block contains every mini-batch before `clock`.
+    def commit(self, blocks: int | NDArray[np.uint32], clock: int) -> None:
+        """Blocks contain every mini-batch before `clock`.
 
         A block that has left and come back meanwhile may contain more.
         """
         with self._lock:
-            self._block_clocks[block] = max(clock, self._block_clocks[block])
+            self._block_clocks[blocks] = np.maximum(clock, self._block_clocks[blocks])
 
     def finish(self, worker: int, clock: int) -> bool:
         """A worker has finished every mini-batch before `clock`; whether that was not counted yet.

@@ -100,7 +100,7 @@ class Shard:
 
         def write(named: NamedBlocks) -> None:
             contiguous = named.contiguous
-            if contiguous is not None:
+            if contiguous is not None and named.row_count is None:
                 whole = self._payloads.values_in(request.payload, is_delta=True)
                 if contiguous.update(client, numbers, whole, _NO_STEP):
                     return
@@ -147,9 +147,13 @@ class Shard:
         self, request: Request, named: NamedBlocks, head: PushHead
     ) -> tuple[bool, bool]:
         """Contribute to all named blocks: whether one has committed, and whether one has moved."""
+        has_committed = self._contribute_jointly(request, named, head)
+        if has_committed is not None:
+            return has_committed, False
         deltas = self._payloads.split(named.pieces, request.payload, is_delta=True)
         statistics = head.step.statistics
-        has_committed, has_moved = False, False
+        has_moved = False
+        has_committed = False
         for block, (number, rows), delta in zip(named.blocks, named.pieces, deltas, strict=True):
             try:
                 contribution = Contribution(delta, rows, statistics)
@@ -157,6 +161,26 @@ class Shard:
             except Departed:
                 has_moved = True
         return has_committed, has_moved
+
+    def _contribute_jointly(
+        self, request: Request, named: NamedBlocks, head: PushHead
+    ) -> bool | None:
+        """Contribute to all named blocks at once: whether they have committed; None: not done."""
+        contiguous = named.contiguous
+        if contiguous is None or not self._consistency.is_lockstep or not contiguous.has_sum:
+            return None
+        delta = self._payloads.values_in(request.payload, is_delta=True)
+        if len(delta) != (contiguous.length if named.row_count is None else named.row_count):
+            return None
+        contribution = Contribution(
+            delta if len(delta) else None, named.span_rows, head.step.statistics
+        )
+        has_committed = contiguous.contribute(head.place, contribution, head.step)
+        if has_committed:
+            # First the revision: a pull that sees the new clock must not get a copy from before.
+            self._payloads.changed()
+            self._gate.commit(named.numbers, head.step.clock + 1)
+        return has_committed
 
     def _contribute(
         self, block: Block, number: int, contribution: Contribution, head: PushHead
