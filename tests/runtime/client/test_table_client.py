@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
+from motet.runtime.client import routed_calls
 from motet.runtime.client.routed_calls import RoutedCalls
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
@@ -140,6 +141,33 @@ def test_a_request_to_the_old_owner_of_a_block_is_sent_to_it_once() -> None:
     assert peers.asked == [0, 2]
     peers.close()
     table.close()
+
+
+class CountingPeers(ExecutorPeers):
+    """Remembers how many requests to an executor were unanswered before each request."""
+
+    unanswered: list[int]
+
+    def connection(self, executor: int) -> Connection:
+        found = super().connection(executor)
+        self.unanswered.append(found.outstanding_count)
+        return found
+
+
+def test_few_parts_of_a_large_write_are_under_way_at_a_time(
+    table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routed_calls, "PUSH_CHUNK_BYTES", 1)
+    monkeypatch.setattr(routed_calls, "MOST_AT_ONCE", 2)
+    peers = CountingPeers(table.endpoints, SECRET, table.arena)
+    peers.unanswered = []
+    client = TableClient(table.spec, table.ownership, peers, client=1, generation=0)
+    values = np.arange(150.0).reshape(50, 3)
+    client.multi_put(None, values)
+    assert len(peers.unanswered) == table.spec.block_count
+    assert max(peers.unanswered) == 1
+    np.testing.assert_array_equal(client.multi_get(), values)
+    peers.close()
 
 
 def test_the_same_request_twice_is_applied_once(table: TableOnExecutors) -> None:

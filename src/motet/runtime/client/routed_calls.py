@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from motet.runtime.wire.table_requests import NO_WORKER, WAIT, PullHead, encode_
 from motet.transport import Call, Connection, Reply
 
 PUSH_CHUNK_BYTES = 2 << 20
+# Requests to one owner at a time: enough to overlap copying with adding up, and each has a copy of
+# its payload in memory that is shared with the owner.
+MOST_AT_ONCE = 8
 _MOST_REDIRECTS = 150_000
 _REDIRECT_PAUSE_S = 0.002
 
@@ -53,6 +56,9 @@ class RoutedMessage(NamedTuple):
     meta: bytes
     buffers: Sequence[Array]
     into: Sequence[Array] | None
+
+
+_Pending: TypeAlias = "tuple[Route, Route, Call]"
 
 
 class RoutedCalls:
@@ -164,20 +170,15 @@ class RoutedCalls:
         """
         ready = [(route, prepare(route, route)) for route in routes]
         start_us = monotonic_us()
-        calls = [(route, route, self._submit(route, message)) for route, message in ready]
-        if len(calls) == 1:
-            route, _, call = calls[0]
-            reply = call.wait()
-            if reply.status == ReplyStatus.OK:
-                wait_us = WAIT.unpack(reply.meta)[0] if reply.meta else 0
-                transfer = Transfer(payload_bytes, start_us, monotonic_us(), wait_us)
-                return transfer, [(route, reply)]
-        pending = deque(calls)
+        pending, later = self._submit_first(ready)
         replies: list[tuple[Route, Reply]] = []
         wait_us, redirects = 0, 0
         while pending:
             route, origin, call = pending.popleft()
             reply = call.wait()
+            if following := later.get(origin.owner):
+                next_route, message = following.popleft()
+                pending.append((next_route, next_route, self._submit(next_route, message)))
             if reply.status == ReplyStatus.OK:
                 replies.append((route, reply))
                 if len(reply.meta):
@@ -191,6 +192,21 @@ class RoutedCalls:
             else:
                 raise StaleGeneration(f"generation {self._generation} of the job has ended")
         return Transfer(payload_bytes, start_us, monotonic_us(), wait_us), replies
+
+    def _submit_first(
+        self, ready: Sequence[tuple[Route, RoutedMessage]]
+    ) -> tuple[deque[_Pending], dict[int, deque[tuple[Route, RoutedMessage]]]]:
+        """Send every owner its first requests; the calls, and by owner what follows later."""
+        pending: deque[_Pending] = deque()
+        later: dict[int, deque[tuple[Route, RoutedMessage]]] = {}
+        sent: dict[int, int] = {}
+        for route, message in ready:
+            count = sent[route.owner] = sent.get(route.owner, 0) + 1
+            if count <= MOST_AT_ONCE:
+                pending.append((route, route, self._submit(route, message)))
+            else:
+                later.setdefault(route.owner, deque()).append((route, message))
+        return pending, later
 
     def _submit(self, route: Route, message: RoutedMessage) -> Call:
         return self._peers.connection(route.owner).submit(*message)
