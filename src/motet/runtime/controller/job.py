@@ -210,7 +210,7 @@ class Job:
         """The application becomes a fitted estimator."""
         final, app = progress.checkpoint, self._plan.app
         rows = self._rows.ordered_by_id().with_columns(final.state.columns)
-        app.become_fitted(final.model, rows)
+        app.become_fitted(np.array(final.model), rows)  # Not in memory shared with processes.
         return TrainResult(
             app,
             tuple(progress.reports),

@@ -68,7 +68,7 @@ def _sha256_of(named: Iterable[tuple[str, Array]]) -> str:
     digest = hashlib.sha256()
     for name, array in named:
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

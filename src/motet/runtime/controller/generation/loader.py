@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, merged_state
@@ -44,11 +42,14 @@ class Loader:
         self._client.multi_put(None, start.model)
 
     def read_model(self, epoch_count: int) -> Array:
-        """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
+        """The whole model after `epoch_count` epochs (under SSP and async: as it is).
+
+        It lies in memory that is shared with the servers: a copy would double it.
+        """
         if not self._plan.sync.consistency.is_lockstep:
-            return np.array(self._client.multi_get())
+            return self._client.multi_get()
         clock = epoch_count * self._plan.schedule.batch_count
-        return np.array(self._client.read(self._client.batch_plan(None), clock, None)[0])
+        return self._client.read(self._client.batch_plan(None), clock, None)[0]
 
     def read_state(self, workers: Iterable[int]) -> Rows:
         """The state columns of all workers' instances, ordered by id."""
