@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from motet.apps.convergence_warning import warn_unless_converged
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.model_file import read_model, write_model
+from motet.apps.user_warnings.convergence_warning import warn_unless_converged
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from motet.apps import APPLICATIONS
-from motet.apps.convergence_warning import warn_unless_converged
 from motet.apps.estimator import Estimator
+from motet.apps.user_warnings.convergence_warning import warn_unless_converged
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.train.address import require_listener
 from motet.interfaces.cli.train.cluster_start import require_ray

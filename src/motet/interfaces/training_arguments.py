@@ -11,8 +11,8 @@ from typing import Any, Self, TypeAlias, cast, get_args
 
 from motet.apps import load_application
 from motet.apps.estimator import Estimator, seed_of
+from motet.apps.user_warnings.call_site import CallSite
 from motet.datasets import Dataset
-from motet.domain.call_site import CallSite
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import ColumnName, Columns, DataArguments, PathArgument

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 
-from motet.domain.call_site import CallSite
+from motet.apps.user_warnings.call_site import CallSite
 
 
 def test_a_warning_from_another_thread_names_the_line_of_the_caller() -> None:

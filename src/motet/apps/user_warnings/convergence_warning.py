@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from motet.domain.call_site import CallSite
+from motet.apps.user_warnings.call_site import CallSite
 from motet.runtime.core.convergence import Convergence
 
 
