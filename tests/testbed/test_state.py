@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from motet.domain.errors import MotetError, NotFound
 from motet.testbed.hosts import Blueprint, HostType, Limits, machines_of
 from motet.testbed.layout import HostLayout
 from motet.testbed.state import State, existing_testbeds, is_locked, locked, read_state, write_state
+from waiting import wait_until
 
 
 def layout_in(home: Path, name: str = "t") -> HostLayout:
@@ -47,6 +51,30 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     with locked(layout):
         assert is_locked(layout)
     assert not is_locked(layout)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from motet.testbed.layout import HostLayout
+from motet.testbed.machine import run_command
+from motet.testbed.state import locked
+with locked(HostLayout("t", Path(sys.argv[1]))):
+    run_command(["sh", "-c", f"echo begun > {sys.argv[1]}/begun; cat {sys.argv[1]}/end"])
+"""
+
+
+def test_a_lock_stays_until_the_commands_of_a_killed_holder_have_ended(tmp_path: Path) -> None:
+    layout = HostLayout("t", tmp_path)
+    layout.folder.mkdir()
+    os.mkfifo(tmp_path / "end")
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)])
+    wait_until((tmp_path / "begun").exists)
+    holder.kill()
+    holder.wait()
+    assert is_locked(layout)
+    (tmp_path / "end").write_text("")  # The command reads to its end.
+    wait_until(lambda: not is_locked(layout))
 
 
 def test_a_testbed_without_a_folder_is_not_locked(tmp_path: Path) -> None:

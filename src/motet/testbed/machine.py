@@ -44,11 +44,20 @@ def require_testbed_machine() -> ControlGroups:
 
 
 def run_command(command: Sequence[str]) -> str:
-    """Run a command and return its output. Raises MotetError with its error output."""
+    """Run a command and return its output. Raises MotetError with its error output.
+
+    The command inherits the lock of the testbed (`motet.testbed.state.locked`): if this process is
+    killed, the testbed stays locked until the command has ended.
+    """
     try:
         with _delayed_interrupt():
             done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_S
+                command,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=COMMAND_TIMEOUT_S,
+                close_fds=False,
             )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MotetError(f"'{' '.join(command)}' cannot be run: {error}") from error

@@ -90,6 +90,7 @@ def locked(layout: HostLayout, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[No
         return
     try:
         _await_lock(descriptor, layout, time.monotonic() + timeout_s)
+        os.set_inheritable(descriptor, True)  # for commands that change the testbed
         yield
     finally:
         os.close(descriptor)
