@@ -106,7 +106,7 @@ def test_a_disk_that_becomes_full_ends_the_run_which_can_be_resumed(disk: SmallD
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("size_kb", range(20, 1500, 150))
+@pytest.mark.parametrize("size_kb", range(20, 1500, 300))
 def test_no_size_of_a_disk_leaves_a_checkpoint_that_is_not_whole(
     tmp_path: Path, size_kb: int
 ) -> None:

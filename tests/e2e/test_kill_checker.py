@@ -121,7 +121,7 @@ def test_kills_lose_no_job_and_start_none_twice(server: LiveServer) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(1))
 def test_many_kills_lose_no_job_and_start_none_twice(server: LiveServer, seed: int) -> None:
     draw = random.Random(seed)
     run_with_kills(server, tuple(draw.choices(KINDS, k=30)), seed, jobs=30)

@@ -106,7 +106,7 @@ def assert_ends_or_resumes(
     assert (model, error) == (undisturbed(), "")
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=SOAK) for seed in range(3)])
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=SOAK) for seed in range(1)])
 @pytest.mark.parametrize("mode", ["auto", "reconfigure"])
 @pytest.mark.parametrize("kind", LOCAL)
 def test_a_killed_process_costs_no_model(
