@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from motet.runtime.core.application import ModelTable
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.server.held_blocks import HeldBlocks
+from motet.runtime.server.held_blocks import HeldBlocks, NamedBlocks
 from motet.runtime.wire.ownership import Ownership
+from motet.runtime.wire.table_requests import ALL_ROWS, Target
 
 BLOCKS = 4
 FIRST = Ownership.even(BLOCKS, [0])
@@ -41,3 +44,24 @@ def test_blocks_leave_with_the_newest_table_that_is_known() -> None:
     assert list(leaving) == [0]
     assert held.numbers == [1, 2, 3]
     assert held.ownership.version == THIRD.version
+
+
+def test_blocks_are_found_again_once_they_have_moved_to_new_memory() -> None:
+    """What was found before reads the old memory, which later updates do not reach."""
+    held = held_blocks()
+    with held.lock:
+        state = held.let_go([0], SECOND)[0].depart()
+        came_back = held.made_of(0, replace(state, values=state.values.copy()))
+        held.take_in(0, came_back, SECOND.version)
+    found = named(held, [1, 2, 3])
+    held.settle()
+    assert named(held, [1, 2, 3]) is not found
+    assert named(held, [0, 1, 2, 3]).contiguous is not None
+
+
+def named(held: HeldBlocks, blocks: list[int]) -> NamedBlocks:
+    numbers = np.array(blocks, np.uint32).tobytes()
+    target = Target(0, MODEL_TABLE, 1, 0, len(blocks), ALL_ROWS, numbers)
+    found = held.find(None, target)  # type: ignore[arg-type]  # only for blocks that are not here
+    assert found is not None
+    return found
