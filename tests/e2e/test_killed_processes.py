@@ -38,8 +38,8 @@ SOAK = pytest.mark.soak
 
 UNSOLVED = ("command", "gcs_server")
 OPEN = pytest.mark.xfail(
-    reason="some moments: an agent of Ray outlives the killed command by a minute, and Ray ends the "
-    "controller 60 s after the GCS before Motet has noticed its death",
+    reason="at some moments an agent of Ray outlives the killed command by a minute, and Ray ends "
+    "the controller 60 s after the GCS before Motet has noticed its death",
     strict=False,
 )
 
