@@ -81,6 +81,7 @@ def _listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # From now on clients wait in the queue instead of being refused.
     except OSError as error:
         raise BadInput(
             f"--port {port}: {error.strerror}; give another port, or 0 for a free one"
