@@ -78,8 +78,6 @@ Fact: TypeAlias = (
     ClusterDeclared | PolicyChosen | JobAccepted | JobChanged | AttemptRan | AttemptOver
 )
 
-NOT_OF_A_JOB = (ClusterDeclared, PolicyChosen)
-
 _KINDS = {
     kind.__name__: kind
     for kind in (ClusterDeclared, PolicyChosen, JobAccepted, JobChanged, AttemptRan, AttemptOver)

@@ -18,7 +18,7 @@ from motet.engine.step import Engine
 from motet.live.journal.store import JournalStore, Record
 from motet.live.launcher.messages import Request
 from motet.live.master.facts import (
-    NOT_OF_A_JOB,
+    AttemptOver,
     ClusterDeclared,
     Fact,
     facts_from_json,
@@ -99,7 +99,9 @@ class Master:
         if not (facts or events):
             return replies, []
         actions = self._step(now_us, events)
-        touched = {each.job for each in (*facts, *actions) if not isinstance(each, NOT_OF_A_JOB)}
+        touched = {action.job for action in actions}
+        # A job that is moved begins its next attempt when the one before is over.
+        touched |= {fact.job for fact in facts if isinstance(fact, AttemptOver)}
         self._store.append([self._record(now_us, facts, events, actions)])
         jobs = [self.state.jobs[number] for number in sorted(touched)]
         return replies, [
