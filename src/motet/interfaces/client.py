@@ -16,7 +16,8 @@ from platformdirs import user_data_path
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, NotFound, Unreachable
 
 SERVER_VARIABLE, TOKEN_VARIABLE = "MOTET_SERVER", "MOTET_TOKEN"
-_ADDRESS_FILE, _TOKEN_FILE = "server.json", "token"
+ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
+"""Files in the state folder of a server."""
 _ERRORS: Mapping[int, type[MotetError]] = {
     400: BadInput,
     401: AuthenticationFailed,
@@ -53,7 +54,7 @@ class ServerAddress:
             raise Unreachable(
                 "no server is known; start one with 'motet server', or give --server URL"
             )
-        token = os.environ.get(TOKEN_VARIABLE) or _text(home / _TOKEN_FILE)
+        token = os.environ.get(TOKEN_VARIABLE) or _text(home / TOKEN_FILE)
         if not token:
             raise AuthenticationFailed(
                 f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that its server printed"
@@ -148,7 +149,7 @@ def _detail(answer: httpx.Response) -> str:
 
 
 def _local_url(folder: Path) -> str | None:
-    text = _text(folder / _ADDRESS_FILE)
+    text = _text(folder / ADDRESS_FILE)
     return None if text is None else str(json.loads(text)["url"])
 
 

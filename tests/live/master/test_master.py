@@ -23,8 +23,9 @@ from hypothesis.stateful import (
 import moving_policy
 from example_count import examples
 from motet.domain.errors import BadInput, NotFound
-from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_state import JobState
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Input, Submit

@@ -17,8 +17,8 @@ from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.views import job_line, job_page
-from motet.live.jobs.job import JobState, LiveJob
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, Submit, Verb
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
@@ -114,15 +114,9 @@ class JobRoutes:
         return await self._read(lambda state: _page(state, number))
 
 
-def _known(state: LiveState, number: int) -> LiveJob:
-    if number not in state.jobs:
-        raise NotFound(f"there is no job {number}")
-    return state.jobs[number]
-
-
 def _page(state: LiveState, number: int) -> dict[str, Any]:
     assert state.cluster is not None
-    return job_page(_known(state, number), state.cluster)
+    return job_page(state.job(number), state.cluster)
 
 
 def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) -> dict[str, Any]:
@@ -137,7 +131,7 @@ def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) 
 
 
 def _log_of(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
-    job = _known(state, number)
+    job = state.job(number)
     if attempt > len(job.attempts):
         raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
     if rank >= job.spec.processes:

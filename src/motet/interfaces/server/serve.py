@@ -14,6 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from motet.domain.errors import BadInput
+from motet.interfaces.client import ADDRESS_FILE
 from motet.interfaces.server.access import Access, server_token
 from motet.interfaces.server.app import create_app
 from motet.live.master.facts import ClusterDeclared
@@ -21,7 +22,6 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
 
-ADDRESS_FILE = "server.json"
 _SECRET_PREFIXES = ("MOTET_", "RAY_", "PGPASS")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.job_file import JobSpec
-
-
-class JobState(StrEnum):
-    """States of jobs; the last three are final."""
-
-    PENDING = "PENDING"
-    STARTING = "STARTING"
-    RUNNING = "RUNNING"
-    PREEMPTED = "PREEMPTED"
-    SUSPENDED = "SUSPENDED"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the job never changes again."""
-        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+from motet.live.jobs.job_state import JobState
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from motet.domain.errors import BadInput, NotFound
+from motet.domain.errors import BadInput
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -23,8 +23,9 @@ from motet.domain.events import (
 )
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.live.jobs.attempt import AttemptOutcome, AttemptPhase, StopCause, outcome_of, told
-from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import JobSpec
+from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptEnded, AttemptRunning, Report
 from motet.live.master.facts import (
     AttemptOver,
@@ -121,7 +122,7 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
 
 
 def _change(state: LiveState, given: Change) -> Intake:
-    job = _known(state, given.job)
+    job = state.job(given.job)
     if not _has_effect(job, given.verb):
         return Intake(reply=job.state)
     if job.state.is_final:
@@ -143,12 +144,6 @@ def _has_effect(job: LiveJob, verb: Verb) -> bool:
     if verb == "cancel":
         return job.state is not JobState.CANCELLED
     return job.state.is_final or job.is_suspended == (verb == "resume")
-
-
-def _known(state: LiveState, number: int) -> LiveJob:
-    if number not in state.jobs:
-        raise NotFound(f"there is no job {number}")
-    return state.jobs[number]
 
 
 def _choose_policy(state: LiveState, policy: str, settings: Mapping[str, str]) -> Intake:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.errors import NotFound
 from motet.domain.snapshot import Placement
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
-from motet.live.jobs.job import JobState, LiveJob
+from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
@@ -33,6 +35,12 @@ class LiveState:
     def next_job(self) -> int:
         """The id of the next job."""
         return len(self.jobs) + 1
+
+    def job(self, number: int) -> LiveJob:
+        """The job of an id that a user gave. Raises NotFound."""
+        if number not in self.jobs:
+            raise NotFound(f"there is no job {number}")
+        return self.jobs[number]
 
     def job_of_key(self, user: str, key: str) -> int | None:
         """The job that a request with this key has submitted."""

@@ -102,7 +102,7 @@ class Accumulator:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nobody has contributed to this mini-batch."""
+        """Whether this mini-batch has no contribution yet."""
         return not self._next and not self._early
 
     def take(self) -> tuple[Array, tuple[float, ...]]:

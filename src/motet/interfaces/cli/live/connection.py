@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    pass
 
 
 def with_client(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,22 +10,12 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.live.jobs.job_state import JobState
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 FAILED, TIMED_OUT = 1, 124
-STATES = (
-    "PENDING",
-    "STARTING",
-    "RUNNING",
-    "PREEMPTED",
-    "SUSPENDED",
-    "SUCCEEDED",
-    "FAILED",
-    "CANCELLED",
-)
-_FINAL = STATES[-3:]
 
 _job_argument = click.argument("job", metavar="JOB")
 
@@ -35,7 +25,7 @@ _job_argument = click.argument("job", metavar="JOB")
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(STATES, case_sensitive=False),
+    type=click.Choice([*JobState], case_sensitive=False),
     help="Only jobs in this state; repeatable.",
 )
 @json_option()
@@ -121,14 +111,14 @@ def wait_command(
 
     ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     found = client.wait(job, 0.0)
-    while found["state"] not in _FINAL and (left_s := ends_s - time.monotonic()) > 0:
+    while not JobState(found["state"]).is_final and (left_s := ends_s - time.monotonic()) > 0:
         found = client.wait(job, left_s)
     if as_json:
         print_document(found)
     else:
         reason = f": {found['reason']}" if found["reason"] else ""
         click.echo(f"{found['id']}  {found['name']}  {found['state']}{reason}")
-    if found["state"] not in _FINAL:
+    if not JobState(found["state"]).is_final:
         return TIMED_OUT
     return _exit_code(found) if propagate_exit_code else int(found["state"] != "SUCCEEDED")
 

@@ -11,6 +11,7 @@ import click
 
 from motet.domain.bounded_reading.yaml_text import read_yaml
 from motet.domain.errors import BadInput
+from motet.interfaces.cli.live.name_value import name_and_value
 
 
 def job_values(
@@ -25,7 +26,10 @@ def job_values(
     values["workdir"] = str((home / str(values.get("workdir", "."))).resolve())
     values.setdefault("name", path.stem if path else os.path.basename(command[0]) or "job")
     if envs:
-        values["envs"] = {**values.get("envs", {}), **dict(_pair(each) for each in envs)}
+        values["envs"] = {
+            **values.get("envs", {}),
+            **dict(name_and_value("--env", each) for each in envs),
+        }
     return values
 
 
@@ -34,10 +38,3 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadInput(f"{path}: a job file has lines 'name: ...', 'run: ...'")
     return found
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise BadInput(f"--env {text}: write NAME=VALUE")
-    return name, value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.interfaces.cli.shell.streams.visible import visible_text
+from motet.report.rendering.json_text import to_json
 
 _STYLES = {
     "RUNNING": "green",
@@ -26,7 +26,7 @@ _STYLES = {
 
 def print_document(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout."""
-    click.echo(json.dumps(document, indent=2))
+    click.echo(to_json(document), nl=False)
 
 
 def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.errors import BadInput
-from motet.interfaces.client import default_server_folder
-from motet.interfaces.server.access import TOKEN_FILE
+from motet.interfaces.cli.live.name_value import name_and_value
+from motet.interfaces.client import TOKEN_FILE, default_server_folder
 from motet.interfaces.server.serve import ServerOptions
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
@@ -26,7 +25,7 @@ def requested(
     state_folder: Path | None,
 ) -> ServerOptions:
     """Check the options. Raises BadInput."""
-    values = dict(_pair(each) for each in settings)
+    values = dict(name_and_value("--set", each) for each in settings)
     folder = (state_folder or default_server_folder()).absolute()
     return ServerOptions(folder, _cluster(cluster), ChoosePolicy(policy, values), database, port)
 
@@ -40,13 +39,6 @@ def started(url: str, options: ServerOptions) -> None:
     many = "1 machine" if machines == 1 else f"{machines} machines"
     click.echo(f"cluster  {many}, {slots} slots; policy {chosen}", err=True)
     click.echo("next     motet submit -- python train.py", err=True)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise BadInput(f"--set {text}: write NAME=VALUE")
-    return name, value
 
 
 def _cluster(text: str | None) -> ClusterDeclared:
