@@ -189,6 +189,16 @@ def test_a_machine_that_drains_takes_no_more_jobs() -> None:
     assert engine.step(3, [Finished(2)]) == [start(3, 1)]
 
 
+@pytest.mark.parametrize("event", [Drained(0), MachineCame(0), MachineLeft(0)], ids=str)
+def test_a_change_of_the_machines_requires_a_decision(event: Event) -> None:
+    engine = engine_of()
+    engine.step(0, [submitted(0)])
+    engine.step(1, [started(0, 1)])
+    assert engine.decision is None
+    engine.step(2, [event])
+    assert engine.decision is not None
+
+
 def test_a_machine_that_left_takes_its_jobs_with_it_until_it_comes_again() -> None:
     engine = engine_of()
     engine.step(0, [submitted(1), submitted(2)])

@@ -60,6 +60,14 @@ def test_a_repeated_update_changes_nothing() -> None:
     assert block.pin().tolist() == [2, 2]
 
 
+def test_a_repeated_put_changes_nothing() -> None:
+    block = Block(np.zeros(3), add)
+    block.put(1, 0, None, np.ones(3))
+    block.put(2, 0, None, np.full(3, 2.0))
+    block.put(1, 0, None, np.ones(3))
+    assert block.pin().tolist() == [2, 2, 2]
+
+
 def test_an_update_of_some_rows_leaves_the_others() -> None:
     block = Block(np.zeros((3, 2)), add)
     block.update(7, 0, np.array([2], np.uint32), np.ones((1, 2)), step())
