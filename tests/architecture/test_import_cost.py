@@ -22,12 +22,13 @@ assert "Usage" in said.getvalue()
 """
 SIMULATE = """
 import contextlib, io
-from motet.interfaces.cli.simulate import command, compare_command, explain_screen
+from motet.interfaces.cli.explain import simulated_job
+from motet.interfaces.cli.simulate import command, compare_command
 from motet.interfaces.cli.simulate import policy_command, run
 from motet.interfaces import python
 """
 EXPLAIN = """
-from motet.interfaces.cli.simulate import explain_command, explain_screen
+from motet.interfaces.cli.explain import command, simulated_job
 """
 START = """
 from motet.interfaces.cli.demo import command, jobs

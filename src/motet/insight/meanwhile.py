@@ -56,9 +56,9 @@ class _CumulativeWait:
 
     def __init__(self, story: Story) -> None:
         waits = [
-            (chapter.from_us, chapter.duration_us)
+            (chapter.from_us, lasted_us)
             for chapter in story.chapters
-            if chapter.kind == "wait" and chapter.duration_us is not None
+            if chapter.kind == "wait" and (lasted_us := story.lasted_us(chapter)) is not None
         ]
         self._from_us = [from_us for from_us, _ in waits]
         self._lasted_us = [lasted_us for _, lasted_us in waits]

@@ -22,12 +22,18 @@ class Rules:
     promote_knob: float | None = None
 
 
-def sentence(chapter: Chapter, rules: Rules) -> str:
-    """The sentence of a chapter with its duration: "waited 12 min 40 s: needs 8 GPUs, ..."."""
+def sentence(chapter: Chapter, rules: Rules, until_us: int | None = None) -> str:
+    """The sentence of a chapter with its duration: "waited 12 min 40 s: needs 8 GPUs, ...".
+
+    `until_us`: see `Story`; then "has waited 12 min 40 s: ..." of a chapter without an end.
+    """
     text = account(chapter.because, rules)
     if chapter.kind == "moment":
         return text
     verb = "waited" if chapter.kind == "wait" else "ran"
+    if chapter.duration_us is None and until_us is not None:
+        participle = "waited" if chapter.kind == "wait" else "run"
+        return f"has {participle} {duration_words(until_us - chapter.from_us)}: {text}"
     if chapter.duration_us is None:
         return f"{'waits' if verb == 'waited' else 'runs'} to the end of the simulation: {text}"
     return f"{verb} {duration_words(chapter.duration_us)}: {text}"

@@ -51,17 +51,31 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Story:
-    """`chapters`: in order; waits and runs are contiguous."""
+    """`chapters`: in order; waits and runs are contiguous.
+
+    `until_us`: the present time for a job that is still waiting or running; None: the simulation
+    has ended.
+    """
 
     record: JobRecord
     chapters: tuple[Chapter, ...]
+    until_us: int | None = None
 
     @classmethod
-    def of(cls, record: JobRecord, events: Sequence[StoryEvent]) -> Story:
+    def of(
+        cls, record: JobRecord, events: Sequence[StoryEvent], until_us: int | None = None
+    ) -> Story:
         """The story from all events of the job, in order. Raises BadInput if events are missing."""
         _check(record, events)
         found = [*_intervals(record, events), *_moments(events)]
-        return cls(record, tuple(chapter for _, chapter in sorted(found, key=lambda it: it[0])))
+        chapters = tuple(chapter for _, chapter in sorted(found, key=lambda it: it[0]))
+        return cls(record, chapters, until_us)
+
+    def lasted_us(self, chapter: Chapter) -> int | None:
+        """Duration of a chapter until now or its end; None: unknown."""
+        if chapter.to_us is None and self.until_us is not None:
+            return self.until_us - chapter.from_us
+        return chapter.duration_us
 
     @property
     def jct_us(self) -> int | None:
@@ -72,7 +86,7 @@ class Story:
     @cached_property
     def running_us(self) -> int:
         """Time with GPUs, until the last known end."""
-        return sum(chapter.duration_us or 0 for chapter in self.chapters if chapter.kind == "run")
+        return sum(self.lasted_us(each) or 0 for each in self.chapters if each.kind == "run")
 
     @cached_property
     def waiting_us(self) -> Mapping[str, int]:
@@ -81,7 +95,7 @@ class Story:
         for chapter in self.chapters:
             if chapter.kind == "wait" and chapter.because.event != "suspend":
                 reason = chapter.because.reason or UNKNOWN_REASON
-                sums[reason] = sums.get(reason, 0) + (chapter.duration_us or 0)
+                sums[reason] = sums.get(reason, 0) + (self.lasted_us(chapter) or 0)
         return dict(sorted(sums.items(), key=lambda each: -each[1]))
 
     @property

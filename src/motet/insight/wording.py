@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 
@@ -11,6 +12,7 @@ from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _MOST_MACHINES = 6
 _ROUNDING = 1e-9
+_GPUS = re.compile(r"\bGPU(s|-seconds)?\b")
 
 
 def duration_words(duration_us: int) -> str:
@@ -110,3 +112,8 @@ def told_apart(
             break
         texts = f"{one:.{digits}g}{unit}", f"{other:.{digits}g}{unit}"
     return texts
+
+
+def in_slots(sentence: str) -> str:
+    """The sentence for machines that offer slots: "needs 2 slots" for "needs 2 GPUs"."""
+    return _GPUS.sub(lambda found: f"slot{found[1] or ''}", sentence)

@@ -103,6 +103,10 @@ class LiveClient:
         """A job with its specification and attempts."""
         return self._json("GET", f"/jobs/{job}")
 
+    def explain(self, job: str) -> dict[str, Any]:
+        """Why a job waited and where it ran: the fields of `motet explain --json`."""
+        return self._json("GET", f"/jobs/{job}/explain")
+
     def change(self, job: str, verb: str) -> dict[str, Any]:
         """Cancel, suspend or resume a job."""
         return self._json("POST", f"/jobs/{job}/{verb}")

@@ -182,3 +182,18 @@ def test_the_address_file_names_the_server(server: LiveServer) -> None:
     found = json.loads((server.folder / "server.json").read_text())
     assert server.process is not None
     assert found["pid"] == server.process.pid
+
+
+def test_a_job_that_waits_is_explained(client: LiveClient) -> None:
+    holder = client.submit({**JOB, "run": "sleep 600", "processes": 2})
+    waits = client.submit(JOB)
+    found = client.explain(waits["id"])
+    client.change(holder["id"], "cancel")
+    assert (found["state"], found["reason"]) == ("PENDING", "InsufficientGpus")
+    assert found["message"].startswith("needs 1 slot, none was free")
+    (chapter,) = found["chapters"]
+    assert chapter["sentence"].startswith("has waited ")
+    assert chapter["blockers"] == [{"job": holder["id"], "gpus": 2}]
+    assert client.wait(waits["id"], 60.0)["state"] == "SUCCEEDED"
+    chapters = client.explain(waits["id"])["chapters"]
+    assert [each["kind"] for each in chapters] == ["wait", "run", "moment"]

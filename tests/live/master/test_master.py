@@ -23,73 +23,24 @@ from hypothesis.stateful import (
 import moving_policy
 from example_count import examples
 from motet.domain.errors import BadInput, NotFound
-from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import Change, ChoosePolicy, Input, Submit
-from motet.live.master.master import Answer, JournalDiverged, Master
+from motet.live.master.intake import Change, ChoosePolicy, Submit
+from motet.live.master.master import JournalDiverged, Master
 from motet.live.master.requests import Workplace
-from scripted_launcher import ScriptedLauncher
-
-CLUSTER = ClusterDeclared(("m0", "m1"), (2, 2))
-SECOND_US = 1_000_000
-
-
-class Cluster:
-    """A master, its journal and its launcher; the master can be killed."""
-
-    def __init__(self, folder: Path, policy: ChoosePolicy | None = None) -> None:
-        self.folder, self.launcher = folder, ScriptedLauncher()
-        self.policy = policy or ChoosePolicy("fifo")
-        self.now_us = 1_700_000_000 * SECOND_US
-        self.store: JournalStore | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        """Start a master on the journal, as after a crash of the one before."""
-        self.close()
-        self.store = JournalStore(str(self.folder / "journal.db"))
-        self.master = Master(
-            self.store, CLUSTER, Workplace(self.folder, {"PATH": "/bin"}), lambda: self.now_us
-        )
-        self.ask(self.policy)
-        self.launcher.receive(self.master.pending_requests)
-
-    def close(self) -> None:
-        if self.store is not None:
-            self.store.close()
-
-    def handle(self, *inputs: Input) -> list[Answer]:
-        self.now_us += SECOND_US
-        replies, requests = self.master.handle(inputs)
-        self.launcher.receive(requests)
-        return replies
-
-    def ask(self, given: Input) -> Any:
-        (reply,) = self.handle(given)
-        if reply.error is not None:
-            raise reply.error
-        return reply.value
-
-    def submit(self, processes: int = 1, key: str = "", **more: Any) -> int:
-        values = {"name": "job", "run": "true", "workdir": "/", "processes": processes, **more}
-        number: int = self.ask(Submit(job_spec(values), "ann", key))
-        return number
-
-    def job(self, number: int) -> LiveJob:
-        return self.master.state.jobs[number]
+from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    found = Cluster(tmp_path)
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
     yield found
     found.close()
 
 
-def test_a_job_runs_from_submission_to_success(cluster: Cluster) -> None:
+def test_a_job_runs_from_submission_to_success(cluster: ScriptedCluster) -> None:
     job = cluster.submit(processes=3)
     assert cluster.job(job).state is JobState.STARTING
     ranks = cluster.launcher.running["1.1"].ranks
@@ -102,7 +53,7 @@ def test_a_job_runs_from_submission_to_success(cluster: Cluster) -> None:
     assert cluster.job(job).state is JobState.SUCCEEDED
 
 
-def test_a_job_waits_while_its_slots_are_taken(cluster: Cluster) -> None:
+def test_a_job_waits_while_its_slots_are_taken(cluster: ScriptedCluster) -> None:
     first, second = cluster.submit(processes=3), cluster.submit(processes=2)
     assert cluster.job(second).state is JobState.PENDING
     cluster.ask(cluster.launcher.ended("1.1"))
@@ -110,7 +61,9 @@ def test_a_job_waits_while_its_slots_are_taken(cluster: Cluster) -> None:
     assert cluster.job(second).state is JobState.STARTING
 
 
-def test_slots_of_a_cancelled_job_are_free_when_its_processes_have_ended(cluster: Cluster) -> None:
+def test_slots_of_a_cancelled_job_are_free_when_its_processes_have_ended(
+    cluster: ScriptedCluster,
+) -> None:
     job, waits = cluster.submit(processes=4), cluster.submit()
     cluster.ask(Change(job, "cancel", "ann"))
     assert cluster.job(job).state is JobState.CANCELLED
@@ -120,7 +73,7 @@ def test_slots_of_a_cancelled_job_are_free_when_its_processes_have_ended(cluster
     assert cluster.job(waits).state is JobState.STARTING
 
 
-def test_a_failed_command_is_run_again_as_often_as_its_user_wants(cluster: Cluster) -> None:
+def test_a_failed_command_is_run_again_as_often_as_its_user_wants(cluster: ScriptedCluster) -> None:
     job = cluster.submit(retry={"max_attempts": 2})
     cluster.ask(cluster.launcher.ended("1.1", 1))
     assert cluster.job(job).state is JobState.STARTING
@@ -129,7 +82,7 @@ def test_a_failed_command_is_run_again_as_often_as_its_user_wants(cluster: Clust
     assert cluster.job(job).reason == "the process exited with status 1"
 
 
-def test_lost_processes_use_up_no_retries(cluster: Cluster) -> None:
+def test_lost_processes_use_up_no_retries(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     for number in range(1, 6):
         cluster.ask(cluster.launcher.ended(f"1.{number}", None, "lost"))
@@ -138,7 +91,7 @@ def test_lost_processes_use_up_no_retries(cluster: Cluster) -> None:
     assert cluster.job(job).state is JobState.SUCCEEDED
 
 
-def test_a_suspended_job_gives_its_slots_away_and_comes_back(cluster: Cluster) -> None:
+def test_a_suspended_job_gives_its_slots_away_and_comes_back(cluster: ScriptedCluster) -> None:
     job, waits = cluster.submit(processes=4), cluster.submit(processes=4)
     cluster.ask(Change(job, "suspend", "ann"))
     cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
@@ -154,7 +107,7 @@ def test_a_suspended_job_gives_its_slots_away_and_comes_back(cluster: Cluster) -
 def test_a_preempted_job_continues_and_exit_status_0_after_the_signal_is_no_success(
     tmp_path: Path,
 ) -> None:
-    cluster = Cluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
     long = cluster.submit(processes=4)
     cluster.ask(cluster.launcher.started("1.1"))
     cluster.now_us += 60 * SECOND_US
@@ -167,21 +120,23 @@ def test_a_preempted_job_continues_and_exit_status_0_after_the_signal_is_no_succ
     cluster.close()
 
 
-def test_a_request_with_the_same_key_submits_one_job(cluster: Cluster) -> None:
+def test_a_request_with_the_same_key_submits_one_job(cluster: ScriptedCluster) -> None:
     assert cluster.submit(key="a") == cluster.submit(key="a") == 1
     cluster.begin()
     assert cluster.submit(key="a") == 1
     assert cluster.submit(key="b") == 2
 
 
-def test_a_report_that_comes_twice_counts_once(cluster: Cluster) -> None:
+def test_a_report_that_comes_twice_counts_once(cluster: ScriptedCluster) -> None:
     cluster.submit()
     running, over = cluster.launcher.started("1.1"), cluster.launcher.ended("1.1", 1)
     cluster.handle(running, over, over, running)
     assert [attempt.outcome for attempt in cluster.job(1).attempts] == ["failed"]
 
 
-def test_requests_that_cannot_be_met_are_refused_and_leave_no_record(cluster: Cluster) -> None:
+def test_requests_that_cannot_be_met_are_refused_and_leave_no_record(
+    cluster: ScriptedCluster,
+) -> None:
     with pytest.raises(BadInput, match="processes: 5, but the cluster has 4 slots"):
         cluster.submit(processes=5)
     with pytest.raises(NotFound, match="no job 7"):
@@ -194,7 +149,7 @@ def test_requests_that_cannot_be_met_are_refused_and_leave_no_record(cluster: Cl
     assert cluster.store.next_sequence == sequence + 1
 
 
-def test_a_refused_request_does_not_touch_the_others_of_its_step(cluster: Cluster) -> None:
+def test_a_refused_request_does_not_touch_the_others_of_its_step(cluster: ScriptedCluster) -> None:
     good = Submit(job_spec({"name": "a", "run": "true", "workdir": "/"}), "ann")
     large = replace(good, spec=good.spec.model_copy(update={"processes": 99}))
     replies = cluster.handle(good, large, good)
@@ -202,7 +157,7 @@ def test_a_refused_request_does_not_touch_the_others_of_its_step(cluster: Cluste
     assert isinstance(replies[1].error, BadInput)
 
 
-def test_a_clock_that_is_set_back_does_not_turn_time_back(cluster: Cluster) -> None:
+def test_a_clock_that_is_set_back_does_not_turn_time_back(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     cluster.now_us -= 3600 * SECOND_US
     cluster.ask(cluster.launcher.ended("1.1"))
@@ -216,7 +171,7 @@ def test_a_clock_that_is_set_back_does_not_turn_time_back(cluster: Cluster) -> N
 def test_a_moved_job_runs_on_its_new_machines_after_it_has_left_the_old_ones(
     tmp_path: Path,
 ) -> None:
-    cluster = Cluster(tmp_path, ChoosePolicy(str(Path(moving_policy.__file__))))
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy(str(Path(moving_policy.__file__))))
     begin_us = (cluster.now_us // (14 * SECOND_US) + 1) * 14 * SECOND_US
     cluster.now_us = begin_us
     job = cluster.submit()
@@ -233,7 +188,7 @@ def test_a_moved_job_runs_on_its_new_machines_after_it_has_left_the_old_ones(
     cluster.close()
 
 
-def test_a_journal_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_journal_of_another_cluster_is_refused(cluster: ScriptedCluster, tmp_path: Path) -> None:
     cluster.close()
     with (
         JournalStore(str(tmp_path / "journal.db")) as store,
@@ -242,7 +197,9 @@ def test_a_journal_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Pat
         Master(store, ClusterDeclared(("m0",), (8,)), Workplace(tmp_path, {}), lambda: 0)
 
 
-def test_a_journal_with_other_decisions_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_journal_with_other_decisions_is_refused(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
     cluster.submit()
     assert cluster.store is not None
     last = [*cluster.store.records()][-1]
@@ -267,7 +224,7 @@ class KilledMasters(RuleBasedStateMachine):
 
     @initialize(policy=st.sampled_from(POLICIES))
     def begin(self, policy: ChoosePolicy) -> None:
-        self.cluster = Cluster(self.folder, policy)
+        self.cluster = ScriptedCluster(self.folder, policy)
 
     def teardown(self) -> None:
         self._finish()
@@ -346,7 +303,7 @@ class KilledMasters(RuleBasedStateMachine):
             assert job.state.is_final or job.state is JobState.SUSPENDED
 
 
-def _seen(cluster: Cluster) -> dict[int, tuple[Any, ...]]:
+def _seen(cluster: ScriptedCluster) -> dict[int, tuple[Any, ...]]:
     return {
         number: (job.state, job.reason, [(a.phase, a.outcome, a.placement) for a in job.attempts])
         for number, job in cluster.master.state.jobs.items()

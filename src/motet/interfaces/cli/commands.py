@@ -17,7 +17,7 @@ COMMANDS = {
     "plan": "motet.interfaces.cli.plan.command:plan",
     "app": "motet.interfaces.cli.apps.command:app_group",
     "simulate": "motet.interfaces.cli.simulate.command:simulate_command",
-    "explain": "motet.interfaces.cli.simulate.explain_command:explain_command",
+    "explain": "motet.interfaces.cli.explain.command:explain_command",
     "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
     "policy": "motet.interfaces.cli.simulate.policy_command:policy_group",
     "trace": "motet.interfaces.cli.trace.command:trace_group",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
@@ -16,7 +17,7 @@ from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
-from motet.interfaces.server.views import job_line, job_page
+from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, Submit, Verb
@@ -42,6 +43,7 @@ def create_app(master: MasterLoop, workplace: Workplace, access: Access, user: s
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
     app.add_api_route(jobs, routes.list)
     app.add_api_route(jobs + "/{number}", routes.describe)
+    app.add_api_route(jobs + "/{number}/explain", routes.explain)
     app.add_api_route(jobs + "/{number}/wait", routes.wait)
     app.add_api_route(jobs + "/{number}/logs", routes.logs)
     app.add_api_route(jobs + "/{number}/{verb}", routes.change, methods=["POST"])
@@ -82,6 +84,11 @@ class JobRoutes:
         """A job with its attempts."""
         return await self._page(number)
 
+    async def explain(self, number: int) -> dict[str, Any]:
+        """Why a job waited and where it ran, until now."""
+        now_us = time.time_ns() // 1000
+        return await self._read(lambda state: job_explanation(state, number, now_us))
+
     async def wait(
         self, number: int, timeout_s: Annotated[float, Query(ge=0, le=_LONGEST_WAIT_S)] = 30.0
     ) -> dict[str, Any]:
@@ -111,12 +118,7 @@ class JobRoutes:
         return await asyncio.wrap_future(self._master.read(function))
 
     async def _page(self, number: int) -> dict[str, Any]:
-        return await self._read(lambda state: _page(state, number))
-
-
-def _page(state: LiveState, number: int) -> dict[str, Any]:
-    assert state.cluster is not None
-    return job_page(state.job(number), state.cluster)
+        return await self._read(lambda state: job_page(state, number))
 
 
 def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) 
         if not states or job.state in states:
             if len(lines) == limit:
                 return {"jobs": lines, "next": lines[-1]["id"]}
-            lines.append(job_line(job))
+            lines.append(job_line(live, job))
     return {"jobs": lines, "next": None}
 
 

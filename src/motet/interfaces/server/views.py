@@ -5,13 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from motet.insight.wording import in_slots
+from motet.interfaces.server.explanation import explained, why_waiting
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 from motet.live.master.facts import ClusterDeclared
+from motet.live.master.state import LiveState
+from motet.report.simulation.story_document import story_document
 
 
-def job_line(job: LiveJob) -> dict[str, Any]:
-    """A job in a list."""
+def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
+    """A job in a list. `reason`: of a wait or a failure; `message`: a sentence about the wait."""
+    reason, message = why_waiting(state, job)
     return {
         "id": str(job.number),
         "name": job.spec.name,
@@ -20,7 +25,8 @@ def job_line(job: LiveJob) -> dict[str, Any]:
         "priority": job.spec.priority,
         "processes": job.spec.processes,
         "state": job.state.value,
-        "reason": job.reason,
+        "reason": reason or job.reason,
+        "message": message,
         "attempts": len(job.attempts),
         "submitted_at": iso(job.submitted_us),
         "started_at": iso(_first_start_us(job)),
@@ -28,12 +34,30 @@ def job_line(job: LiveJob) -> dict[str, Any]:
     }
 
 
-def job_page(job: LiveJob, cluster: ClusterDeclared) -> dict[str, Any]:
-    """A job with its specification and all attempts."""
+def job_page(state: LiveState, number: int) -> dict[str, Any]:
+    """A job with its specification and all attempts. Raises NotFound."""
+    assert state.cluster is not None
+    job = state.job(number)
     return {
-        **job_line(job),
+        **job_line(state, job),
         "spec": job.spec.model_dump(mode="json"),
-        "attempt_list": [_attempt(each, cluster) for each in job.attempts],
+        "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
+    }
+
+
+def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any]:
+    """The fields of `motet explain --json` until now; times are Unix seconds. Raises NotFound."""
+    job = state.job(number)
+    document = story_document(explained(state, number, now_us))
+    chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
+    reason, message = why_waiting(state, job)
+    return {
+        **document,
+        "name": job.spec.name,
+        "state": job.state.value,
+        "reason": reason or job.reason,
+        "message": message,
+        "chapters": chapters,
     }
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.cli.simulate.explain_screen import story_page
+from motet.insight.job_story import JobStory
+from motet.interfaces.cli.explain.simulated_job import story_page
 from motet.interfaces.python_messages import python_arguments
 from motet.interfaces.simulations.runs import SimulatedRuns, write_only_run
 from motet.report.rendering.html import html_page, html_table
 from motet.report.rendering.quantities import quantity
-from motet.report.simulation.job_story import JobStory, read_job_story
+from motet.report.simulation.job_story import read_job_story
 from motet.report.simulation.story_document import story_document
 
 if TYPE_CHECKING:

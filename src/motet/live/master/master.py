@@ -12,6 +12,7 @@ from motet.domain.actions import Action
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, Tick, event_from_json, event_to_json
 from motet.domain.snapshot import Queues
+from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
@@ -66,7 +67,8 @@ class Master:
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
         policy = make_policy(*find_policy(FIRST_POLICY), {})
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
-        self._engine = Engine(policy, CountPlanner(), state)
+        log = DecisionLog(self.state.history.add)
+        self._engine = Engine(policy, CountPlanner(), state, log)
         for record in store.records():
             self._replay(record)
         if self.state.cluster is None:

@@ -9,6 +9,7 @@ from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopC
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
+from motet.live.master.decision_history import DecisionHistory
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
@@ -21,13 +22,16 @@ from motet.live.master.facts import (
 
 
 class LiveState:
-    """Jobs, attempts and the policy in force. `active`: jobs with an attempt that has not ended."""
+    """Jobs, attempts and the policy in force. `active`: jobs with an attempt that has not ended;
+    `history`: what the engine decided.
+    """
 
     def __init__(self) -> None:
         self.cluster: ClusterDeclared | None = None
         self.policy = PolicyChosen("", {})
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
+        self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
         self._moves: dict[int, Placement] = {}
 

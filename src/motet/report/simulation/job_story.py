@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from motet.domain.errors import BadInput, NotFound
 from motet.domain.units import microseconds
+from motet.insight.job_story import JobStory, queue_rules
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
@@ -20,19 +18,6 @@ from motet.report.rendering.csv_cells import original_cell
 from motet.report.simulation.files import DECISIONS, JOBS, SUMMARY, run_names, run_summary
 
 _LARGEST_DIFFERENCE = 2
-
-
-@dataclass(frozen=True)
-class JobStory:
-    """`policy`: of the run; `rules`: of that policy's queues.
-
-    `meanwhile`: the jobs that held GPUs while this job waited.
-    """
-
-    policy: str
-    rules: Rules
-    story: Story
-    meanwhile: Meanwhile
 
 
 def read_job_story(folder: Path, job: str) -> JobStory:
@@ -77,7 +62,7 @@ def _run_folder(folder: Path) -> Path:
 def _policy_of(run: Path) -> tuple[str, Rules]:
     try:
         (document,) = run_summary(run)["runs"]
-        return str(document["policy"]), _rules(document["params"])
+        return str(document["policy"]), queue_rules(document["params"])
     except (KeyError, ValueError) as error:
         raise BadInput(f"{run / SUMMARY}: not of one run ({error}); simulate again") from error
 
@@ -124,13 +109,3 @@ def _near(job: str, known: Sequence[str]) -> str:
     if near:
         return f"; did you mean {' or '.join(map(repr, near))}?"
     return f"; its {len(known):,} jobs are called like {known[0]!r}" if known else "; it has none"
-
-
-def _rules(params: Mapping[str, Any]) -> Rules:
-    """Rules of the queues of Tiresias; empty for other policies."""
-    try:
-        knob = float(params["promote_knob"])
-        thresholds = tuple(float(limit) for limit in params["thresholds"])
-    except (KeyError, ValueError, TypeError):
-        return Rules()
-    return Rules(thresholds, knob if math.isfinite(knob) else None)

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from motet.domain.units import seconds
+from motet.insight.job_story import JobStory
 from motet.insight.meanwhile import Meanwhile
-from motet.insight.sentences import Rules, sentence
+from motet.insight.sentences import sentence
 from motet.insight.story import Chapter, Story
 from motet.insight.story_event import OtherJob, StoryEvent
 from motet.report.cluster_run.decision_writer import OTHERS_OF, exchange_role
-from motet.report.simulation.job_story import JobStory
 
 _COUNTED = {
     "preemptions": "preempt",
@@ -34,20 +34,21 @@ def story_document(explained: JobStory) -> dict[str, Any]:
         "submit_time": seconds(record.submit_us),
         "end_time": _seconds(record.end_us),
         "state": "waiting" if record.end_us is None else "finished",
-        "chapters": [_chapter(each, explained.rules) for each in explained.story.chapters],
+        "chapters": [_chapter(explained, each) for each in explained.story.chapters],
         "totals": _totals(explained.story),
         "meanwhile": _meanwhile(explained.meanwhile),
     }
 
 
-def _chapter(chapter: Chapter, rules: Rules) -> dict[str, Any]:
+def _chapter(explained: JobStory, chapter: Chapter) -> dict[str, Any]:
+    story = explained.story
     return {
         "kind": chapter.kind,
         "from": seconds(chapter.from_us),
         "to": _seconds(chapter.to_us),
-        "duration_s": _seconds(chapter.duration_us),
+        "duration_s": _seconds(story.lasted_us(chapter)),
         "event": chapter.because.event,
-        "sentence": sentence(chapter, rules),
+        "sentence": sentence(chapter, explained.rules, story.until_us),
         **_details(chapter.because),
     }
 

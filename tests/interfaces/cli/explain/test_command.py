@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.simulate.explain_command import complete_jobs, explain_command
+from motet.interfaces.cli.explain.command import complete_jobs, explain_command
 from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 from small_traces import QUEUE_OF_THREE, write_trace
 

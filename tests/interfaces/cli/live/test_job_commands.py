@@ -148,3 +148,23 @@ def test_without_a_server_the_error_says_how_to_start_one(
     monkeypatch.delenv("MOTET_SERVER", raising=False)
     with pytest.raises(Unreachable, match="start one with 'motet server'"):
         Shell(tmp_path)("list")
+
+
+def test_explain_tells_why_a_job_waits(run: Shell) -> None:
+    holder = run("submit", "--processes", "2", "--", "sleep", "600").stdout.strip()
+    job = run.submit("true")
+    assert "InsufficientGpus" in run("list", "--state", "PENDING").stdout
+    assert "needs 1 slot, none was free" in run("describe", job).stdout
+    page = run("explain", job).stdout
+    run("cancel", holder)
+    assert page.startswith(f"job {job} true: PENDING, 1 slot, queue default, policy fifo")
+    assert "has waited " in page
+    assert f"job {holder} (2 slots)" in page
+    assert run("wait", job).return_value == 0
+    assert "ran ahead of it" in run("explain", job, "--all").stdout
+    assert json.loads(run("explain", job, "--json").stdout)["state"] == "SUCCEEDED"
+
+
+def test_explain_takes_a_folder_or_a_server(run: Shell, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--run is a folder of a simulation"):
+        run("explain", "1", "--run", str(tmp_path))

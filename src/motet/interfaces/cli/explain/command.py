@@ -1,4 +1,4 @@
-"""`motet explain`: explains the waits and runs of one job of a simulation."""
+"""`motet explain`: explains the waits and runs of one job, live or simulated."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.live.connection import server_option, state_option
 from motet.interfaces.cli.shell.option_groups import json_option
 
 MOST_COMPLETIONS = 100
@@ -21,20 +23,29 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     return list(islice((job for job in known if job.startswith(incomplete)), MOST_COMPLETIONS))
 
 
-@click.command("explain", short_help="Explain the waits and runs of one job of a simulation.")
+@click.command("explain", short_help="Explain the waits and runs of one job.")
 @click.option(
     "--run",
-    required=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of one run that 'motet simulate --log-decisions --out DIR' wrote.",
+    help="Folder of one run that 'motet simulate --log-decisions --out DIR' wrote; without it, the "
+    "job is one of the live cluster.",
 )
 @click.argument("job", shell_complete=complete_jobs)
 @click.option(
     "--all", "is_whole", is_flag=True, help="Show all rows of a long story, and every time slice."
 )
+@server_option
+@state_option
 @json_option()
-def explain_command(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
+def explain_command(
+    run: Path | None,
+    job: str,
+    is_whole: bool,
+    server: str | None,
+    state_folder: Path | None,
+    as_json: bool,
+) -> None:
     """Explain JOB: when and where it ran, why and for which jobs it waited, which took its GPUs.
 
     Place in line and blockers of a wait are those at the beginning of its row. A new row begins
@@ -42,15 +53,25 @@ def explain_command(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
 
     \b
     Examples:
+      motet explain 17                    a job of the live cluster
       motet simulate --trace jobs.csv --cluster 15x4 --policy tiresias-las \\
                      --log-decisions --out runs/las
-      motet explain --run runs/las 17
+      motet explain --run runs/las 17     a job of a simulation
       motet explain --run runs/las 17 --json
     """
+    if run is None:
+        _explain_live(server, state_folder, job, is_whole=is_whole, as_json=as_json)
+    elif server is not None or state_folder is not None:
+        raise BadInput("--run is a folder of a simulation; leave out --server and --state-dir")
+    else:
+        _explain_simulated(run, job, is_whole=is_whole, as_json=as_json)
+
+
+def _explain_simulated(run: Path, job: str, *, is_whole: bool, as_json: bool) -> None:
     import sys
 
+    from motet.interfaces.cli.explain.simulated_job import story_page
     from motet.interfaces.cli.shell.streams.results import print_result
-    from motet.interfaces.cli.simulate.explain_screen import story_page
     from motet.report.rendering.json_text import to_json
     from motet.report.simulation.job_story import read_job_story
     from motet.report.simulation.story_document import story_document
@@ -60,3 +81,19 @@ def explain_command(run: Path, job: str, is_whole: bool, as_json: bool) -> None:
         sys.stdout.write(to_json(story_document(explained)))
         return
     print_result(story_page(explained, is_whole=is_whole))
+
+
+def _explain_live(
+    server: str | None, state_folder: Path | None, job: str, *, is_whole: bool, as_json: bool
+) -> None:
+    from motet.interfaces.cli.explain.live_job import explanation_page
+    from motet.interfaces.cli.live.screens import print_document
+    from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.client import LiveClient, ServerAddress
+
+    with LiveClient(ServerAddress.find(server, state_folder)) as client:
+        document = client.explain(job)
+    if as_json:
+        print_document(document)
+    else:
+        print_result(explanation_page(document, is_whole=is_whole))

@@ -20,12 +20,16 @@ def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
         with LiveClient(ServerAddress.find(server, state_folder)) as client:
             return command(*args, client=client, **others)
 
-    with_server = click.option(
+    return state_option(server_option(wrapped))
+
+
+def server_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--server`, the parameter `server`."""
+    return click.option(
         "--server",
         metavar="URL",
         help="The server; by default MOTET_SERVER, or the one that runs here.",
-    )(wrapped)
-    return state_option(with_server)
+    )(command)
 
 
 def state_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,6 +54,8 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))
     if job["reason"]:
         facts.add_row("reason", Text(visible_text(job["reason"])))
+    if job["message"]:
+        facts.add_row("", Text(visible_text(job["message"])))
     for name in ("user", "queue", "processes"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
     facts.add_row("submitted", _local(job["submitted_at"]))

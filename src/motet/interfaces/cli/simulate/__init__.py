@@ -1,1 +1,1 @@
-"""The commands `motet simulate`, `compare`, `explain` and `policy`."""
+"""The commands `motet simulate`, `compare` and `policy`."""

@@ -1,0 +1,35 @@
+"""The story of a job, with what its sentences need beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from motet.insight.meanwhile import Meanwhile
+from motet.insight.sentences import Rules
+from motet.insight.story import Story
+
+
+@dataclass(frozen=True)
+class JobStory:
+    """`policy`: of the run; `rules`: of that policy's queues.
+
+    `meanwhile`: the jobs that held GPUs while this job waited.
+    """
+
+    policy: str
+    rules: Rules
+    story: Story
+    meanwhile: Meanwhile
+
+
+def queue_rules(params: Mapping[str, Any]) -> Rules:
+    """Rules of the queues of Tiresias from its parameters; empty for other policies."""
+    try:
+        knob = float(params["promote_knob"])
+        thresholds = tuple(float(limit) for limit in params["thresholds"])
+    except (KeyError, ValueError, TypeError):
+        return Rules()
+    return Rules(thresholds, knob if math.isfinite(knob) else None)

@@ -1,0 +1,73 @@
+"""Explanations of the live cluster: the decisions about a job as a story. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from motet.domain.wait import wait_named
+from motet.engine.policy_loading.catalogue import find_policy, make_policy, parameters_of
+from motet.insight.job_story import JobStory, queue_rules
+from motet.insight.log_events import is_wait, story_event
+from motet.insight.meanwhile import HeldGpus, Meanwhile
+from motet.insight.sentences import Rules
+from motet.insight.story import JobRecord, Story
+from motet.insight.waits import wait_sentence
+from motet.insight.wording import in_slots
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
+from motet.live.master.state import LiveState
+
+
+def explained(state: LiveState, number: int, now_us: int) -> JobStory:
+    """The story of a job until now. Raises NotFound, BadInput.
+
+    Sentences speak of GPUs; `in_slots` rewords them.
+    """
+    job = state.job(number)
+    events = [story_event(entry, str, _machines(state)) for entry in state.history.of(number)]
+    record = JobRecord(
+        str(number),
+        job.user,
+        job.spec.queue,
+        job.spec.processes,
+        job.submitted_us,
+        job.ended_us if job.state is JobState.SUCCEEDED else None,
+    )
+    until_us = None if job.state.is_final else now_us
+    story = Story.of(record, events, until_us)
+    later = {str(each) for each in range(number + 1, state.next_job)}
+    held = _holdings_of_others(state, job, job.ended_us or now_us)
+    meanwhile = Meanwhile.of(story, held, later)
+    return JobStory(state.policy.policy, _rules(state), story, meanwhile)
+
+
+def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
+    """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
+    entries = state.history.of(job.number)
+    if not entries or not is_wait(entries[-1]) or job.is_suspended or job.state.is_final:
+        return "", ""
+    sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
+    return wait_named(entries[-1].event).reason.name, in_slots(sentence)
+
+
+def _machines(state: LiveState) -> tuple[str, ...]:
+    assert state.cluster is not None
+    return state.cluster.names
+
+
+def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[HeldGpus]:
+    """Slots that attempts of other jobs held after the submission of this one."""
+    for other in state.jobs.values():
+        if other is job:
+            continue
+        for attempt in other.attempts:
+            begin_us, end_us = attempt.requested_us, attempt.ended_us
+            if begin_us < to_us and (end_us is None or end_us > job.submitted_us):
+                slots = sum(attempt.placement.counts)
+                yield HeldGpus(str(other.number), slots, begin_us, end_us)
+
+
+def _rules(state: LiveState) -> Rules:
+    name, kind = find_policy(state.policy.policy)
+    policy = make_policy(name, kind, state.policy.settings)
+    return queue_rules({each.name: getattr(policy, each.name) for each in parameters_of(kind)})

@@ -1,0 +1,63 @@
+"""A master with a real journal and a launcher that a test scripts; the master can be killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_file import job_spec
+from motet.live.journal.store import JournalStore
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy, Input, Submit
+from motet.live.master.master import Answer, Master
+from motet.live.master.requests import Workplace
+from scripted_launcher import ScriptedLauncher
+
+CLUSTER = ClusterDeclared(("m0", "m1"), (2, 2))
+SECOND_US = 1_000_000
+
+
+class ScriptedCluster:
+    """A master, its journal and its launcher; the master can be killed."""
+
+    def __init__(self, folder: Path, policy: ChoosePolicy | None = None) -> None:
+        self.folder, self.launcher = folder, ScriptedLauncher()
+        self.policy = policy or ChoosePolicy("fifo")
+        self.now_us = 1_700_000_000 * SECOND_US
+        self.store: JournalStore | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a master on the journal, as after a crash of the one before."""
+        self.close()
+        self.store = JournalStore(str(self.folder / "journal.db"))
+        self.master = Master(
+            self.store, CLUSTER, Workplace(self.folder, {"PATH": "/bin"}), lambda: self.now_us
+        )
+        self.ask(self.policy)
+        self.launcher.receive(self.master.pending_requests)
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+    def handle(self, *inputs: Input) -> list[Answer]:
+        self.now_us += SECOND_US
+        replies, requests = self.master.handle(inputs)
+        self.launcher.receive(requests)
+        return replies
+
+    def ask(self, given: Input) -> Any:
+        (reply,) = self.handle(given)
+        if reply.error is not None:
+            raise reply.error
+        return reply.value
+
+    def submit(self, processes: int = 1, key: str = "", **more: Any) -> int:
+        values = {"name": "job", "run": "true", "workdir": "/", "processes": processes, **more}
+        number: int = self.ask(Submit(job_spec(values), "ann", key))
+        return number
+
+    def job(self, number: int) -> LiveJob:
+        return self.master.state.jobs[number]
