@@ -1,1 +1,1 @@
-"""The interfaces for users: the Python API and the `motet` command line."""
+"""The interfaces for users: the Python API, the `motet` command line, and the HTTP server."""

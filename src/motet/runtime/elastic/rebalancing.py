@@ -56,7 +56,7 @@ class Rebalancer:
         self._rounds_with_gain = 0
 
     def observe(self, worker: int, comp_s: float, comm_s: float, instances: int) -> None:
-        """Add a mini-batch of one worker; without instances it says nothing."""
+        """Add a mini-batch of one worker; one without instances is ignored."""
         if instances:
             self._batches.setdefault(worker, []).append(_Batch(comp_s, comm_s, instances))
 

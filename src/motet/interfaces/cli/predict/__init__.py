@@ -1,1 +1,1 @@
-"""`motet predict`: what a trained model says of other data."""
+"""`motet predict`: predictions of a trained model for other data."""
