@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -56,6 +57,27 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     assert read.state.ids.tolist() == [0, 1, 2]
     assert [(name, array.tolist()) for name, array in read.state.arrays()] == [
         (name, array.tolist()) for name, array in written.state.arrays()
+    ]
+
+
+def test_every_field_of_a_report_is_read_back_with_its_type(tmp_path: Path) -> None:
+    kinds: dict[object, object] = {
+        int: 7,
+        float: 0.5,
+        Mapping[str, float]: {"accuracy": 1.0},
+        tuple[float, ...]: (0.25, 2.0),
+        tuple[Help, ...]: (Help(1, 2, 3, 4),),
+    }
+    values: dict[str, Any] = {
+        name: kinds[kind] for name, kind in get_type_hints(EpochReport).items()
+    }
+    whole = EpochReport(**{**values, "epoch": 0})
+    folder(tmp_path).write(replace(checkpoint(1), reports=(whole,)))
+    found = folder(tmp_path).latest()
+    assert found is not None
+    assert found.reports == (whole,)
+    assert [type(getattr(found.reports[0], name)) for name in values] == [
+        type(getattr(whole, name)) for name in values
     ]
 
 

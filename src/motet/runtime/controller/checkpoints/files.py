@@ -14,10 +14,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_type_hints
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from motet.runtime.core.rows import Rows
 FORMAT_VERSION = 2
 _WITHOUT_SUMS = 1
 _MANIFEST, _ARRAYS, _SUMS, _STATE = "manifest.json", "arrays.npz", "SHA256SUMS", "state/"
-_COUNTS = ("epoch", "bytes_pulled", "bytes_pushed", "instances")
 _SUMS_TEXT = re.compile(rb"([0-9a-f]{64})  manifest\.json\n([0-9a-f]{64})  arrays\.npz\n")
 
 
@@ -139,20 +138,11 @@ def _reports(manifest: Mapping[str, Any]) -> tuple[EpochReport, ...]:
         raise Damaged(f"{_MANIFEST} has no whole reports ({error!r:.100})") from error
 
 
-def _report(fields: Mapping[str, Any]) -> EpochReport:
-    numbers = {
-        name: _number(value)
-        for name, value in fields.items()
-        if name not in ("metrics", "batch_s", "help", *_COUNTS)
-    }
-    counts = {name: _count(fields[name]) for name in _COUNTS}
-    metrics = {str(name): _number(value) for name, value in fields["metrics"].items()}
-    batch_s = tuple(_number(value) for value in fields["batch_s"])
-    helped = tuple(
-        Help(**{name: _count(value) for name, value in each.items()})
-        for each in fields.get("help", ())  # Earlier checkpoints have none.
-    )
-    return EpochReport(**numbers, **counts, metrics=metrics, batch_s=batch_s, help=helped)  # type: ignore[arg-type]
+def _report(values: Mapping[str, Any]) -> EpochReport:
+    """A field without a value has its default: earlier versions did not have all fields."""
+    if unknown := values.keys() - _READERS.keys():
+        raise KeyError(min(unknown))
+    return EpochReport(**{name: _READERS[name](value) for name, value in values.items()})
 
 
 def _number(value: object) -> float:
@@ -169,6 +159,29 @@ def _count(value: object) -> int:
     if type(value) is not int:
         raise Damaged(f"{_MANIFEST} has {value!r:.40} where a whole number belongs")
     return value
+
+
+def _numbers_by_name(values: Mapping[str, Any]) -> dict[str, float]:
+    return {str(name): _number(value) for name, value in values.items()}
+
+
+def _numbers(values: Iterable[object]) -> tuple[float, ...]:
+    return tuple(_number(value) for value in values)
+
+
+def _help(values: Iterable[Mapping[str, Any]]) -> tuple[Help, ...]:
+    return tuple(Help(**{name: _count(value) for name, value in each.items()}) for each in values)
+
+
+_READER_OF_TYPE: Mapping[Any, Callable[[Any], Any]] = {
+    int: _count,
+    float: _number,
+    Mapping[str, float]: _numbers_by_name,
+    tuple[float, ...]: _numbers,
+    tuple[Help, ...]: _help,
+}
+_READERS = {name: _READER_OF_TYPE[kind] for name, kind in get_type_hints(EpochReport).items()}
+"""What reads each field of a report, by its type."""
 
 
 def _require_digest(path: Path, digest: str) -> None:
