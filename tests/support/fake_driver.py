@@ -27,13 +27,12 @@ from motet.domain.events import (
 )
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Placement, Queues
-from motet.domain.units import NEVER_US
+from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.engine.ports import Journal
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planner import Planner
 
-FULL_SPEED = 10_000
 Report: TypeAlias = Started | Resized | Stopped
 Crash: TypeAlias = tuple[int, Stopped | Failed]
 

@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from motet.domain.errors import BadInput
 
+MILLISECOND_US = 1_000
 SECOND_US = 1_000_000
 HOUR_US = 3600 * SECOND_US
 NEVER_US = 2**62
@@ -13,6 +14,9 @@ NEVER_US = 2**62
 
 LONGEST_S = NEVER_US // SECOND_US // 1000
 SHORTEST_S = 1 / SECOND_US
+GIGA = 10**9
+FULL_SPEED = 10_000
+"""The unit of speeds: that of a job on exclusive, consolidated GPUs of its full request."""
 
 
 def microseconds(seconds: float | int | str) -> int:

@@ -25,7 +25,7 @@ from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
-from motet.engine.policy_loading.catalogue import find_policies, make_policy
+from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.policy_loading.faults import BrokenPolicy, fault, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
@@ -159,7 +159,7 @@ class Engine:
         return BrokenPolicy(f"{place_of_decide(type(self._policy))}: {when}: {problem.text}")
 
     def _change_policy(self, event: PolicyChanged) -> None:
-        ((name, kind),) = find_policies(event.policy).items()
+        name, kind = find_policy(event.policy)
         policy = make_policy(name, kind, event.settings)
         if policy.wants_estimates and self._measurements is None:
             raise BadInput(

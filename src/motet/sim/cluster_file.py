@@ -19,9 +19,9 @@ from pathlib import Path
 
 from motet.domain.cluster import MOST_MACHINES, ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
+from motet.domain.units import GIGA
 
 COLUMNS = ("name", "count", "gpus", "type", "rack", "cpus", "memory_gb", "bandwidth_gbps")
-GIGA = 10**9
 MOST_GPUS_PER_MACHINE = 1_000_000
 
 

@@ -20,7 +20,7 @@ from motet.engine.policy_loading.catalogue import (
 from motet.engine.ports import Journal
 from motet.sim.common_settings import COMMON_SETTINGS, CommonSettings
 from motet.sim.replay.outcome import Outcome
-from motet.sim.replay.simulation import Progress, Simulation
+from motet.sim.replay.simulation import ProgressCallback, Simulation
 from motet.sim.replay.slow_machines import DrawnSpells
 from motet.sim.workload.checks import check_sizes
 from motet.sim.workload.interventions import TimedEvent
@@ -70,7 +70,7 @@ class Experiment:
         self,
         workload: Workload,
         cluster: ClusterSpec,
-        report: Progress = lambda *_: None,
+        report: ProgressCallback = lambda *_: None,
         journal: Journal | None = None,
         timeline: Sequence[TimedEvent] = (),
     ) -> Outcome:

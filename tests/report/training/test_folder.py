@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_loss_csv_has_a_row_per_epoch_from_1_with_metrics_times_and_bytes(tmp_pa
         "bytes_pushed",
         "instances_per_s",
     ]
+
+
+def test_a_metric_that_a_spreadsheet_would_run_is_quoted(tmp_path: Path) -> None:
+    report = replace(lasso_result().epochs[0], metrics={'=HYPERLINK("x")': 1.0})
+    RunFolder(tmp_path).write_losses([report])
+    heading = (tmp_path / "loss.csv").read_text().partition("\n")[0]
+    assert "'=HYPERLINK" in heading
 
 
 def test_the_model_can_be_loaded_from_the_folder_without_a_cluster(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from motet.domain.cluster import ClusterSpec
 from motet.domain.model_profile import profile_of
 from motet.domain.snapshot import UNKNOWN, Placement
-from motet.domain.units import SECOND_US
+from motet.domain.units import FULL_SPEED, SECOND_US
 from motet.estimate.exchange import Gang
 from motet.sim.profiles import MeasuredSpeeds, bundled_profiles, open_profiles
-from motet.sim.speeds.profiled import FULL_SPEED, ProfiledSpeeds
+from motet.sim.speeds.profiled import ProfiledSpeeds
 from motet.sim.speeds.speed_model import SameEverywhere, Slowdown
 
 VGG19, RESNET50 = 0, 1

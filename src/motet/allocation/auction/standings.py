@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
-from motet.domain.units import NEVER_US, SECOND_US
+from motet.domain.units import FULL_SPEED, NEVER_US, SECOND_US
 from motet.estimate.finish_time import JobWork
 from motet.estimate.shares import GroupPieces, pieces_of, speeds_together
 from motet.estimate.speed_function import PARAMETERS
@@ -34,7 +34,6 @@ MEMORY = {
 Times of elastic jobs are those on their full request.
 """
 _LEAST_US = 1000
-_FULL_RATE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +179,10 @@ def _left_us(snapshot: Snapshot) -> Ints:
             "themis compares the ends of experiments, and the remaining time of their jobs is not "
             "known here; use a policy that needs no durations, such as tiresias-las"
         )
-    rate = np.where(jobs.held_gpus > 0, jobs.rate, _FULL_RATE)
+    rate = np.where(jobs.held_gpus > 0, jobs.rate, FULL_SPEED)
     # Two steps, since the product for years does not fit 64 bits.
-    whole_us, rest_us = np.divmod(jobs.remaining_us, _FULL_RATE)
-    left_us: Ints = np.maximum(whole_us * rate + rest_us * rate // _FULL_RATE, _LEAST_US)
+    whole_us, rest_us = np.divmod(jobs.remaining_us, FULL_SPEED)
+    left_us: Ints = np.maximum(whole_us * rate + rest_us * rate // FULL_SPEED, _LEAST_US)
     return left_us
 
 

@@ -21,6 +21,7 @@ from motet.domain.events import (
     Submitted,
     Suspended,
 )
+from motet.domain.units import FULL_SPEED
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.live.jobs.attempt import AttemptOutcome, AttemptPhase, StopCause, outcome_of, told
 from motet.live.jobs.job import LiveJob
@@ -37,7 +38,6 @@ from motet.live.master.facts import (
 )
 from motet.live.master.state import LiveState
 
-_FULL_SPEED = 10_000
 _QUEUE, _NO_MODEL = 0, -1
 
 Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
@@ -168,7 +168,7 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
         return Intake((fact,))
     has_moved = number > 1 and job.attempts[number - 2].stop_cause is StopCause.MIGRATED
     kind = Resized if has_moved else Started
-    return Intake((fact,), (kind(job.number, now_us, _FULL_SPEED, _FULL_SPEED),))
+    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
 
 
 def _ended(state: LiveState, report: AttemptEnded) -> Intake:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from motet.domain.arrays import Array
-from motet.report.rendering.palette import GRID, INK, QUIET_INK, REFERENCE, job_colour
+from motet.report.rendering.figure_parts import quieten
+from motet.report.rendering.palette import INK, QUIET_INK, REFERENCE, job_colour
 from motet.report.rendering.quantities import duration_text
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def trace_figure(trace: TraceColumns) -> Figure:
     panels = (_draw_sizes, _draw_durations, _draw_arrivals, _draw_demand)
     for position, draw in enumerate(panels, start=1):
         axes = figure.add_subplot(2, 2, position)
-        _style(axes)
+        quieten(axes)
         draw(axes, trace)
     return figure
 
@@ -163,11 +164,3 @@ def _long(time_s: float) -> str:
 def _head(axes: Axes, title: str, subtitle: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=INK, fontweight="bold", pad=20)
     axes.text(0, 1.035, subtitle, transform=axes.transAxes, fontsize=9, color=QUIET_INK)
-
-
-def _style(axes: Axes) -> None:
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(GRID)
-    axes.tick_params(colors=QUIET_INK, labelsize=8.5, length=0)

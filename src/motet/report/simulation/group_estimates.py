@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from motet.report.cluster_run.run_label import Document
 from motet.report.rendering.confidence import confidence_half_width
 
-Keys = tuple[str, ...]
+GroupKeys = tuple[str, ...]
 """Path of a number in a run's document, from the outermost key to the innermost."""
 
 
@@ -41,16 +41,16 @@ class GroupEstimates:
     documents: Sequence[Document]
     pairs: Sequence[tuple[Document, Document]] = ()
 
-    def estimate(self, keys: Keys) -> Estimate:
+    def estimate(self, keys: GroupKeys) -> Estimate:
         """Mean of a number over the runs; NaN if one of the documents lacks it."""
         return Estimate.of([number(document, keys) for document in self.documents])
 
-    def relative(self, keys: Keys) -> Estimate:
+    def relative(self, keys: GroupKeys) -> Estimate:
         """Mean over the seeds of the ratios to the first group."""
         return Estimate.of([ratio(before, after, keys) for before, after in self.pairs])
 
 
-def number(document: Document, keys: Keys) -> float:
+def number(document: Document, keys: GroupKeys) -> float:
     """A number in a document; NaN where it is null, or missing as in those of earlier versions."""
     value: Any = document
     for key in keys:
@@ -58,13 +58,13 @@ def number(document: Document, keys: Keys) -> float:
     return math.nan if value is None else float(value)
 
 
-def ratio(before: Document, after: Document, keys: Keys) -> float:
+def ratio(before: Document, after: Document, keys: GroupKeys) -> float:
     """`after` over `before`; NaN where `before` is 0."""
     base = number(before, keys)
     return number(after, keys) / base if base else math.nan
 
 
-def nested(values: Mapping[Keys, Any]) -> dict[str, Any]:
+def nested(values: Mapping[GroupKeys, Any]) -> dict[str, Any]:
     """Nested dictionaries with each value at its path."""
     whole: dict[str, Any] = {}
     for keys, value in values.items():

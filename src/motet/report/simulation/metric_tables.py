@@ -17,7 +17,7 @@ from motet.report.cluster_run.quality import LOSS_GROUPS
 from motet.report.rendering.fitting_table import ExplainedTable, FittingTable, result_table
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import quantity, uncertainty_text
-from motet.report.simulation.group_estimates import Estimate, GroupEstimates, Keys, number
+from motet.report.simulation.group_estimates import Estimate, GroupEstimates, GroupKeys, number
 
 FAIRNESS, QUALITY = "finish_time_fairness", "quality"
 MEAN_RHO, MAX_RHO, JAIN = (FAIRNESS, "mean"), (FAIRNESS, "max"), (FAIRNESS, "jain")
@@ -50,8 +50,8 @@ class MetricTable:
 
     name: str
     key: str
-    main: Keys
-    metrics: Sequence[Keys]
+    main: GroupKeys
+    metrics: Sequence[GroupKeys]
     columns: Sequence[MetricColumn]
     legend: str
 
@@ -103,7 +103,9 @@ def ratio_text(ratio: Estimate) -> str:
 
 
 def _value(
-    keys: Keys, write: Callable[[float], str], write_width: Callable[[float], str] | None = None
+    keys: GroupKeys,
+    write: Callable[[float], str],
+    write_width: Callable[[float], str] | None = None,
 ) -> Callable[[GroupEstimates], str]:
     """The mean, and its interval unless a column of ratios shows one."""
 
@@ -118,7 +120,7 @@ def _value(
     return cell
 
 
-def _ratio(keys: Keys) -> Callable[[GroupEstimates], str]:
+def _ratio(keys: GroupKeys) -> Callable[[GroupEstimates], str]:
     return lambda group: ratio_text(group.relative(keys))
 
 

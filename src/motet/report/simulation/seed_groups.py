@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.report.cluster_run.job_pairs import JobPairs, pair_jobs
-from motet.report.simulation.group_estimates import Estimate, GroupEstimates, Keys, nested
+from motet.report.simulation.group_estimates import Estimate, GroupEstimates, GroupKeys, nested
 from motet.report.simulation.job_ratios import JobRatios
 from motet.report.simulation.metric_tables import METRIC_TABLES
 from motet.report.simulation.stored_run import StoredRun
@@ -105,7 +105,7 @@ class PairedGroups:
             found |= _with_half_widths(f"relative_{name}", metrics, estimates.relative)
         return found
 
-    def _metrics(self) -> dict[str, Sequence[Keys]]:
+    def _metrics(self) -> dict[str, Sequence[GroupKeys]]:
         """The compared metrics by their name in the document."""
         tables = [table for table in METRIC_TABLES if table.has_values([self.estimates])]
         return {"jct": _JCT, **{table.key: table.metrics for table in tables}}
@@ -160,7 +160,7 @@ def _without_repeated_seeds(
 
 
 def _with_half_widths(
-    name: str, metrics: Sequence[Keys], estimate: Callable[[Keys], Estimate]
+    name: str, metrics: Sequence[GroupKeys], estimate: Callable[[GroupKeys], Estimate]
 ) -> dict[str, Any]:
     return {
         name: _by_key(metrics, lambda keys: estimate(keys).mean),
@@ -168,6 +168,6 @@ def _with_half_widths(
     }
 
 
-def _by_key(metrics: Sequence[Keys], of: Callable[[Keys], Any]) -> dict[str, Any]:
+def _by_key(metrics: Sequence[GroupKeys], of: Callable[[GroupKeys], Any]) -> dict[str, Any]:
     """Nested values without the first key, which all metrics share."""
     return nested({keys[1:]: of(keys) for keys in metrics})

@@ -11,6 +11,7 @@ from typing import IO
 
 from motet.apps.estimator import Estimator
 from motet.domain.errors import JobFailed
+from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.folder import Folder
 from motet.report.training.auto_document import (
     DECISION_COLUMNS,
@@ -123,4 +124,5 @@ def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:
 
 
 def _write_lines(file: IO[str], lines: Iterable[Sequence[object]]) -> None:
-    csv.writer(file, lineterminator="\n").writerows(lines)
+    rows = ([inert_cell(cell) for cell in line] for line in lines)
+    csv.writer(file, lineterminator="\n").writerows(rows)

@@ -8,9 +8,9 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
+from motet.domain.units import GIGA
 from motet.sim.generate.arguments import positive_numbers
 
-GIGA = 10**9
 DEMANDS = "CPUS,CPUS,GB,GB"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.errors import BadInput
-from motet.domain.units import SECOND_US
+from motet.domain.units import MILLISECOND_US, SECOND_US
 from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.demands import Demands
 from motet.sim.generate.durations import Bins, Durations
@@ -16,7 +16,6 @@ from motet.sim.generate.mix import TIRESIAS_480, Mix
 from motet.sim.workload.workload import Workload
 
 MOST_JOBS = 10_000_000
-_MILLISECOND_US = 1_000
 _LATEST_US = 1e15
 
 
@@ -47,7 +46,7 @@ def generate(recipe: Recipe, rng: np.random.Generator) -> Workload:
     return Workload.of(
         [str(number) for number in range(recipe.jobs)],
         whole_milliseconds("--arrivals", np.concatenate([[0.0], np.cumsum(gaps_s)])),
-        np.maximum(whole_milliseconds("--durations", durations_s), _MILLISECOND_US),
+        np.maximum(whole_milliseconds("--durations", durations_s), MILLISECOND_US),
         gpus,
         models=recipe.mix.model_names(recipe.jobs, for_models),
         cpus=demands.cpus(gpus, for_cpus) if demands else 0,
@@ -60,4 +59,4 @@ def whole_milliseconds(option: str, times_s: NDArray[np.float64]) -> NDArray[np.
     times_us = times_s * SECOND_US
     if not (times_us < _LATEST_US).all():
         raise BadInput(f"{option}: a time exceeds {_LATEST_US / SECOND_US:g} s; use smaller values")
-    return np.floor(times_us / _MILLISECOND_US + 1e-6).astype(np.int64) * _MILLISECOND_US
+    return np.floor(times_us / MILLISECOND_US + 1e-6).astype(np.int64) * MILLISECOND_US

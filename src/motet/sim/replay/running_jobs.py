@@ -11,12 +11,12 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
 from motet.domain.events import Event, Resized, SpeedChanged, Started, Stopped
 from motet.domain.snapshot import UNKNOWN, Placement
-from motet.domain.units import NEVER_US
+from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 from motet.estimate.exchange import Gang
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
-from motet.sim.speeds.speed_model import FULL_SPEED, SpeedModel
+from motet.sim.speeds.speed_model import SpeedModel
 
 
 class Pace(NamedTuple):

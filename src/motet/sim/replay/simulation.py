@@ -44,7 +44,7 @@ from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
-Progress: TypeAlias = Callable[[int, int], None]
+ProgressCallback: TypeAlias = Callable[[int, int], None]
 """Called occasionally with the number of finished jobs and the number of all jobs."""
 
 DECISIONS_BETWEEN_REPORTS = 1000
@@ -104,7 +104,7 @@ class Simulation:
         self._finish_us = NEVER_US
         self._watch = ProgressWatch(policy, state)
 
-    def run(self, report: Progress = _ignore_progress, until_us: int = NEVER_US) -> Outcome:
+    def run(self, report: ProgressCallback = _ignore_progress, until_us: int = NEVER_US) -> Outcome:
         """Run until no job can make progress, or until no event remains before the given time.
 
         Raises EndlessSimulation.

@@ -24,11 +24,11 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
 from motet.domain.snapshot import UNKNOWN, Placement
-from motet.domain.units import microseconds
+from motet.domain.units import FULL_SPEED, microseconds
 from motet.estimate.exchange import Gang, exchange_factor, gang_shares
 from motet.estimate.spread import RACK_SLOWDOWN, by_skew, part_apart
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable
-from motet.sim.speeds.speed_model import FULL_SPEED, MachinesDoNotMatter, Slowdown
+from motet.sim.speeds.speed_model import MachinesDoNotMatter, Slowdown
 
 _SHARING_LOSS = 0.95
 _NOTHING = ProfileTable()

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from motet.domain.snapshot import Placement
+from motet.domain.units import FULL_SPEED
 from motet.estimate.exchange import Gang
-
-FULL_SPEED = 10_000
 
 
 class Slowdown(NamedTuple):

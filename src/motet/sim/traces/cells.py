@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 
-from motet.domain.units import LONGEST_S, SECOND_US
+from motet.domain.units import GIGA, LONGEST_S, MILLISECOND_US, SECOND_US
 
-MILLISECOND_US = 1_000
 MOST_GPUS = 1_000_000_000
 MOST_DEMAND = 10**15
-GIGA = 10**9
 _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US

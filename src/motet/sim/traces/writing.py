@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from motet.domain.errors import BadInput
-from motet.domain.units import exact_seconds
+from motet.domain.units import GIGA, exact_seconds
 from motet.report.rendering.csv_cells import inert_cell
-from motet.sim.traces.cells import GIGA
 from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.formats.motet_columns.intervention_columns import (
     INTERVENTION_COLUMNS,

@@ -6,13 +6,11 @@ import numpy as np
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
-from motet.domain.units import NEVER_US
+from motet.domain.units import GIGA, NEVER_US
 from motet.placement.room import ResourceDemand, gpus_of_empty
 from motet.report.rendering.quantities import count_text
 from motet.sim.workload.elastic_work import FULL_REQUEST_MUST_FIT
 from motet.sim.workload.workload import Workload
-
-GIGA = 10**9
 
 
 def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:

@@ -34,7 +34,9 @@ def list_apps(as_json: bool) -> None:
 
     found = {name: load_application(name) for name in APPLICATIONS}
     if as_json:
-        _print_json([_entry(app_class) for app_class in found.values()])
+        from motet.interfaces.cli.shell.streams.results import print_json
+
+        print_json([_entry(app_class) for app_class in found.values()])
         return
     width = max(map(len, found))
     for name, app_class in found.items():
@@ -51,7 +53,9 @@ def describe_app(app: str, as_json: bool) -> None:
 
     app_class = load_application(app)
     if as_json:
-        _print_json(_entry(app_class))
+        from motet.interfaces.cli.shell.streams.results import print_json
+
+        print_json(_entry(app_class))
         return
     click.echo(f"{app_class.name}: {inspect.getdoc(app_class)}\n")
     click.echo(f"Reads: {app_class.dataset_kind} data. Epochs: {default_epochs(app_class)}.\n")
@@ -90,9 +94,3 @@ def _summary(app_class: type[Estimator]) -> str:
     """The first sentence of the docstring of the application."""
     first_line = (inspect.getdoc(app_class) or "").partition("\n")[0]
     return first_line.partition(". ")[0].rstrip(".") + "."
-
-
-def _print_json(document: object) -> None:
-    from motet.report.rendering.json_text import to_json
-
-    click.echo(to_json(document), nl=False)

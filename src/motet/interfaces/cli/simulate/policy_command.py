@@ -36,7 +36,9 @@ def list_policies(as_json: bool) -> None:
 
     found = built_in_policies()
     if as_json:
-        _print_json([_entry(name, policy_class) for name, policy_class in found.items()])
+        from motet.interfaces.cli.shell.streams.results import print_json
+
+        print_json([_entry(name, policy_class) for name, policy_class in found.items()])
         return
     width = max(map(len, found))
     for name, policy_class in found.items():
@@ -52,8 +54,10 @@ def describe_policy(policy: str, as_json: bool) -> None:
 
     found = find_policies(policy)
     if as_json:
+        from motet.interfaces.cli.shell.streams.results import print_json
+
         entries = [_entry(name, policy_class) for name, policy_class in found.items()]
-        _print_json(entries[0] if len(entries) == 1 else entries)
+        print_json(entries[0] if len(entries) == 1 else entries)
         return
     for name, policy_class in found.items():
         click.echo(f"{name}: {_account(policy_class)}\n")
@@ -167,9 +171,3 @@ def _summary(policy_class: type[Policy]) -> str:
         text = inspect.getdoc(inspect.getmodule(policy_class)) or ""
     first_sentence = text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0]
     return first_sentence.rstrip(".") + "."
-
-
-def _print_json(document: object) -> None:
-    from motet.report.rendering.json_text import to_json
-
-    click.echo(to_json(document), nl=False)

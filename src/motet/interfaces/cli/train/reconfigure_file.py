@@ -10,7 +10,10 @@ from pathlib import Path
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
 from motet.interfaces.cli.train.reconfigure_entry import ReconfigureEntry, read_entries
-from motet.interfaces.cli.train.reconfigure_operations import Planner, planner_of_operations
+from motet.interfaces.cli.train.reconfigure_operations import (
+    OperationPlanner,
+    planner_of_operations,
+)
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.elastic.even_plans import plan_for_counts
 from motet.runtime.elastic.layout import JobLayout
@@ -24,7 +27,7 @@ class PlannedChange:
     """An entry of the file; `make_plan` gets the layout and the machines of its time."""
 
     place: str
-    make_plan: Planner
+    make_plan: OperationPlanner
     at_epoch: int | None = None
     at_s: float | None = None
     predicted_gain: float | None = None
@@ -80,7 +83,7 @@ def _change(entry: ReconfigureEntry, machine_count: int) -> PlannedChange:
     )
 
 
-def _planner(entry: ReconfigureEntry, machine_count: int) -> Planner:
+def _planner(entry: ReconfigureEntry, machine_count: int) -> OperationPlanner:
     has_counts = entry.has("workers") or entry.has("servers")
     if has_counts == entry.has("operations"):
         raise BadInput(f"{entry.place}: give either workers and servers, or operations")
@@ -89,7 +92,7 @@ def _planner(entry: ReconfigureEntry, machine_count: int) -> Planner:
     return planner_of_operations(entry)
 
 
-def _planner_of_counts(entry: ReconfigureEntry, machine_count: int) -> Planner:
+def _planner_of_counts(entry: ReconfigureEntry, machine_count: int) -> OperationPlanner:
     workers = entry.whole_number("workers", 1) if entry.has("workers") else None
     servers = entry.whole_number("servers", 1) if entry.has("servers") else None
 

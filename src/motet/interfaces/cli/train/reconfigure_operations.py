@@ -23,12 +23,12 @@ from motet.runtime.elastic.plan_effects import layout_after_operation
 _ROLES: tuple[Role, ...] = get_args(Role)
 _TABLES: tuple[TableName, ...] = get_args(TableName)
 
-Planner: TypeAlias = Callable[[JobLayout, Collection[int]], Plan]
+OperationPlanner: TypeAlias = Callable[[JobLayout, Collection[int]], Plan]
 """Makes a change from a layout and the machines that may get a role; raises BadInput."""
 _OperationMaker: TypeAlias = Callable[[JobLayout], Operation]
 
 
-def planner_of_operations(entry: ReconfigureEntry) -> Planner:
+def planner_of_operations(entry: ReconfigureEntry) -> OperationPlanner:
     """A planner of the listed operations. Raises BadInput."""
     listed = entry.fields["operations"]
     if not isinstance(listed, list) or not listed:

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 
 from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
+from motet.report.rendering.json_text import to_json
 
 PLAIN_WIDTH = 100
 
@@ -26,6 +27,11 @@ def print_result(result: RenderableType) -> None:
     with console.capture() as captured:
         console.print(result)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document and nothing else."""
+    sys.stdout.write(to_json(document))
 
 
 def _requested_width() -> int:
