@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from motet.allocation.auction.bids import Bid, BiddingExperiment, bid_of
-from motet.allocation.auction.line import Line, Parts, Slowdown
+from motet.allocation.auction.line import Line, Parts, SlowdownOf
 from motet.allocation.auction.optimum import log_bound
 from motet.allocation.auction.rounds import AuctionOutcome, hold_auction, shuffled
 from motet.domain.arrays import Ints
@@ -33,7 +33,7 @@ REACH = 32
 """Nobody can use more GPUs."""
 
 
-def slowdown_of(skew: float, machine_gpus: int) -> Slowdown:
+def slowdown_of(skew: float, machine_gpus: int) -> SlowdownOf:
     """By the largest part of a gang, as it is simulated."""
 
     def slowdown(parts: Parts) -> float:

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as SVMPeer
 
-from motet.apps.linear_model import LinearModel, Solver
+from motet.apps.linear_model import LinearModel, LinearSolver
 from motet.apps.linear_regression import LinearRegression
 from motet.apps.linear_svm import LinearSVM
 from motet.apps.logistic_regression import LogisticRegression
@@ -162,7 +162,7 @@ def test_more_than_two_classes_are_sent_to_mlr() -> None:
 @pytest.mark.parametrize(
     ("kind", "objective"), [(LogisticRegression, 0.324423), (LinearSVM, 0.422242)]
 )
-def test_gate_a9a(shared_data: Path, kind: Any, objective: float, solver: Solver) -> None:
+def test_gate_a9a(shared_data: Path, kind: Any, objective: float, solver: LinearSolver) -> None:
     """scikit-learn's objective with l2 = 1e-4 (lbfgs; liblinear); wanted: within 1 %."""
     app = kind(l2=1e-4, solver=solver)
     epochs = 100 if solver == "lbfgs" else 10
@@ -174,7 +174,7 @@ def test_gate_communities(shared_data: Path) -> None:
     """Wanted: within 1 % of scikit-learn's objective, with 3 workers and 2 servers."""
     data = communities(shared_data)
     peer = LinearPeer().fit(data.features, data.target)
-    solvers: tuple[Solver, ...] = ("auto", "lbfgs")
+    solvers: tuple[LinearSolver, ...] = ("auto", "lbfgs")
     for solver in solvers:
         app = LinearRegression(solver=solver)
         placed = train_placed(app, data, app.default_epochs, workers=3, servers=2)

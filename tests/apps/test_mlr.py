@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.metrics import log_loss
 
-from motet.apps.mlr import MLR, Solver
+from motet.apps.mlr import MLR, MlrSolver
 from motet.apps.optimisers.saga import shrink_large_columns
 from motet.datasets import open_dataset
 from motet.datasets.builtin.toys import load_digits, load_wine
@@ -50,7 +50,7 @@ def gaussian_classes(classes: int, rows: int, spread: float, seed: int = 0) -> t
 
 @pytest.mark.parametrize(("solver", "epochs"), [("lbfgs", 40), ("saga", 20)])
 def test_reaches_the_objective_of_scikit_learn_on_digits_within_a_thousandth(
-    digits: LabelledMatrix, solver: Solver, epochs: int
+    digits: LabelledMatrix, solver: MlrSolver, epochs: int
 ) -> None:
     """0.2618645: scikit-learn 1.9, C = 1 / (rows * l2), tol 1e-8."""
     model = MLR(l2=1e-3, solver=solver, epochs=epochs).fit(digits)
@@ -106,13 +106,13 @@ def objective_by_scipy(X: Array, y: Array, l2: float) -> float:
     return float(found.fun)
 
 
-SOLVERS: list[Solver] = ["lbfgs", "saga"]
+SOLVERS: list[MlrSolver] = ["lbfgs", "saga"]
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.8, 0.95])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_same_data_as_dense_array_or_csr_give_the_same_model(
-    solver: Solver, zeros: float
+    solver: MlrSolver, zeros: float
 ) -> None:
     X, y = gaussian_classes(3, 400, 0.3)
     X = 100.0 + X * np.logspace(-1, 1, 20)
@@ -168,7 +168,9 @@ def test_lbfgs_is_refused_where_it_needs_the_sum_over_all_workers(
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_loss_is_the_objective_of_the_fitted_model(digits: LabelledMatrix, solver: Solver) -> None:
+def test_loss_is_the_objective_of_the_fitted_model(
+    digits: LabelledMatrix, solver: MlrSolver
+) -> None:
     model = MLR(l2=1e-3, solver=solver, epochs=3).fit(digits)
     expected = objective(model, digits.features, digits.target, 1e-3)
     assert model.loss_curve_[-1] == pytest.approx(expected, rel=1e-9)
@@ -288,7 +290,7 @@ def test_bad_parameters_are_named(
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_one_configuration_and_seed_gives_the_same_bits(
-    digits: LabelledMatrix, solver: Solver
+    digits: LabelledMatrix, solver: MlrSolver
 ) -> None:
     app = MLR(solver=solver)
     runs = [train_placed(app, digits, 4, 3, 2, seed=4).model for _ in range(2)]
@@ -296,7 +298,7 @@ def test_one_configuration_and_seed_gives_the_same_bits(
 
 
 @pytest.mark.parametrize(("solver", "epochs"), [("lbfgs", 60), ("saga", 10)])
-def test_gate_mnist(shared_data: Path, solver: Solver, epochs: int) -> None:
+def test_gate_mnist(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     """L-BFGS: objective 0.287579, accuracy 0.9116; wanted: within 1 % and half a point."""
     app = MLR(l2=1e-3, solver=solver)
     placed = train_placed(app, mnist(shared_data), epochs, workers=3, servers=2)
@@ -305,7 +307,7 @@ def test_gate_mnist(shared_data: Path, solver: Solver, epochs: int) -> None:
 
 
 @pytest.mark.parametrize(("solver", "epochs"), [("lbfgs", 30), ("saga", 4)])
-def test_gate_a9a(shared_data: Path, solver: Solver, epochs: int) -> None:
+def test_gate_a9a(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     """L-BFGS: test log-loss 0.32384, accuracy 0.8498; wanted: within 1 % and half a point."""
     app = MLR(l2=1e-4, solver=solver)
     placed = train_placed(app, a9a(shared_data), epochs, workers=3, servers=2)

@@ -1,4 +1,4 @@
-"""The simulator and a driver that only knows the engine's ports tell the same story."""
+"""The simulator and a driver that only has the engine's ports take the same actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from motet.domain.events import Drained, Event, MachineCame, MachineLeft
 from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
-from motet.engine.journal.event_journal import Record, replay
+from motet.engine.journal.event_journal import StepRecord, replay
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
@@ -41,7 +41,7 @@ class RecordedSteps(DecisionLog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.steps: list[Record] = []
+        self.steps: list[StepRecord] = []
 
     def received(self, now_us: int, events: Sequence[Event]) -> None:
         """See Journal."""

@@ -23,7 +23,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Start = Literal["k-means++", "first"]
+InitialCentres = Literal["k-means++", "first"]
 
 
 class KMeans(Estimator):
@@ -46,7 +46,7 @@ class KMeans(Estimator):
     def __init__(
         self,
         n_clusters: int = 8,
-        init: Start = "k-means++",
+        init: InitialCentres = "k-means++",
         epochs: int = default_epochs,
         tol: float = 1e-6,
         random_state: int | None = 0,

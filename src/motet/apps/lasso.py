@@ -47,7 +47,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Solver = Literal["auto", "gram", "fista"]
+LassoSolver = Literal["auto", "gram", "fista"]
 
 # Up to this width a Gram matrix takes 32 MB, and a sweep is much cheaper than a pass over the data.
 _GRAM_COLUMNS = 2048
@@ -97,7 +97,7 @@ class Lasso(Estimator):
         l1_ratio_of_max: float = 0.1,
         fit_intercept: bool = True,
         standardize: bool = False,
-        solver: Solver = "auto",
+        solver: LassoSolver = "auto",
         epochs: int = default_epochs,
         tol: float = 1e-6,
         random_state: int | None = 0,

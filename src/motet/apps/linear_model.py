@@ -38,7 +38,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Solver = Literal["auto", "newton", "lbfgs"]
+LinearSolver = Literal["auto", "newton", "lbfgs"]
 
 _NEWTON_STATISTICS = ("objective", "moved")
 # A Hessian makes an epoch `columns` times as expensive; at 100 columns it saves as many epochs.
@@ -54,7 +54,7 @@ class LinearModel(Estimator):
     default_epochs: ClassVar[int] = 200
     fitted_attribute: ClassVar[str] = "coef_"
     l2: float
-    solver: Solver
+    solver: LinearSolver
 
     coef_: Array
     intercept_: Array

@@ -12,7 +12,7 @@ import numpy as np
 
 from motet.apps.estimator import EstimatorType
 from motet.apps.inputs.matrix import varying_target
-from motet.apps.linear_model import LinearModel, Solver
+from motet.apps.linear_model import LinearModel, LinearSolver
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 
@@ -33,7 +33,7 @@ class LinearRegression(LinearModel):
     def __init__(
         self,
         l2: float = 0.0,
-        solver: Solver = "auto",
+        solver: LinearSolver = "auto",
         epochs: int = LinearModel.default_epochs,
         tol: float = 1e-6,
         random_state: int | None = 0,

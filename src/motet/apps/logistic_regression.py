@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from motet.apps.binary_classifier import BinaryClassifier
-from motet.apps.linear_model import LinearModel, Solver
+from motet.apps.linear_model import LinearModel, LinearSolver
 from motet.domain.arrays import Array
 
 
@@ -30,7 +30,7 @@ class LogisticRegression(BinaryClassifier):
     def __init__(
         self,
         l2: float = 1e-4,
-        solver: Solver = "auto",
+        solver: LinearSolver = "auto",
         epochs: int = LinearModel.default_epochs,
         tol: float = 1e-6,
         random_state: int | None = 0,

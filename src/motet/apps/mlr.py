@@ -48,7 +48,7 @@ from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-Solver = Literal["auto", "lbfgs", "saga"]
+MlrSolver = Literal["auto", "lbfgs", "saga"]
 
 # Every worker pulls the whole table of lbfgs in every epoch.
 _LBFGS_BYTES = 64_000_000
@@ -87,7 +87,7 @@ class MLR(Estimator):
     def __init__(
         self,
         l2: float = 1e-4,
-        solver: Solver = "auto",
+        solver: MlrSolver = "auto",
         learning_rate: float | None = None,
         batch_size: int = 100,
         epochs: int = default_epochs,

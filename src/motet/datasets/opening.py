@@ -6,17 +6,16 @@ import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
 
 from motet.datasets.builtin import catalogue
 from motet.datasets.files import InputFile
 from motet.datasets.formats.format import Format, ReadOptions
 from motet.datasets.formats.recognition import format_called, recognise
 from motet.datasets.kinds import Dataset, Ratings
+from motet.datasets.kinds.base import SplitRole
 from motet.datasets.needs import kind_needed, require, require_kind
 from motet.domain.errors import BadInput
 
-Role = Literal["train", "test"]
 Words = str | Iterable[str] | None
 PathOrName = str | os.PathLike[str]
 
@@ -32,7 +31,7 @@ def open_dataset(
     exclude: PathOrName | None = None,
     labels: PathOrName | None = None,
     only: Words = None,
-    role: Role = "train",
+    role: SplitRole = "train",
 ) -> Dataset:
     """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
 
@@ -66,7 +65,7 @@ def open_dataset(
 
 
 def _load(
-    source: str, format_name: str | None, options: ReadOptions, need: str | None, role: Role
+    source: str, format_name: str | None, options: ReadOptions, need: str | None, role: SplitRole
 ) -> Dataset:
     if catalogue.is_known(source):
         require_kind(source, catalogue.kind_of(source), need)

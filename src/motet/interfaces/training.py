@@ -25,7 +25,7 @@ from motet.interfaces.training_arguments import (
     require_whole,
     shape_of,
 )
-from motet.interfaces.training_data import ColumnName, Columns, PathArgument
+from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument
 from motet.interfaces.training_job import TrainingJob
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
@@ -105,7 +105,7 @@ class Cluster:
         seed: int | None = None,
         until: str | None = None,
         target: ColumnName | None = None,
-        drop: Columns = None,
+        drop: NamedColumns = None,
         na: str | Iterable[str] | None = None,
         format: str | None = None,
         exclude: PathArgument | None = None,

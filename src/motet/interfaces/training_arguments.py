@@ -15,7 +15,7 @@ from motet.apps.user_warnings.call_site import CallSite
 from motet.datasets import Dataset
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
-from motet.interfaces.training_data import ColumnName, Columns, DataArguments, PathArgument
+from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
@@ -73,7 +73,7 @@ class TrainArguments:
     seed: int | None = None
     until: str | None = None
     target: ColumnName | None = None
-    drop: Columns = None
+    drop: NamedColumns = None
     na: str | Iterable[str] | None = None
     format: str | None = None
     exclude: PathArgument | None = None

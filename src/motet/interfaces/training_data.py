@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ColumnName: TypeAlias = str | int
-Columns: TypeAlias = ColumnName | Iterable[ColumnName] | None
+NamedColumns: TypeAlias = ColumnName | Iterable[ColumnName] | None
 PathArgument: TypeAlias = str | os.PathLike[str]
 _LABELLED = "labelled"
 
@@ -26,7 +26,7 @@ class DataArguments:
 
     format: str | None = None
     target: ColumnName | None = None
-    drop: Columns = None
+    drop: NamedColumns = None
     na: str | Iterable[str] | None = None
     exclude: PathArgument | None = None
     labels: PathArgument | None = None

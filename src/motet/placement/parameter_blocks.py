@@ -23,7 +23,7 @@ LARGE_BLOCK = 1_000_000
 _HASH = 9973
 
 
-class Piece(NamedTuple):
+class ParameterPiece(NamedTuple):
     """`size` parameters of the block with that number."""
 
     block: int
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 class Division:
     """`servers`: the pieces on each; at least one server."""
 
-    servers: tuple[tuple[Piece, ...], ...]
+    servers: tuple[tuple[ParameterPiece, ...], ...]
 
     @property
     def loads(self) -> list[int]:
@@ -65,12 +65,12 @@ def balanced_blocks(sizes: Sequence[int], servers: int) -> Division:
     for block in sorted(range(len(sizes)), key=lambda block: (-sizes[block], block)):
         size = sizes[block]
         if size <= SMALL * sum(sizes) / servers:
-            found.put(found.fewest_requests(), Piece(block, size))
+            found.put(found.fewest_requests(), ParameterPiece(block, size))
             continue
         if size > found.share:
             size = found.fill(block, size)
         if size:
-            found.put(found.best_fit(size), Piece(block, size))
+            found.put(found.best_fit(size), ParameterPiece(block, size))
     return found.division()
 
 
@@ -81,11 +81,11 @@ def hashed_blocks(sizes: Sequence[int], servers: int) -> Division:
     found = _Servers.empty(servers, 0)
     for block, size in enumerate(sizes):
         if size < LARGE_BLOCK:
-            found.put(block * _HASH % servers, Piece(block, size))
+            found.put(block * _HASH % servers, ParameterPiece(block, size))
             continue
         cuts = [round(size / servers * server) for server in range(servers + 1)]
         for server in range(servers):
-            found.put(server, Piece(block, cuts[server + 1] - cuts[server]))
+            found.put(server, ParameterPiece(block, cuts[server + 1] - cuts[server]))
     return found.division()
 
 
@@ -94,14 +94,14 @@ class _Servers:
     """State of an assignment. `share`: target load of each server, rounded up."""
 
     share: int
-    pieces: list[list[Piece]]
+    pieces: list[list[ParameterPiece]]
     loads: list[int]
 
     @classmethod
     def empty(cls, servers: int, share: int) -> _Servers:
         return cls(share, [[] for _ in range(servers)], [0] * servers)
 
-    def put(self, server: int, piece: Piece) -> None:
+    def put(self, server: int, piece: ParameterPiece) -> None:
         self.pieces[server].append(piece)
         self.loads[server] += piece.size
 
@@ -121,7 +121,7 @@ class _Servers:
             room = self.share - self.loads[server]
             if size < room or room <= 0:
                 return size
-            self.put(server, Piece(block, room))
+            self.put(server, ParameterPiece(block, room))
             size -= room
         return size
 

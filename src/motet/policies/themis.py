@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from motet.allocation.auction import legacy
 from motet.allocation.auction.bids import BiddingExperiment, bids_of
 from motet.allocation.auction.distance import Distance
-from motet.allocation.auction.division import JobSpeeds, Piece, Slowdowns, Stretches, pieces
+from motet.allocation.auction.division import JobSpeeds, LinePiece, Slowdowns, Stretches, pieces
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leases import kept_us
 from motet.allocation.auction.line import Line
@@ -185,7 +185,9 @@ class _DecisionRound:
         wait_s = self._lease_us / SECOND_US
         return [agent.rho(speed, wait_s) for agent, speed in zip(agents, speeds, strict=True)]
 
-    def _grant(self, award: Award, rows: Sequence[int], taken: Sequence[Piece], line: Line) -> None:
+    def _grant(
+        self, award: Award, rows: Sequence[int], taken: Sequence[LinePiece], line: Line
+    ) -> None:
         """Lease the award's GPUs to the winner's jobs, for the fraction of the lease
         that it keeps.
         """

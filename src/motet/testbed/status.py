@@ -14,7 +14,7 @@ from motet.testbed.state import is_locked, read_state
 from motet.testbed.testbed import Testbed
 
 HostCondition = Literal["up", "dead", "partitioned"]
-Condition = Literal["up", "changing", "incomplete"]
+TestbedCondition = Literal["up", "changing", "incomplete"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Status:
     """
 
     name: str
-    condition: Condition
+    condition: TestbedCondition
     head_address: str | None
     hosts: tuple[HostStatus, ...]
 

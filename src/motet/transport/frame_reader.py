@@ -39,7 +39,7 @@ class Frame(NamedTuple):
     is_borrowed: bool
 
 
-Place = Callable[[Header, bytes, bytes], Sequence[memoryview] | None]
+PayloadPlace = Callable[[Header, bytes, bytes], Sequence[memoryview] | None]
 """Returns where the payload of a frame (header, references, meta) goes.
 
 Views that add up to its inline bytes; None leaves a payload of at most `SMALL_PAYLOAD_BYTES` in
@@ -93,7 +93,9 @@ class _Incoming:
 class FrameReader:
     """Reads the frames of one stream, in order. Not thread-safe."""
 
-    def __init__(self, source: ByteSource, place: Place, buffer_bytes: int = BUFFER_BYTES) -> None:
+    def __init__(
+        self, source: ByteSource, place: PayloadPlace, buffer_bytes: int = BUFFER_BYTES
+    ) -> None:
         self._source = source
         self._place = place
         self._start = 0

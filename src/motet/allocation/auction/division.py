@@ -17,7 +17,7 @@ from motet.allocation.auction.line import Line
 from motet.domain.arrays import Floats, Ints
 from motet.estimate.finish_time import JobWork
 
-Piece = tuple[int, int]
+LinePiece = tuple[int, int]
 _IDLE = -1
 
 
@@ -97,7 +97,9 @@ def speed_tables(
     return flat, ends
 
 
-def pieces(jobs: JobSpeeds, line: Line, slowdowns: Slowdowns, won: Stretches) -> list[list[Piece]]:
+def pieces(
+    jobs: JobSpeeds, line: Line, slowdowns: Slowdowns, won: Stretches
+) -> list[list[LinePiece]]:
     """(start, GPUs) of each job's piece of each stretch; 0 GPUs: the job waits."""
     sizes = np.diff(jobs.first_job)[won.experiment]
     ends = np.cumsum(sizes)

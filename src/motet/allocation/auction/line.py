@@ -20,7 +20,7 @@ from motet.domain.errors import BadInput
 from motet.domain.snapshot import Placement
 
 Parts = tuple[int, ...]
-Slowdown = Callable[[Parts], float]
+SlowdownOf = Callable[[Parts], float]
 """Slowdown factor of a gang with these GPU counts per machine, relative to one machine; >= 1.
 
 A 0 among the parts marks the boundary to another rack.
@@ -91,7 +91,7 @@ class Line:
         machines = sorted(counts)
         return Placement(tuple(machines), tuple(counts[machine] for machine in machines))
 
-    def slowdowns(self, slowdown: Slowdown, most: int) -> Floats:
+    def slowdowns(self, slowdown: SlowdownOf, most: int) -> Floats:
         """Slowdowns of stretches by kind of start and length, `(kinds, most + 1)`.
 
         Infinite beyond the line or `reach`. Compute this once per model, not per experiment.

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from motet.datasets.builtin import pydoc, toys
 from motet.datasets.builtin.settings import read_settings, require_known_keys, split_pairs
-from motet.datasets.builtin.synthetic import GENERATORS, Generator, Role
+from motet.datasets.builtin.synthetic import GENERATORS, Generator
 from motet.datasets.held_out import part_of
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.datasets.kinds.base import SplitRole
 from motet.domain.errors import BadInput, UnknownName
 
 
@@ -53,7 +54,7 @@ def kind_of(text: str) -> type[Dataset]:
     return BUNDLED[name].kind if name in BUNDLED else _generator(name).kind
 
 
-def load(text: str, role: Role) -> Dataset:
+def load(text: str, role: SplitRole) -> Dataset:
     """Load `digits`, `digits:part=test`, `synthetic-corpus:topics=8,seed=3`, ...
 
     Raises `BadInput` for an unknown name, key or value.

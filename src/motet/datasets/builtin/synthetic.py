@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from motet.datasets.builtin.settings import setting
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.datasets.kinds.base import SplitRole
 
-Role = Literal["train", "test"]
 _MOST = 1_000_000_000
 _STREAM = {"truth": 0, "train": 1, "test": 2}
 
@@ -33,7 +33,7 @@ class Generator(ABC):
     kind: ClassVar[type[Dataset]]
 
     @abstractmethod
-    def generate(self, source: str, role: Role) -> Dataset:
+    def generate(self, source: str, role: SplitRole) -> Dataset:
         """Draw the data; the same settings and role give the same bytes."""
 
 
@@ -49,7 +49,7 @@ class SyntheticRegression(Generator):
     noise: float = setting(0.1)
     seed: int = setting(0)
 
-    def generate(self, source: str, role: Role) -> LabelledMatrix:
+    def generate(self, source: str, role: SplitRole) -> LabelledMatrix:
         """A dense matrix with a real target."""
         truth = _random(self.seed, "truth")
         weights = np.zeros(self.features)
@@ -77,7 +77,7 @@ class SyntheticClassification(Generator):
     density: float = setting(1.0, most=1.0)
     seed: int = setting(0)
 
-    def generate(self, source: str, role: Role) -> LabelledMatrix:
+    def generate(self, source: str, role: SplitRole) -> LabelledMatrix:
         """A dense or CSR matrix with targets 0..classes-1."""
         scale = self.separation / np.sqrt(2 * self.features)
         centres = _random(self.seed, "truth").normal(
@@ -112,7 +112,7 @@ class SyntheticRatings(Generator):
     noise: float = setting(0.1)
     seed: int = setting(0)
 
-    def generate(self, source: str, role: Role) -> Ratings:
+    def generate(self, source: str, role: SplitRole) -> Ratings:
         """Ratings whose ids are the positions in the factor matrices."""
         truth = _random(self.seed, "truth")
         user_factors = truth.exponential(size=(self.users, self.rank)) * 3 / self.rank
@@ -123,7 +123,7 @@ class SyntheticRatings(Generator):
         noisy = exact + self.noise * _random(self.seed, role).normal(size=len(cells))
         return Ratings.from_ids(users, items, np.maximum(noisy, 0.0), source=source)
 
-    def _cells(self, truth: np.random.Generator, role: Role) -> NDArray[np.int64]:
+    def _cells(self, truth: np.random.Generator, role: SplitRole) -> NDArray[np.int64]:
         """Draw the rated cells, ascending; one draw is split so that no cell is in both parts."""
         cell_count = self.users * self.items
         train_count = max(1, round(self.density * cell_count))
@@ -144,7 +144,7 @@ class SyntheticCorpus(Generator):
     length: int = setting(100, least=1, most=_MOST)
     seed: int = setting(0)
 
-    def generate(self, source: str, role: Role) -> Corpus:
+    def generate(self, source: str, role: SplitRole) -> Corpus:
         """Documents of Poisson(`length`) tokens (at least one), without a vocabulary."""
         topics = _random(self.seed, "truth").dirichlet(np.full(self.words, 0.05), size=self.topics)
         rng = _random(self.seed, role)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from motet.domain.errors import BadInput
 
 D = TypeVar("D", bound="Dataset")
-Selection = slice | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
+SplitRole = Literal["train", "test"]
+RowSelection = slice | NDArray[np.intp] | NDArray[np.int64] | NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Dataset(ABC):
         """Yield the arrays of the content, in a fixed order."""
 
     @abstractmethod
-    def rows(self, selection: Selection) -> Self:
+    def rows(self, selection: RowSelection) -> Self:
         """Return the chosen rows, ratings or documents, in the chosen order."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
+from motet.datasets.kinds.base import Dataset, RowSelection, of_same_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Corpus(Dataset):
             f"{self.token_count:,} tokens"
         )
 
-    def rows(self, selection: Selection) -> Self:
+    def rows(self, selection: RowSelection) -> Self:
         """Return the chosen documents with the same vocabulary."""
         documents = np.arange(self.document_count)[selection]
         lengths = np.diff(self.offsets)[documents]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
+from motet.datasets.kinds.base import Dataset, RowSelection, of_same_kind
 from motet.domain.errors import BadInput
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LabelledMatrix(Dataset):
             )
         return self.target
 
-    def rows(self, selection: Selection) -> Self:
+    def rows(self, selection: RowSelection) -> Self:
         """Return the chosen rows, in the chosen order."""
         target = None if self.target is None else self.target[selection]
         return replace(self, features=self.features[selection], target=target)

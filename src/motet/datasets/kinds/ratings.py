@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.kinds.base import Dataset, Selection, of_same_kind
+from motet.datasets.kinds.base import Dataset, RowSelection, of_same_kind
 from motet.datasets.kinds.ids import Ids, id_positions
 
 
@@ -87,7 +87,7 @@ class Ratings(Dataset):
             f"({filled_percent:.3g} % filled)"
         )
 
-    def rows(self, selection: Selection) -> Self:
+    def rows(self, selection: RowSelection) -> Self:
         """Return the chosen ratings; positions and ids stay the same."""
         return replace(
             self,

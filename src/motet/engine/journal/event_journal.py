@@ -13,7 +13,7 @@ from motet.domain.events import Event, event_from_json, event_to_json
 from motet.domain.snapshot import Snapshot
 from motet.engine.step import Engine
 
-Record: TypeAlias = tuple[int, list[Event]]
+StepRecord: TypeAlias = tuple[int, list[Event]]
 """One step: its time and its events."""
 
 
@@ -34,7 +34,7 @@ class EventJournal:
         """See Journal. Writes nothing: equal events give equal decisions."""
 
 
-def read_journal(lines: Iterable[str]) -> Iterator[Record]:
+def read_journal(lines: Iterable[str]) -> Iterator[StepRecord]:
     """Read the lines of an `EventJournal`. Raises BadInput with the number of an invalid line."""
     for number, line in enumerate(lines, 1):
         try:
@@ -44,7 +44,7 @@ def read_journal(lines: Iterable[str]) -> Iterator[Record]:
             raise BadInput(f"line {number} of the journal cannot be read: {error}") from error
 
 
-def replay(engine: Engine, records: Iterable[Record]) -> None:
+def replay(engine: Engine, records: Iterable[StepRecord]) -> None:
     """Fold a journal into an engine. The engine's actions are ignored: the journal contains their
     results."""
     for now_us, events in records:

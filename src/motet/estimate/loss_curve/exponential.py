@@ -17,7 +17,7 @@ from numba import njit
 
 from motet.domain.arrays import Floats
 
-Curve = tuple[float, float, float]
+ExponentialParameters = tuple[float, float, float]
 
 SLOWEST, FASTEST = 1e-3, 1.6
 """Range of tested rates, as decay per unit of x: from almost straight to a fifth left per report.
@@ -53,13 +53,13 @@ def weighted_mean(y: Floats, weights: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def level(y: Floats, memory: float) -> Curve:
+def level(y: Floats, memory: float) -> ExponentialParameters:
     """A constant curve at the weighted mean."""
     return weighted_mean(y, recent_weights(len(y), memory)), 0.0, 0.0
 
 
 @njit(cache=True, error_model="numpy")
-def fit_exponential(x: Floats, y: Floats, memory: float) -> Curve:
+def fit_exponential(x: Floats, y: Floats, memory: float) -> ExponentialParameters:
     """The curve with the least weighted squares; recent reports have larger weights."""
     weights = recent_weights(len(y), memory)
     rate = _best_rate(x, y, weights)
@@ -108,7 +108,7 @@ def _at_rate(
 
 
 @njit(cache=True, error_model="numpy")
-def local_trend(x: Floats, y: Floats, seen: int) -> Curve:
+def local_trend(x: Floats, y: Floats, seen: int) -> ExponentialParameters:
     """A curve that continues the latest changes and their decay; constant if the loss does not
     fall.
 

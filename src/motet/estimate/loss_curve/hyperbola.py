@@ -20,7 +20,7 @@ from motet.domain.arrays import Floats
 from motet.estimate.loss_curve.exponential import recent_weights, weighted_mean
 from motet.estimate.loss_curve.nonnegative import nonnegative_polynomial
 
-Curve = tuple[float, float, float, float]
+HyperbolaParameters = tuple[float, float, float, float]
 
 NEAREST, FARTHEST = 3e-4, 30.0
 """Range of tested floors, as distances below the least loss, per range of the losses."""
@@ -29,7 +29,9 @@ FEWEST_REPORTS = 3
 
 
 @njit(cache=True, error_model="numpy")
-def fit_hyperbola(x: Floats, y: Floats, memory: float, latest: float, degree: int) -> Curve:
+def fit_hyperbola(
+    x: Floats, y: Floats, memory: float, latest: float, degree: int
+) -> HyperbolaParameters:
     """(floor d, p0, p1, p2) of f(x) = d + 1 / (p0 + p1 x + p2 x^2) with the least squares.
 
     `x: (n,)` ascending, the latest is 0; `latest`: the iteration k at x = 0, in units of x. So

@@ -24,7 +24,7 @@ from motet.estimate.loss_curve.crossing import reach, settle
 from motet.estimate.loss_curve.history import joined_histories, largest_changes
 from motet.estimate.loss_curve.members import Member
 
-History = tuple[ArrayLike, ArrayLike]
+LossHistory = tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LossPredictor:
         """
         return LossModel(self.fit_many([(iterations, losses)]))
 
-    def fit_many(self, histories: Sequence[History]) -> LossModels:
+    def fit_many(self, histories: Sequence[LossHistory]) -> LossModels:
         """The models of all jobs from (iterations, losses) of each; see `fit`."""
         whole = joined_histories(histories)
         tables, weights, scalars = fit_blends(*whole, self.horizon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from motet.transport.channel import ClientChannel
 from motet.transport.client.call import Call
-from motet.transport.frame_reader import FrameReader, Place
+from motet.transport.frame_reader import FrameReader, PayloadPlace
 from motet.transport.framing import (
     JOIN_BYTES,
     SHARED_PAYLOAD,
@@ -22,7 +22,7 @@ class RequestStream:
     Another stream replaces it when its channel breaks.
     """
 
-    def __init__(self, channel: ClientChannel, place: Place) -> None:
+    def __init__(self, channel: ClientChannel, place: PayloadPlace) -> None:
         self.channel = channel
         self.reader = FrameReader(channel, place)
         self._lender = channel.lender

@@ -9,7 +9,7 @@ from motet.runtime.controller.generation.epoch_barrier import (
     AnswerWorker,
     EndEpoch,
     EpochBarrier,
-    Instruction,
+    EpochInstruction,
 )
 from motet.runtime.core.consistency import Async, Ssp
 from motet.runtime.core.options import StopRule, TrainOptions
@@ -27,7 +27,7 @@ def made(rank: int, epoch: int) -> WorkerReport:
     return report(rank, epoch)[0]
 
 
-def told(instructions: list[Instruction] | list[AnswerWorker]) -> list[Any]:
+def told(instructions: list[EpochInstruction] | list[AnswerWorker]) -> list[Any]:
     """Instructions as nested tuples: who is answered what; which reports end an epoch."""
     found: list[Any] = []
     for each in instructions:

@@ -12,9 +12,9 @@ from typing import Any
 from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 
-Call = tuple[int, str, bytes]
+NumberedCall = tuple[int, str, bytes]
 """The number of a call, the name of a method, and its pickled arguments."""
-Answer = tuple[int, bool, Any]
+NumberedAnswer = tuple[int, bool, Any]
 """The number of a call, whether it succeeded, and what it returned or one line on its failure."""
 READY = 0
 """The number of the answer that an executor sends by itself: where it listens."""
@@ -52,7 +52,7 @@ class _Calls:
         """Raises EOFError, OSError."""
         self._answer((READY, True, self._executor.endpoint))
         while True:
-            call: Call = self._connection.recv()
+            call: NumberedCall = self._connection.recv()
             threading.Thread(target=self._carry_out, args=call, name=call[1], daemon=True).start()
 
     def _carry_out(self, number: int, method: str, arguments: bytes) -> None:
@@ -62,6 +62,6 @@ class _Calls:
             answer = (number, False, one_line(error))
         self._answer(answer)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: NumberedAnswer) -> None:
         with self._answering:
             self._connection.send(answer)

@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from motet.domain.errors import JobFailed
-from motet.runtime.backends.local.executor_process import READY, Answer, Call
+from motet.runtime.backends.local.executor_process import READY, NumberedAnswer, NumberedCall
 from motet.runtime.backends.local.pickling import pickled
 from motet.runtime.backends.local.process_control import kill
 from motet.runtime.backends.local.template_client import ExecutorProcess
@@ -86,7 +86,7 @@ class LocalExecutor:
     def _begin(self, method: str, *arguments: object) -> Future[Any]:
         """Send a call; its future raises JobFailed or ExecutorLost."""
         answer: Future[Any] = Future()
-        call: Call = (next(self._numbers), method, pickled(arguments))
+        call: NumberedCall = (next(self._numbers), method, pickled(arguments))
         with self._sending:
             if self._is_dead:
                 answer.set_exception(self._lost())
@@ -114,7 +114,7 @@ class LocalExecutor:
             _, answer = self._unanswered.popitem()
             answer.set_exception(self._lost())
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: NumberedAnswer) -> None:
         number, is_success, value = answer
         future = self._unanswered.pop(number)
         if is_success:

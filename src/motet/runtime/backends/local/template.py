@@ -19,7 +19,11 @@ from io import TextIOWrapper
 
 from motet.runtime.backends.local.executor_process import run_executor
 from motet.runtime.backends.local.process_control import die_with_parent, kill, set_process_name
-from motet.runtime.backends.local.template_messages import MAX_MESSAGE_BYTES, Answer, Request
+from motet.runtime.backends.local.template_messages import (
+    MAX_MESSAGE_BYTES,
+    TemplateAnswer,
+    TemplateRequest,
+)
 
 
 class Template:
@@ -59,14 +63,14 @@ class Template:
         os.close(descriptor)
 
     def _serve_request(self) -> bool:
-        """Do what the next message says; False at the end of messages."""
+        """Execute the next message; False at the end of messages."""
         try:
             message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         except ConnectionError:
             return False
         if not message:
             return False
-        request: Request = pickle.loads(message)
+        request: TemplateRequest = pickle.loads(message)
         if request[0] == "preload":
             _preload(request[1])
         elif descriptors:
@@ -98,7 +102,7 @@ class Template:
         self._selector.register(pidfd, selectors.EVENT_READ)
         self._answer((process, ""), pidfd)
 
-    def _answer(self, answer: Answer, *descriptors: int) -> None:
+    def _answer(self, answer: TemplateAnswer, *descriptors: int) -> None:
         with contextlib.suppress(OSError):  # The other end is closed: `serve` notices it, too.
             socket.send_fds(self._control, [pickle.dumps(answer)], descriptors)
 

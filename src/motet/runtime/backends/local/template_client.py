@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from motet.domain.errors import JobFailed
-from motet.runtime.backends.local.template_messages import Answer
+from motet.runtime.backends.local.template_messages import TemplateAnswer
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import LaunchGivenUp, never
 
@@ -77,7 +77,7 @@ class TemplateClient:
 
     def _ask(
         self, number: int, secret: bytes, descriptor: int, is_given_up: Callable[[], bool]
-    ) -> tuple[Answer, list[int]]:
+    ) -> tuple[TemplateAnswer, list[int]]:
         """The answer of the template, or of its replacement if it has ended."""
 
         def keep_waiting() -> None:

@@ -16,7 +16,11 @@ import sys
 from collections.abc import Callable, Iterable
 
 from motet.domain.errors import JobFailed
-from motet.runtime.backends.local.template_messages import MAX_MESSAGE_BYTES, Answer, Request
+from motet.runtime.backends.local.template_messages import (
+    MAX_MESSAGE_BYTES,
+    TemplateAnswer,
+    TemplateRequest,
+)
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _STDERR = 2
@@ -69,20 +73,20 @@ class TemplateProcess:
         if application in self.preloaded:
             return
         self.preloaded.append(application)
-        request: Request = ("preload", application)
+        request: TemplateRequest = ("preload", application)
         with contextlib.suppress(ConnectionError):  # The next fork raises it.
             self._control.send(pickle.dumps(request))
 
     def fork(
         self, number: int, secret: bytes, descriptor: int, keep_waiting: Callable[[], None]
-    ) -> tuple[Answer, list[int]]:
+    ) -> tuple[TemplateAnswer, list[int]]:
         """Ask for an executor with `descriptor` as its end of a connection: the answer, its pidfd.
 
         A template that compiles answers late; meanwhile `keep_waiting` is called. If that raises,
         the answer stays unread, and the executor that is not needed any more ends, since its
         connection is closed. Raises ConnectionError: the template has ended.
         """
-        request: Request = ("fork", number, secret)
+        request: TemplateRequest = ("fork", number, secret)
         self._has_forked = True
         socket.send_fds(self._control, [pickle.dumps(request)], [descriptor])
         self._unread_answers += 1
@@ -134,12 +138,12 @@ class TemplateProcess:
         while not answers.poll(_LOOK_EVERY_MS):
             keep_waiting()
 
-    def _read_answer(self) -> tuple[Answer, list[int]]:
+    def _read_answer(self) -> tuple[TemplateAnswer, list[int]]:
         message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         if not message:
             raise ConnectionResetError
         self._unread_answers -= 1
-        answer: Answer = pickle.loads(message)
+        answer: TemplateAnswer = pickle.loads(message)
         return answer, descriptors
 
 

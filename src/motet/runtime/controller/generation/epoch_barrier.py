@@ -31,7 +31,7 @@ class EndEpoch:
     reports: tuple[WorkerReport, ...]
 
 
-Instruction: TypeAlias = AnswerWorker | EndEpoch
+EpochInstruction: TypeAlias = AnswerWorker | EndEpoch
 
 
 class EpochBarrier:
@@ -46,12 +46,12 @@ class EpochBarrier:
         self._ended_epoch = first_epoch - 1
         self._arrived: dict[int, dict[int, WorkerReport]] = {}
 
-    def report(self, report: WorkerReport) -> list[Instruction]:
+    def report(self, report: WorkerReport) -> list[EpochInstruction]:
         """Count a report; one that was sent again takes the place of the first."""
         epoch = report.done.epoch
         if epoch <= self._ended_epoch:
             return [AnswerWorker(report, "continue")]
-        instructions: list[Instruction] = []
+        instructions: list[EpochInstruction] = []
         if not self.is_rendezvous(epoch):
             instructions.append(AnswerWorker(report, "continue"))
         arrived = self._arrived.setdefault(epoch, {})
