@@ -20,7 +20,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.interfaces.simulation_runs import SimulationTask, run_one
-from motet.runtime.backends.local.process_control import die_with_parent
+from motet.runtime.executor.process_control import die_with_parent
 from motet.sim.metrics.results import SimulationResult
 
 ProgressReport: TypeAlias = Callable[[int, int], None]

@@ -13,7 +13,6 @@ from typing import Self
 
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.local.executors import LocalExecutor
-from motet.runtime.backends.local.pickling import pickle_by_value
 from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import (
@@ -23,6 +22,7 @@ from motet.runtime.controller.ports import (
     LaunchRequest,
 )
 from motet.runtime.core.machine import Machine
+from motet.runtime.executor.pickling import pickle_by_value
 
 _LOOK_EVERY_S = 0.1
 _START_TIMEOUT_S = 180.0

@@ -13,11 +13,11 @@ from typing import Any
 
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.local.executor_process import READY, NumberedAnswer, NumberedCall
-from motet.runtime.backends.local.pickling import pickled
-from motet.runtime.backends.local.process_control import kill
 from motet.runtime.backends.local.template_client import ExecutorProcess
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
+from motet.runtime.executor.pickling import pickled
+from motet.runtime.executor.process_control import kill
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 

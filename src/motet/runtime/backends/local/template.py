@@ -18,12 +18,12 @@ import sys
 from io import TextIOWrapper
 
 from motet.runtime.backends.local.executor_process import run_executor
-from motet.runtime.backends.local.process_control import die_with_parent, kill, set_process_name
 from motet.runtime.backends.local.template_messages import (
     MAX_MESSAGE_BYTES,
     TemplateAnswer,
     TemplateRequest,
 )
+from motet.runtime.executor.process_control import die_with_parent, kill, set_process_name
 
 
 class Template:
