@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,19 @@ def test_a_cancelled_job_ends() -> None:
     job = Job(app, rows, options(2, 1, epochs=10_000), InProcessCluster(2), observer)
     with pytest.raises(Interrupted):
         job.run()
+
+
+def test_a_suspended_job_continues_to_the_same_model(tmp_path: Path) -> None:
+    app = ToyRegression()
+    rows = app.prepare(None, seed=1)
+    undisturbed = train(options(3, 2, epochs=6))
+    kept = replace(options(3, 2, epochs=6), checkpoint_dir=tmp_path, checkpoint_every=100)
+    job = Job(app, rows, kept, InProcessCluster(3), Hook(2, lambda: job.suspend()))
+    with pytest.raises(Interrupted, match="suspended"):
+        job.run()
+    again = Job(ToyRegression(), rows, replace(kept, resume=True), InProcessCluster(3)).run()
+    assert again.resumed_from_epoch == 4
+    assert again.model_sha256 == undisturbed.model_sha256
 
 
 @pytest.mark.parametrize(

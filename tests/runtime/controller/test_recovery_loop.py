@@ -11,7 +11,12 @@ import pytest
 from in_process_cluster import InProcessCluster
 from motet.domain.errors import Interrupted, JobFailed, Unreachable
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
-from motet.runtime.controller.event_inbox import CancelRequested, ControllerEvent, ObserverFailed
+from motet.runtime.controller.event_inbox import (
+    CancelRequested,
+    ControllerEvent,
+    ObserverFailed,
+    SuspensionRequested,
+)
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.job_plan import plan_job
@@ -194,6 +199,16 @@ def test_a_cancelled_job_posts_it_and_gives_launches_up() -> None:
     assert job.posted == [CancelRequested()]
     with pytest.raises(Interrupted, match="cancelled"):
         job.run()
+
+
+@pytest.mark.parametrize("lost", [LaunchGivenUp(), GenerationLost("executor 1 died")])
+def test_a_suspended_job_starts_no_further_generation(lost: Exception) -> None:
+    job = ScriptedJob([fail(lost)])
+    job.loop.suspend()
+    assert job.posted == [SuspensionRequested()]
+    with pytest.raises(Interrupted, match="suspended"):
+        job.run()
+    assert len(job.begun) == 1
 
 
 @pytest.mark.parametrize("then", [finish, fail(GenerationLost("its connections were closed"))])

@@ -69,6 +69,11 @@ class CancelRequested:
 
 
 @dataclass(frozen=True)
+class SuspensionRequested:
+    """`Job.suspend` was called."""
+
+
+@dataclass(frozen=True)
 class ObserverFailed:
     """An observer raised this on another thread than the job's."""
 
@@ -76,7 +81,12 @@ class ObserverFailed:
 
 
 ControllerEvent: TypeAlias = (
-    WorkerReport | BatchProgress | ExecutorEnded | CancelRequested | ObserverFailed
+    WorkerReport
+    | BatchProgress
+    | ExecutorEnded
+    | CancelRequested
+    | SuspensionRequested
+    | ObserverFailed
 )
 
 

@@ -85,8 +85,8 @@ class Job:
     def run(self) -> TrainResult:
         """Train.
 
-        Raises JobFailed, Interrupted (after `cancel`), BadInput if another run writes to the same
-        folder of checkpoints, or what the application or an observer did.
+        Raises JobFailed, Interrupted (after `cancel`, `suspend`), BadInput if another run writes to
+        the same folder of checkpoints, or what the application or an observer did.
         """
         try:
             with self._checkpoint_lock():
@@ -97,6 +97,14 @@ class Job:
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
         self._recovery.cancel()
+
+    def suspend(self) -> None:
+        """End the job after the epoch in progress, with a checkpoint; `run` raises Interrupted.
+
+        If that epoch is the last one, `run` returns. Under SSP and async the job ends at the next
+        epoch that all workers wait for.
+        """
+        self._recovery.suspend()
 
     # -- change ----------------------------------------------------------------------------------
 

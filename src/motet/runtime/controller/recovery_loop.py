@@ -10,7 +10,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 from motet.domain.errors import Interrupted, Unreachable
-from motet.runtime.controller.event_inbox import CancelRequested, ControllerEvent, ObserverFailed
+from motet.runtime.controller.event_inbox import (
+    CancelRequested,
+    ControllerEvent,
+    ObserverFailed,
+    SuspensionRequested,
+)
 from motet.runtime.controller.executor_pool import ExecutorPool
 from motet.runtime.controller.generation.epoch_loop import GenerationLost
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp
@@ -36,7 +41,7 @@ class TrainableGeneration(Protocol):
 class RecoveryLoop:
     """Owns the layout between generations, and what ends the job early.
 
-    `cancel`, `fail` and `layout` may be used from any thread.
+    `cancel`, `suspend`, `fail` and `layout` may be used from any thread.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class RecoveryLoop:
         self._observer = observer
         self._post = post
         self._is_cancelled = threading.Event()
+        self._is_suspended = threading.Event()
         self._failure: Exception | None = None
         self._generation: TrainableGeneration | None = None
 
@@ -67,6 +73,14 @@ class RecoveryLoop:
         """End soon; `run` raises Interrupted."""
         self._is_cancelled.set()
         self._post(CancelRequested())
+
+    def suspend(self) -> None:
+        """End after the epoch in progress, with a checkpoint; `run` raises Interrupted.
+
+        Without a running generation the last checkpoint remains, and `run` ends soon.
+        """
+        self._is_suspended.set()
+        self._post(SuspensionRequested())
 
     def fail(self, error: Exception) -> None:
         """End soon; `run` raises this error."""
@@ -83,13 +97,13 @@ class RecoveryLoop:
         number = 0
         while not progress.is_over(self._options):
             try:
-                self._layout = self._pool.reconcile(self._layout, self._is_cancelled.is_set)
+                self._layout = self._pool.reconcile(self._layout, self._is_given_up)
                 self._train(begin(number, self._layout, progress))
             except (GenerationLost, ExecutorLost, Unreachable) as lost:
                 self._recover(lost, progress)
                 number += 1
             except LaunchGivenUp as cancelled:
-                raise Interrupted("the job was cancelled") from cancelled
+                raise Interrupted(self._interruption) from cancelled
         if self._failure is not None:
             raise self._failure
 
@@ -104,6 +118,15 @@ class RecoveryLoop:
         """Return to the last checkpoint: abort executors, remove those that do not answer."""
         if self._failure is not None:
             raise self._failure from lost
+        if self._is_suspended.is_set():
+            raise Interrupted(self._interruption) from lost
         recovery = progress.go_back(str(lost), self._options.max_recoveries)
         self._observer.recovering(recovery)
         self._pool.retire_unresponsive()
+
+    @property
+    def _interruption(self) -> str:
+        return f"the job was {'cancelled' if self._is_cancelled.is_set() else 'suspended'}"
+
+    def _is_given_up(self) -> bool:
+        return self._is_cancelled.is_set() or self._is_suspended.is_set()

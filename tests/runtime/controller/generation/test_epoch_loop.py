@@ -21,6 +21,7 @@ from motet.runtime.controller.event_inbox import (
     ControllerEvent,
     ExecutorEnded,
     ObserverFailed,
+    SuspensionRequested,
     WorkerReport,
 )
 from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
@@ -227,3 +228,23 @@ def test_without_lockstep_it_ends_where_all_workers_wait() -> None:
     events = [event for number in range(4) for event in epoch(number)]
     final = run(events, progress, epochs=9, tol=11.0, consistency=Async(), checkpoint_every=3)
     assert final.epoch_count == 3
+
+
+def test_a_suspended_job_ends_after_its_epoch_with_a_checkpoint() -> None:
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    first, second = epoch(1)
+    with pytest.raises(Interrupted, match="suspended after 2 epochs"):
+        run([*epoch(0), first, SuspensionRequested(), second, *epoch(2)], progress, epochs=9)
+    assert (progress.checkpoint.epoch_count, progress.losses) == (2, [11.0, 11.0])
+
+
+def test_a_suspension_during_the_last_epoch_does_not_prevent_the_end() -> None:
+    assert run([SuspensionRequested(), *epoch(0)], epochs=1).epoch_count == 1
+
+
+def test_a_suspension_waits_for_an_epoch_at_which_all_workers_wait() -> None:
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    events = [SuspensionRequested(), *(each for number in range(4) for each in epoch(number))]
+    with pytest.raises(Interrupted, match="after 3 epochs"):
+        run(events, progress, epochs=9, consistency=Async(), checkpoint_every=3)
+    assert progress.checkpoint.epoch_count == 3

@@ -15,6 +15,7 @@ from motet.runtime.controller.event_inbox import (
     ControllerEvent,
     ExecutorEnded,
     ObserverFailed,
+    SuspensionRequested,
     WorkerReport,
 )
 from motet.runtime.controller.generation.epoch_barrier import AnswerWorker, EndEpoch, EpochBarrier
@@ -102,11 +103,13 @@ class EpochLoop:
         self._observer = observer
         first_epoch = progress.checkpoint.epoch_count
         self._barrier = EpochBarrier(options, first_epoch, generation.workers_of)
+        self._is_suspending = False
 
     def run(self) -> Checkpoint:
         """The final state.
 
-        Raises GenerationLost, JobFailed, Interrupted or what an observer raised.
+        Raises GenerationLost, JobFailed, Interrupted (after a suspension, with a new checkpoint) or
+        what an observer raised.
         """
         while True:
             event = self._next_event()
@@ -114,6 +117,9 @@ class EpochLoop:
                 raise Interrupted("the job was cancelled")
             if isinstance(event, ObserverFailed):
                 raise event.error
+            if isinstance(event, SuspensionRequested):
+                self._is_suspending = True
+                continue
             if event.generation != self._generation.number:
                 continue
             final = self._handle(event)
@@ -163,8 +169,11 @@ class EpochLoop:
         self._progress.reports.append(report)
         self._observer.epoch_done(report)
         is_last = self._is_last(epoch)
-        if is_last or self._barrier.is_checkpoint(epoch):
+        is_suspended = self._is_suspending and self._barrier.is_rendezvous(epoch)
+        if is_last or is_suspended or self._barrier.is_checkpoint(epoch):
             self._write_checkpoint(epoch + 1, model)
+        if is_suspended and not is_last:
+            raise Interrupted(f"the job was suspended after {epoch + 1} epochs")
         return self._progress.checkpoint if is_last else None
 
     def _is_last(self, epoch: int) -> bool:
