@@ -6,9 +6,11 @@ import contextlib
 import functools
 import os
 import random
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -16,18 +18,27 @@ import pytest
 
 from executor_processes import executor_processes
 from motet.domain.errors import BadInput, JobFailed
+from motet.runtime.backends.gang.cluster import GangCluster
+from motet.runtime.backends.gang.member import ENDED
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
+from shared_ray import MACHINES
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
 
 SOAK = pytest.mark.soak
-Cluster = LocalCluster | RayCluster
+MEMBER = """
+import sys
+from pathlib import Path
+from motet.runtime.backends.gang.member import run_member
+sys.exit(run_member(Path(sys.argv[1]), int(sys.argv[2])))
+"""
+Cluster = LocalCluster | RayCluster | GangCluster
 Undisturbed = Callable[[TrainOptions, int], TrainResult]
 
 
@@ -41,12 +52,36 @@ def train(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
-@pytest.fixture(params=["local", "ray"])
+@pytest.fixture(params=["local", "ray", "gang"])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """A cluster of five machines without executors of the test before."""
     cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
     assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
     return cluster
+
+
+@pytest.fixture(params=["local", "ray"])
+def shared_cluster(request: pytest.FixtureRequest) -> Cluster:
+    """As `cluster`, for several jobs; a gang belongs to one job."""
+    cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def gang_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GangCluster]:
+    """Five members below this process."""
+    folder = tmp_path_factory.mktemp("gang") / "meeting"
+    members = [
+        subprocess.Popen([sys.executable, "-c", MEMBER, str(folder), str(number)])
+        for number in range(MACHINES)
+    ]
+    try:
+        with GangCluster(folder, MACHINES) as cluster:
+            yield cluster
+        assert [member.wait(timeout=60) for member in members] == [ENDED] * MACHINES
+    finally:
+        for member in members:
+            member.kill()
 
 
 @pytest.fixture(scope="module")
@@ -186,13 +221,13 @@ def test_executors_killed_before_training_do_not_change_the_model(
     assert result.model_sha256 == expected.model_sha256
 
 
-def test_two_jobs_at_once_do_not_disturb_each_other(cluster: Cluster) -> None:
+def test_two_jobs_at_once_do_not_disturb_each_other(shared_cluster: Cluster) -> None:
     options = TrainOptions(machines=2, workers=2, servers=2, epochs=20, checkpoint_every=10)
-    expected = train(cluster, options)
+    expected = train(shared_cluster, options)
     meeting = Meeting(2)
     results: list[TrainResult] = []
     threads = [
-        threading.Thread(target=lambda: results.append(train(cluster, options, meeting)))
+        threading.Thread(target=lambda: results.append(train(shared_cluster, options, meeting)))
         for _ in range(2)
     ]
     for thread in threads:

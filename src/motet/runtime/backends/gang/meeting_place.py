@@ -1,0 +1,54 @@
+"""The folder in which the members of a gang find its controller."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from motet.runtime.backends.gang.member import OVER
+from motet.transport import Endpoint, read_secret, write_secret
+
+_ENDPOINT, _SECRET = "controller.json", "secret"
+_LOOK_EVERY_S = 0.02
+
+
+class ControllerAddress(NamedTuple):
+    """Where the controller listens, and the secret of the gang."""
+
+    endpoint: Endpoint
+    secret: bytes
+
+
+class MeetingPlace:
+    """A folder that all members can read, and only their user."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, address: ControllerAddress) -> None:
+        """Announce the controller. Raises BadInput if the folder has had one before."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_secret(self._folder / _SECRET, address.secret)
+        temporary = self._folder / f".{_ENDPOINT}.{os.getpid()}"
+        temporary.write_text(address.endpoint.encode(), encoding="utf-8")
+        temporary.replace(self._folder / _ENDPOINT)
+
+    def close(self) -> None:
+        """Announce the end of the gang."""
+        (self._folder / OVER).touch(mode=0o600)
+
+    def await_controller(self) -> ControllerAddress | None:
+        """Where the controller is, as soon as it has announced itself; None: the gang has ended.
+
+        Raises BadInput if others can read the secret.
+        """
+        while not (self._folder / OVER).exists():
+            try:
+                text = (self._folder / _ENDPOINT).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                time.sleep(_LOOK_EVERY_S)
+                continue
+            return ControllerAddress(Endpoint.decode(text), read_secret(self._folder / _SECRET))
+        return None

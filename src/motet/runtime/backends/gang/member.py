@@ -1,0 +1,40 @@
+"""A member of the gang: keeps one executor process, and starts the next one when that has ended.
+
+This module imports the standard library only, so that a member needs little memory.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ENDED, CONTROLLER_LOST, DISMISSED = 0, os.EX_TEMPFAIL, 79
+"""Exit statuses of an executor process: the gang has ended; the controller has gone without saying
+so; the controller has no use for this process, but may have for the next one."""
+OVER = "over"
+"""This file appears in the folder of the gang when it has ended."""
+
+_MODULE = "motet.runtime.backends.gang.executor_process"
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def run_member(folder: Path, number: int) -> int:
+    """Serve the gang that meets in `folder` as machine `number`, until it has ended.
+
+    Returns ENDED, CONTROLLER_LOST, or the status of an executor process that could not join.
+    Executors are in a session of their own: a signal to the member's group does not reach them.
+    They end with the thread that calls this function.
+    """
+    while not (folder / OVER).exists():
+        executor = subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE, str(folder), str(number), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | _ONE_THREAD,
+            start_new_session=True,
+        )
+        status = executor.wait()
+        if status >= 0 and status != DISMISSED:
+            return status
+    return ENDED
