@@ -24,16 +24,20 @@ from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.cluster_start import ClusterStart
-from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request, more_metrics
+from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
+from motet.interfaces.cli.train.results import (
+    role_counts_text,
+    title_of,
+    training_document,
+    write_results,
+)
 from motet.interfaces.cli.train.run_folder import choose_folder, starts_over
 from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text
 from motet.report.training.auto_summary import configurations_table
-from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RECORD, RunFolder
 from motet.report.training.loss_file import LossFile
-from motet.report.training.loss_plot import PlottedLoss
 from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
@@ -41,7 +45,7 @@ from motet.runtime.autotune.load_balancer import LoadBalancer
 from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import JobPlan, plan_job
-from motet.runtime.core.reporting.reports import ReconfigurationReport, TrainResult
+from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.replacement import usable_machines
 
 COLOUR = job_colour(0)
@@ -76,12 +80,20 @@ def run_training(flags: TrainFlags, start: ClusterStart, began_s: float) -> None
             flags, training, start, progress, _Begun(began_s, started_at, folder)
         )
         progress.preparing("evaluating")
-        document = _document(flags, training, result, history)
+        document = training_document(flags, training, result, history)
         if folder is not None:
             progress.preparing(f"writing {folder.path}")
-            _write(folder, training, result, document, started_at)
+            record = RunRecord.of(
+                "finished",
+                sys.argv,
+                started_at,
+                plan_job(training.app, training.rows, training.options),
+                training.options,
+                training.data,
+            )
+            write_results(folder, training, result, document, record, forget_interruption)
             if history is not None:
-                folder.write_tuning_history(history, _title(document), _subtitle(training))
+                folder.write_tuning_history(history, title_of(document), training.data.counts)
     if flags.as_json:
         sys.stdout.write(to_json(document.as_dict()))
     else:
@@ -145,7 +157,9 @@ def _train(
     with cluster_start.cluster(machines, at_least) as cluster:
         if flags.auto:
             options = start.on(cluster, options, training.most_workers)
-            progress.preparing(f"beginning with {_roles(options.workers, options.servers)}")
+            progress.preparing(
+                f"beginning with {role_counts_text(options.workers, options.servers)}"
+            )
         options = replace(options, spent_s=before_s + time.perf_counter() - begun.began_s)
         training = replace(training, options=options)
         timetable = tuple(
@@ -193,53 +207,3 @@ def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory
     if autotuner.failure:
         progress.remark(f"the autotuner stopped: {autotuner.failure}")
     return result, autotuner.history
-
-
-def _document(
-    flags: TrainFlags, training: TrainRequest, result: TrainResult, history: TuningHistory | None
-) -> TrainDocument:
-    return TrainDocument.of(
-        result,
-        data=flags.data,
-        workers=training.options.workers,
-        servers=training.options.servers,
-        more_metrics=more_metrics(training.app, training.data, training.test, result),
-        history=history,
-    )
-
-
-def _write(
-    folder: RunFolder,
-    training: TrainRequest,
-    result: TrainResult,
-    document: TrainDocument,
-    started_at: datetime,
-) -> None:
-    plan = plan_job(training.app, training.rows, training.options)
-    record = RunRecord.of("finished", sys.argv, started_at, plan, training.options, training.data)
-    title, subtitle = (
-        _title(document),
-        f"{_subtitle(training)}; {_roles(document.workers, document.servers)}",
-    )
-    folder.write_losses(result.epochs)
-    folder.write_model(training.app)
-    forget_interruption()
-    folder.write_json("run.json", record.joined_to(document))
-    marks = [_mark(report) for report in result.reconfigurations if not report.error]
-    folder.write_plot([PlottedLoss(title, subtitle, document.loss, COLOUR, marks=marks)])
-
-
-def _title(document: TrainDocument) -> str:
-    return f"{document.app} on {Path(document.data).name}"
-
-
-def _subtitle(training: TrainRequest) -> str:
-    return training.data.counts
-
-
-def _mark(report: ReconfigurationReport) -> tuple[float, str]:
-    return float(report.at_epoch), f"{report.after.workers}w {report.after.servers}s"
-
-
-def _roles(workers: int, servers: int) -> str:
-    return f"{count_text(workers, 'worker')}, {count_text(servers, 'server')}"
