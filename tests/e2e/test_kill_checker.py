@@ -1,13 +1,16 @@
 """Random kills of server, launcher, shepherds and job processes: `motet server` as a whole.
 
-Nothing acknowledged is lost, no process runs twice, and every job ends as it would have.
+Nothing acknowledged is lost, no process runs twice, and every job ends as it would have: commands
+have counted to the end, trainings have the model of an undisturbed one.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import held_training
 from live_server import LiveServer
 from motet.domain.errors import MotetError, Unreachable
 from motet.interfaces.client import LiveClient
@@ -22,6 +26,7 @@ from waiting import wait_until
 
 PROGRAM = Path(__file__).parents[1] / "support" / "counting_job.py"
 FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
+EPOCHS = 30
 KINDS = ("server", "launcher", "shepherd")
 
 pytestmark = pytest.mark.cluster
@@ -41,6 +46,35 @@ def job_of(name: str, processes: int, steps: int) -> dict[str, object]:
     return {"name": name, "run": run, "processes": processes, "workdir": "/"}
 
 
+def training_of(name: str) -> dict[str, object]:
+    """A training whose epochs take a while, on two slots."""
+    return {
+        "name": name,
+        "app": held_training.__file__,
+        "data": "digits",
+        "set": {"tol": 0},
+        "epochs": EPOCHS,
+        "checkpoint_every": 5,
+        "envs": {"HELD_UNTIL": "/", "EPOCH_S": "0.1"},
+        "workdir": "/",
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> str:
+    """The digest of the model of such a training without kills."""
+    words = ["train", held_training.__file__, "--data", "digits", "--epochs", str(EPOCHS)]
+    words += ["--set", "tol=0", "--workers", "1", "--servers", "1", "--json", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "motet.interfaces.cli", *words],
+        env={**os.environ, "HELD_UNTIL": "/"},
+        capture_output=True,
+        check=True,
+    )
+    digest: str = json.loads(done.stdout)["model_sha256"]
+    return digest
+
+
 def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient | None:
     """Kill a process of a kind; returns a new client if the server had to be started again."""
     if kind == "server":
@@ -53,36 +87,56 @@ def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient |
     return None
 
 
-def check(server: LiveServer, client: LiveClient, accepted: dict[str, int], steps: int) -> None:
-    """Every accepted job has succeeded, each of its processes counted to the end, once."""
-    jobs = {job["id"]: job for job in client.jobs()}
-    assert jobs.keys() == accepted.keys()
+def check(
+    server: LiveServer,
+    client: LiveClient,
+    accepted: dict[str, int],
+    steps: int,
+    trained: dict[str, str] | None = None,
+) -> None:
+    """Every accepted job has succeeded, each of its processes counted to the end, once.
+
+    `trained`: jobs that are trainings, and the digests that their models must have.
+    """
+    jobs, trained = {job["id"]: job for job in client.jobs()}, trained or {}
+    assert jobs.keys() == accepted.keys() | trained.keys()
     assert {job["state"] for job in jobs.values()} == {"SUCCEEDED"}, jobs
     checkpoints = server.folder / "checkpoints"
     assert list(checkpoints.glob("*/double-*")) == []
     for number, processes in accepted.items():
         for rank in range(processes):
             assert (checkpoints / number / f"count-{rank}").read_text() == str(steps)
+    for number, digest in trained.items():
+        record = json.loads((server.folder / "results" / number / "run.json").read_text())
+        assert (record["model_sha256"], record["epochs"]) == (digest, EPOCHS)
 
 
-def run_with_kills(server: LiveServer, kinds: tuple[str, ...], seed: int, jobs: int) -> None:
-    """Submit jobs, kill a process of each kind in turn at random moments, wait for the end."""
+def run_with_kills(
+    server: LiveServer, kinds: tuple[str, ...], seed: int, jobs: int, trainings: int, digest: str
+) -> None:
+    """Submit jobs, kill a process of each kind in turn at random moments, wait for the end.
+
+    `digest`: of the model of an undisturbed training.
+    """
     draw, steps = random.Random(seed), 40
-    client, accepted = server.start(), dict[str, int]()
+    client, accepted, trained = server.start(), dict[str, int](), dict[str, str]()
     for number in range(jobs):
         processes = draw.randint(1, 3)
         job = client.submit(job_of(f"j{number}", processes, steps), key=f"key-{number}")
         accepted[job["id"]] = processes
+        if number < trainings:
+            job = client.submit(training_of(f"t{number}"), key=f"training-{number}")
+            trained[job["id"]] = digest
     for kind in kinds:
         _let_it_count(server, client, draw.randint(0, 400))
         client = kill_one(server, kind, draw) or client
     for number in range(jobs):  # A client that lost the answer repeats its request.
         repeated = client.submit(job_of(f"j{number}", 1, steps), key=f"key-{number}")
         assert repeated["id"] in accepted
-    for job in accepted:
+    for job in (*accepted, *trained):
         while client.wait(job, 30.0)["state"] not in FINAL:
             pass
-    check(server, client, accepted, steps)
+    check(server, client, accepted, steps, trained)
     server.end()
     assert server.job_processes() == []
     assert server.shepherds() == []
@@ -111,20 +165,23 @@ def _are_over(client: LiveClient) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_kills_lose_no_job_and_start_none_twice(server: LiveServer) -> None:
+@pytest.mark.timeout(900)
+def test_kills_lose_no_job_and_start_none_twice(server: LiveServer, undisturbed: str) -> None:
     draw = random.Random(1)
     kinds = [kind for kind in KINDS for _ in range(4)]
     draw.shuffle(kinds)
-    run_with_kills(server, tuple(kinds), seed=1, jobs=12)
+    run_with_kills(server, tuple(kinds), seed=1, jobs=12, trainings=2, digest=undisturbed)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(1))
-def test_many_kills_lose_no_job_and_start_none_twice(server: LiveServer, seed: int) -> None:
+def test_many_kills_lose_no_job_and_start_none_twice(
+    server: LiveServer, undisturbed: str, seed: int
+) -> None:
     draw = random.Random(seed)
-    run_with_kills(server, tuple(draw.choices(KINDS, k=30)), seed, jobs=30)
+    kinds = tuple(draw.choices(KINDS, k=30))
+    run_with_kills(server, kinds, seed, jobs=30, trainings=6, digest=undisturbed)
 
 
 @pytest.mark.timeout(300)

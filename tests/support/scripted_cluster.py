@@ -11,7 +11,7 @@ from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input, Submit
 from motet.live.master.master import Answer, Master
-from motet.live.master.requests import Workplace
+from motet.live.master.requests import TrainingProgram, Workplace
 from scripted_launcher import ScriptedLauncher
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (2, 2))
@@ -32,9 +32,9 @@ class ScriptedCluster:
         """Start a master on the journal, as after a crash of the one before."""
         self.close()
         self.store = JournalStore(str(self.folder / "journal.db"))
-        self.master = Master(
-            self.store, CLUSTER, Workplace(self.folder, {"PATH": "/bin"}), lambda: self.now_us
-        )
+        program = TrainingProgram(("python", "train"), {"PYTHONPATH": "/motet"})
+        workplace = Workplace(self.folder, {"PATH": "/bin"}, program)
+        self.master = Master(self.store, CLUSTER, workplace, lambda: self.now_us)
         self.ask(self.policy)
         self.launcher.receive(self.master.pending_requests)
 
@@ -57,6 +57,12 @@ class ScriptedCluster:
     def submit(self, processes: int = 1, key: str = "", **more: Any) -> int:
         values = {"name": "job", "run": "true", "workdir": "/", "processes": processes, **more}
         number: int = self.ask(Submit(job_spec(values), "ann", key))
+        return number
+
+    def train(self, **more: Any) -> int:
+        """Submit a training."""
+        values = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/", **more}
+        number: int = self.ask(Submit(job_spec(values), "ann"))
         return number
 
     def job(self, number: int) -> LiveJob:

@@ -40,12 +40,18 @@ class ScriptedLauncher:
         """All processes of an attempt run."""
         return AttemptRunning(attempt, 1.0)
 
-    def ended(self, attempt: str, code: int | None = 0, reason: ExitReason = "exited") -> Report:
+    def ended(
+        self,
+        attempt: str,
+        code: int | None = 0,
+        reason: ExitReason = "exited",
+        signal: int | None = None,
+    ) -> Report:
         """All processes of an attempt have ended in the same way."""
         request = self.running.pop(attempt)
         self.stopping.discard(attempt)
         self._ended.add(attempt)
-        end = RankExit(code, None, reason, 1.0, 2.0)
+        end = RankExit(code, signal, reason, 1.0, 2.0)
         return AttemptEnded(attempt, (end,) * len(request.ranks))
 
     def machines_in_use(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from motet.live.jobs.attempt import AttemptOutcome, StopCause, outcome_of, told
+from motet.live.jobs.attempt import UNFINISHED, AttemptOutcome, StopCause, outcome_of, told
 from motet.live.launcher.messages import ExitReason, RankExit
 
 
@@ -39,6 +39,23 @@ PREEMPTED = StopCause.PREEMPTED
 )
 def test_outcomes(exits: list[RankExit], cause: StopCause | None, outcome: AttemptOutcome) -> None:
     assert outcome_of(tuple(exits), cause) is outcome
+
+
+@pytest.mark.parametrize(
+    ("exits", "outcome"),
+    [
+        ([end(0), end(0)], AttemptOutcome.SUCCEEDED),
+        ([end(None, signal=9), end(None, "stopped", 2.0, 15)], AttemptOutcome.LOST),
+        ([end(UNFINISHED), end(None, signal=9, at_s=0.5)], AttemptOutcome.LOST),
+        ([end(UNFINISHED), end(0)], AttemptOutcome.LOST),
+        ([end(1), end(UNFINISHED, at_s=2.0)], AttemptOutcome.FAILED),
+        ([end(2)], AttemptOutcome.FAILED),
+    ],
+)
+def test_a_training_that_was_killed_has_not_failed(
+    exits: list[RankExit], outcome: AttemptOutcome
+) -> None:
+    assert outcome_of(tuple(exits), None, loses_killed=True) is outcome
 
 
 def test_the_reason_names_the_process_that_failed_first() -> None:

@@ -8,19 +8,23 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
 
 LEAST = {"name": "train", "run": "python train.py", "workdir": "/work"}
 
 
 def test_the_least_that_a_job_needs() -> None:
     spec = job_spec(LEAST)
+    assert isinstance(spec, CommandSpec)
     assert (spec.processes, spec.queue, spec.priority) == (1, "default", 0)
     assert spec.argv == ("/bin/sh", "-c", "python train.py")
     assert spec.preempt.number == 15
 
 
 def test_a_list_of_words_runs_without_a_shell() -> None:
-    assert job_spec({**LEAST, "run": ["echo", "$HOME"]}).argv == ("echo", "$HOME")
+    spec = job_spec({**LEAST, "run": ["echo", "$HOME"]})
+    assert isinstance(spec, CommandSpec)
+    assert spec.argv == ("echo", "$HOME")
 
 
 def test_a_job_survives_its_way_through_the_journal() -> None:
@@ -55,3 +59,36 @@ def test_what_is_missing_is_named(key: str) -> None:
     values = {name: value for name, value in LEAST.items() if name != key}
     with pytest.raises(BadInput, match=f"{key} is missing"):
         job_spec(values)
+
+
+TRAINING = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/work"}
+
+
+def test_a_job_with_an_application_is_a_training() -> None:
+    spec = job_spec({**TRAINING, "workers": 2, "set": {"l2": 0.001, "solver": "auto", "x": True}})
+    assert isinstance(spec, TrainingSpec)
+    assert (spec.kind, spec.workers, spec.servers, spec.processes) == ("ps", 2, 1, 3)
+    assert spec.settings == ("l2=0.001", "solver=auto", "x=true")
+    assert job_spec({**TRAINING, "kind": "ps", "until": "loss=0.5"}).target_loss == 0.5
+    assert job_spec(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "mpi"}, "kind: 'mpi'; one of command, ps"),
+        ({"run": "true"}, "unknown key run"),
+        ({"wokers": 2}, "unknown key wokers; did you mean workers"),
+        ({"workers": 0}, "workers: .*greater than or equal to 1"),
+        ({"set": {"l2": [1]}}, "set.l2: "),
+        ({"until": "better"}, "until: loss=NUMBER, or improvement=NUMBER above 0"),
+        ({"epochs": 0}, "epochs: "),
+        ({"seed": -1}, "seed: "),
+    ],
+)
+def test_a_training_that_cannot_run_is_one_clear_error(
+    values: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput, match=rf"^job.yaml: {message}") as caught:
+        job_spec({**TRAINING, **values}, "job.yaml")
+    assert "\n" not in str(caught.value)

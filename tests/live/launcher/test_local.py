@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from attempt_files import attempt_file
 from motet.live.launcher.leftovers import MARK, marked_processes
 from motet.live.launcher.messages import (
     AttemptEnded,
+    AttemptProgressed,
     AttemptRunning,
     RankTask,
     Report,
@@ -25,6 +27,8 @@ from motet.live.launcher.messages import (
     message_line,
     parse_message,
 )
+from motet.live.launcher.rank_files import progress_line
+from motet.live.shepherd import send_datagram
 from waiting import wait_until
 
 
@@ -191,6 +195,45 @@ def test_a_process_that_was_lost_while_no_launcher_ran_is_found(launchers: Launc
         report = launchers.report()
     assert codes(report)[1] == (None, None, "lost")
     assert marked_processes(request.attempt) == []
+
+
+def test_progress_is_reported_before_the_end_and_again_by_the_next_launcher(
+    launchers: Launchers,
+) -> None:
+    path = launchers.folder / "attempts" / "7" / "1" / "rank-0" / "progress.jsonl"
+    line = progress_line(2.0, [(1.0, 0.5), (2.0, 0.25)], 4.0).strip()
+    begun = '{"steps_done": 3.0, '
+    script = f"printf '%s\\n%s' '{line}' '{begun}' > {path}; exec sleep 1000"
+    request = launchers.gang(script, size=1)
+    launchers.send(request)
+    wait_until(lambda: path.exists() and begun in path.read_text())
+    told = AttemptProgressed(request.attempt, 2.0, ((1.0, 0.5), (2.0, 0.25)), 4.0)
+    launchers.kill()
+    launchers.start()
+    launchers.send(request)
+    reports = [launchers.report(), launchers.report()]
+    assert told in reports
+    with path.open("a") as file:
+        file.write('"points": [], "steps_per_s": null}\n')
+    launchers.send(StopAttempt(request.attempt, signal.SIGTERM, 5.0))
+    assert launchers.report() == AttemptProgressed(request.attempt, 3.0)
+    assert isinstance(launchers.report(), AttemptEnded)
+
+
+def test_a_notice_of_a_process_makes_the_launcher_report_its_progress(
+    launchers: Launchers,
+) -> None:
+    request = launchers.gang("exec sleep 1000", size=1)
+    launchers.send(request)
+    assert isinstance(launchers.report(), AttemptRunning)
+    path = launchers.folder / "attempts" / "7" / "1" / "rank-0" / "progress.jsonl"
+    for epochs in (1.0, 2.0):
+        with path.open("a") as file:
+            file.write(progress_line(epochs, [(epochs, 0.5)], None))
+        notice = json.dumps([request.attempt, 0, "progress"]).encode()
+        send_datagram(launchers.folder / "launcher.sock", notice)
+        told = AttemptProgressed(request.attempt, epochs, ((epochs, 0.5),))
+        assert launchers.report() == told
 
 
 def test_a_repeated_request_starts_nothing(launchers: Launchers) -> None:

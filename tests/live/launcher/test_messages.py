@@ -7,6 +7,7 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.live.launcher.messages import (
     AttemptEnded,
+    AttemptProgressed,
     AttemptRunning,
     RankExit,
     RankTask,
@@ -24,6 +25,8 @@ MESSAGES = [
     StartAttempt("7.1", "/state/7/1", (TASK, TASK), 15, 30.0, 600.0),
     StopAttempt("7.1", 10, 0.5),
     AttemptRunning("7.1", 12.5),
+    AttemptProgressed("7.1", 3.0, ((2.0, 0.5), (3.0, 0.25)), 1.5),
+    AttemptProgressed("7.1", 3.0),
     AttemptEnded(
         "7.1", (RankExit(0, None, "exited", 1.0, 2.0), RankExit(None, 9, "lost", None, 3.0))
     ),

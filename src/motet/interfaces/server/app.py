@@ -118,7 +118,7 @@ class JobRoutes:
         return await asyncio.wrap_future(self._master.read(function))
 
     async def _page(self, number: int) -> dict[str, Any]:
-        return await self._read(lambda state: job_page(state, number))
+        return await self._read(lambda state: job_page(state, number, self._workplace))
 
 
 def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvicorn
 
+import motet
 from motet.domain.errors import BadInput
 from motet.interfaces.client import ADDRESS_FILE
 from motet.interfaces.server.access import Access, server_token
@@ -20,7 +21,7 @@ from motet.interfaces.server.app import create_app
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
-from motet.live.master.requests import Workplace
+from motet.live.master.requests import TrainingProgram, Workplace
 
 _SECRET_PREFIXES = ("MOTET_", "RAY_", "PGPASS")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -46,7 +47,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     access = Access(server_token(folder), _LOOPBACK)
     listener = _listener(options.port)
-    workplace = Workplace(folder, _environment())
+    workplace = Workplace(folder, _environment(), _training_program())
     failures: list[BaseException] = []
 
     def failed(error: BaseException) -> None:
@@ -94,6 +95,14 @@ def _tell_clients(folder: Path, url: str) -> None:
     temporary = folder / f".{ADDRESS_FILE}.{os.getpid()}"
     temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
     temporary.replace(folder / ADDRESS_FILE)
+
+
+def _training_program() -> TrainingProgram:
+    """With the Motet of this server, wherever the process starts."""
+    home = str(Path(motet.__file__).parents[1])
+    return TrainingProgram(
+        (sys.executable, "-P", "-m", "motet.interfaces.training_gang"), {"PYTHONPATH": home}
+    )
 
 
 def _environment() -> dict[str, str]:

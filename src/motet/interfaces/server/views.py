@@ -9,7 +9,9 @@ from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained, why_waiting
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.master.facts import ClusterDeclared
+from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.report.simulation.story_document import story_document
 
@@ -23,23 +25,30 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "user": job.user,
         "queue": job.spec.queue,
         "priority": job.spec.priority,
+        "kind": job.spec.kind,
         "processes": job.spec.processes,
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,
         "attempts": len(job.attempts),
         "submitted_at": iso(job.submitted_us),
+        "progress": _progress(job),
         "started_at": iso(_first_start_us(job)),
         "ended_at": iso(job.ended_us),
     }
 
 
-def job_page(state: LiveState, number: int) -> dict[str, Any]:
-    """A job with its specification and all attempts. Raises NotFound."""
+def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
+    """A job with its specification and all attempts. `results`: of a training, its folder.
+
+    Raises NotFound.
+    """
     assert state.cluster is not None
     job = state.job(number)
+    has_results = isinstance(job.spec, TrainingSpec)
     return {
         **job_line(state, job),
+        "results": str(workplace.results_folder(job.number)) if has_results else None,
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
     }
@@ -69,6 +78,17 @@ def iso(at_us: int | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
 
 
+def _progress(job: LiveJob) -> dict[str, Any] | None:
+    """`epochs`: at most; None if unknown."""
+    if job.progress is None or not isinstance(job.spec, TrainingSpec):
+        return None
+    return {
+        "epochs_done": int(job.progress.steps_done),
+        "epochs": job.spec.epochs,
+        "loss": job.progress.loss,
+    }
+
+
 def _first_start_us(job: LiveJob) -> int | None:
     return next((each.running_us for each in job.attempts if each.running_us is not None), None)
 
@@ -85,6 +105,8 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
         "requested_at": iso(attempt.requested_us),
         "running_at": iso(attempt.running_us),
         "ended_at": iso(attempt.ended_us),
+        "workers": attempt.workers,
+        "servers": attempt.servers,
         "exits": [
             {"rank": rank, "code": end.code, "signal": end.signal, "reason": end.reason}
             for rank, end in enumerate(attempt.exits)

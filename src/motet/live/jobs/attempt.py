@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 
 from motet.domain.snapshot import Placement
 from motet.live.launcher.messages import RankExit
+
+UNFINISHED = os.EX_TEMPFAIL
+"""Exit status of a training's process that has not finished: it asks to be run again.
+A preempted training ends with it, and so does one that has lost another process."""
 
 
 class AttemptPhase(StrEnum):
@@ -38,11 +43,13 @@ class AttemptOutcome(StrEnum):
 
 @dataclass(slots=True)
 class Attempt:
-    """Times are Unix microseconds; None: not yet."""
+    """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0."""
 
     number: int
     placement: Placement
     requested_us: int
+    workers: int = 0
+    servers: int = 0
     phase: AttemptPhase = AttemptPhase.REQUESTED
     stop_cause: StopCause | None = None
     running_us: int | None = None
@@ -56,18 +63,24 @@ class Attempt:
         return self.phase is AttemptPhase.ENDED
 
 
-def outcome_of(exits: tuple[RankExit, ...], stop_cause: StopCause | None) -> AttemptOutcome:
+def outcome_of(
+    exits: tuple[RankExit, ...], stop_cause: StopCause | None, *, loses_killed: bool = False
+) -> AttemptOutcome:
     """The outcome by the ends of all processes; the first end decides which failure it was.
 
     A gang that finished before the stop signal reached it has succeeded; exit status 0 after the
-    signal is a stop.
+    signal is a stop. `loses_killed`: a killed process is a failure of the infrastructure, and so is
+    one that ends UNFINISHED; the job continues from its checkpoint.
     """
     if all(end.reason == "exited" and end.code == 0 for end in exits):
         return AttemptOutcome.SUCCEEDED
     if stop_cause is not None:
         return AttemptOutcome.STOPPED
-    first = first_failure(exits)
-    return AttemptOutcome.FAILED if exits[first].reason == "exited" else AttemptOutcome.LOST
+    first = exits[first_failure(exits)]
+    is_lost = loses_killed and (first.signal is not None or first.code == UNFINISHED)
+    if first.reason == "exited" and not is_lost:
+        return AttemptOutcome.FAILED
+    return AttemptOutcome.LOST
 
 
 def first_failure(exits: tuple[RankExit, ...]) -> int:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
-from motet.live.jobs.job_file import JobSpec
+from motet.live.jobs.job_spec import JobSpec
 from motet.live.jobs.job_state import JobState
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedProgress:
+    """`steps_done`: of a training, epochs. `loss`: the last known one."""
+
+    steps_done: float
+    loss: float | None
 
 
 @dataclass(slots=True)
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
+    `progress`: as far as the job has reported it.
     """
 
     number: int
@@ -24,6 +33,7 @@ class LiveJob:
     end: JobState | None = None
     ended_us: int | None = None
     reason: str = ""
+    progress: ReportedProgress | None = None
 
     @property
     def attempt(self) -> Attempt | None:

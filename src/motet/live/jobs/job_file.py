@@ -1,109 +1,53 @@
-"""Job files: what a user submits, checked, with defaults. Unknown keys are errors."""
+"""Job files: what a user submits, checked, with defaults. Every error is one line."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ValidationError
 
 from motet.domain.errors import BadInput, nearest_name
+from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 
-MOST_PROCESSES = 100_000
-_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
-_SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PreemptOptions(_Section):
-    """How the processes are asked to stop before they are killed."""
-
-    signal: str = "SIGTERM"
-    grace_s: Annotated[float, Field(ge=0, le=86_400)] = 30.0
-
-    @field_validator("signal")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        if value not in _SIGNALS:
-            raise ValueError(f"one of {', '.join(sorted(_SIGNALS))}")
-        return value
-
-    @property
-    def number(self) -> int:
-        """The signal."""
-        return signal.Signals[self.signal].value
-
-
-class Retry(_Section):
-    """`max_attempts`: how often the command may fail before the job fails. Preemptions and lost
-    processes do not count."""
-
-    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 1
-
-
-class JobSpec(_Section):
-    """A job: a command that runs as a gang of processes.
-
-    `run`: a shell script, or a list of words. `processes`: all of them run, or none; each takes one
-    slot. `workdir`: where the command starts. `envs`: variables of its environment.
-    """
-
-    name: Annotated[str, Field(pattern=_NAME)]
-    run: str | tuple[str, ...]
-    processes: Annotated[int, Field(ge=1, le=MOST_PROCESSES)] = 1
-    queue: Annotated[str, Field(pattern=_NAME)] = "default"
-    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
-    workdir: str
-    envs: dict[str, str] = Field(default_factory=dict)
-    preempt: PreemptOptions = PreemptOptions()
-    retry: Retry = Retry()
-
-    @field_validator("run")
-    @classmethod
-    def _has_command(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        if not value or not "".join(value).strip():
-            raise ValueError("the command is empty")
-        return value
-
-    @field_validator("workdir")
-    @classmethod
-    def _is_absolute(cls, value: str) -> str:
-        if not value.startswith("/"):
-            raise ValueError("an absolute path")
-        return value
-
-    @property
-    def argv(self) -> tuple[str, ...]:
-        """The command of every process."""
-        return ("/bin/sh", "-c", self.run) if isinstance(self.run, str) else self.run
+_KINDS: Mapping[str, type[CommandSpec | TrainingSpec]] = {
+    "command": CommandSpec,
+    "ps": TrainingSpec,
+}
 
 
 def job_spec(values: Mapping[str, Any], source: str = "job") -> JobSpec:
-    """Check the values of a job file. Raises BadInput that names `source`, key and remedy."""
+    """Check the values of a job file. Raises BadInput that names `source`, key and remedy.
+
+    Without `kind`, a job with `app` is a training, any other one a command.
+    """
+    kind = values.get("kind", "ps" if "app" in values else "command")
+    if kind not in _KINDS:
+        raise BadInput(f"{source}: kind: {str(kind)[:40]!r}; one of {', '.join(_KINDS)}")
+    model = _KINDS[kind]
     try:
-        return JobSpec.model_validate(values)
+        return model.model_validate({**values, "kind": kind})
     except ValidationError as error:
-        raise BadInput(f"{source}: {_told(error)}") from error
+        raise BadInput(f"{source}: {_told(error, model)}") from error
 
 
-def _told(error: ValidationError) -> str:
+def _told(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem in one line."""
     problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"] if part not in ("str", "tuple[str, ...]"))
+    place = ".".join(str(part) for part in problem["loc"] if part not in _UNION_MEMBERS)
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {place}{_hint(place)}"
+        return f"unknown key {place}{_hint(place, model)}"
     if problem["type"] == "missing":
         return f"{place} is missing"
     return f"{place}: {problem['msg'].removeprefix('Value error, ')}"
 
 
-def _hint(place: str) -> str:
+_UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]")
+"""Pydantic names the member of a union after the key."""
+
+
+def _hint(place: str, model: type[BaseModel]) -> str:
     section, _, key = place.rpartition(".")
-    model: type[BaseModel] = JobSpec
     for name in filter(None, section.split(".")):
         model = model.model_fields[name].annotation  # type: ignore[assignment]
     known = sorted(model.model_fields)

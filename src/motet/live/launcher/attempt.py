@@ -14,6 +14,7 @@ from motet.live.launcher.gang import Phase, ProcessGang
 from motet.live.launcher.leftovers import kill_marked
 from motet.live.launcher.messages import (
     AttemptEnded,
+    AttemptProgressed,
     AttemptRunning,
     RankExit,
     Report,
@@ -50,6 +51,7 @@ class LocalAttempt:
         self._spawned: dict[int, subprocess.Popen[bytes]] = {}
         self._stop = StopAttempt(request.attempt, request.stop_signal, request.grace_s)
         self._has_told_running = self._has_told_end = False
+        self._read_bytes = [0] * self._gang.size
 
     def begin(self) -> None:
         """Start what was never started, adopt what was."""
@@ -72,7 +74,9 @@ class LocalAttempt:
         files = self._files[rank]
         if self._gang.has_ended(rank):
             return
+        self._tell_progress(rank)
         if (end := files.exit()) is not None:
+            self._tell_progress(rank)  # What it reported until its end.
             self._ended(rank, end)
             return
         if rank not in self._shepherds and not self._attach(rank):
@@ -86,6 +90,9 @@ class LocalAttempt:
     def repeat_reports(self) -> None:
         """Report the present state again."""
         self._has_told_running = self._has_told_end = False
+        self._read_bytes = [0] * self._gang.size
+        for rank in range(self._gang.size):
+            self._tell_progress(rank)
         self._tell()
 
     # -- processes ---------------------------------------------------------------------------------
@@ -128,6 +135,7 @@ class LocalAttempt:
         if self._gang.has_ended(rank):
             return
         end = self._files[rank].exit()
+        self._tell_progress(rank)
         if end is not None:
             self._ended(rank, end)
         elif kill_marked(self.request.attempt, rank):
@@ -173,6 +181,17 @@ class LocalAttempt:
         if exits is not None and not self._has_told_end:
             self._has_told_end = True
             self._report(AttemptEnded(self.request.attempt, exits))
+
+    def _tell_progress(self, rank: int) -> None:
+        """Report what the process has written since the last look."""
+        found, self._read_bytes[rank] = self._files[rank].progress(self._read_bytes[rank])
+        if not found:
+            return
+        points = tuple(point for each in found for point in each["points"])
+        last = found[-1]
+        self._report(
+            AttemptProgressed(self.request.attempt, last["steps_done"], points, last["steps_per_s"])
+        )
 
     def _renew_leases(self) -> None:
         for rank in self._shepherds:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from motet.domain.errors import BadInput
 
@@ -76,6 +76,19 @@ class AttemptRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptProgressed:
+    """The job has trained further. Fields as in the events ProgressMeasured and SpeedMeasured.
+
+    `points`: losses in ascending order of steps; those of earlier reports may be repeated.
+    """
+
+    attempt: str
+    steps_done: float
+    points: tuple[tuple[float, float], ...] = ()
+    steps_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """No process of the gang is left. `exits`: by rank."""
 
@@ -84,10 +97,10 @@ class AttemptEnded:
 
 
 Request: TypeAlias = StartAttempt | StopAttempt
-Report: TypeAlias = AttemptRunning | AttemptEnded
+Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded
 
 _PARTS = {"ranks": RankTask, "exits": RankExit}
-_KINDS = {kind.__name__: kind for kind in (StartAttempt, StopAttempt, AttemptRunning, AttemptEnded)}
+_KINDS = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Report))}
 
 
 def message_line(message: Request | Report) -> str:
@@ -106,6 +119,8 @@ def parse_message(line: str) -> Request | Report:
 
 
 def _value(name: str, value: Any) -> Any:
+    if name == "points":
+        return tuple((float(step), float(loss)) for step, loss in value)
     if name in _PARTS:
         return tuple(
             _PARTS[name](**{key: _value(key, part) for key, part in each.items()}) for each in value

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
 from motet.live.shepherd import write_durably
+
+PROGRESS = "progress.jsonl"
+"""What a process reports about its training: a JSON object per line, see `progress_line`."""
 
 
 class ShepherdIdentity(NamedTuple):
@@ -86,9 +90,47 @@ class RankFiles:
             found["ended_at"],
         )
 
+    def progress(self, offset: int) -> tuple[list[dict[str, Any]], int]:
+        """Reports of progress from `offset` on, and where the next one begins.
+
+        A line that is not complete yet is left for later; one that is no report is passed over.
+        """
+        try:
+            with open(self.folder / PROGRESS, "rb") as file:
+                file.seek(offset)
+                whole = file.read().rpartition(b"\n")[0]
+        except FileNotFoundError:
+            return [], offset
+        if not whole:
+            return [], offset
+        found = [_report(line) for line in whole.split(b"\n")]
+        return [each for each in found if each is not None], offset + len(whole) + 1
+
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
             found: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         return found
+
+
+def progress_line(
+    steps_done: float, points: Sequence[tuple[float, float]], steps_per_s: float | None
+) -> str:
+    """A line of PROGRESS. `points`: losses after these steps, since the line before."""
+    values = {"steps_done": steps_done, "points": [*points], "steps_per_s": steps_per_s}
+    return json.dumps(values, allow_nan=False) + "\n"
+
+
+def _report(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+        points = [(float(step), float(loss)) for step, loss in found["points"]]
+        speed = found["steps_per_s"]
+        return {
+            "steps_done": float(found["steps_done"]),
+            "points": points,
+            "steps_per_s": None if speed is None else float(speed),
+        }
+    except (ValueError, KeyError, TypeError):
+        return None

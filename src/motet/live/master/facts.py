@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
@@ -60,6 +60,15 @@ class AttemptRan:
 
 
 @dataclass(frozen=True, slots=True)
+class JobProgressed:
+    """A job has trained further. `steps_done`: of a training, epochs. `loss`: None if unknown."""
+
+    job: int
+    steps_done: float
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
@@ -75,13 +84,16 @@ class AttemptOver:
 
 
 Fact: TypeAlias = (
-    ClusterDeclared | PolicyChosen | JobAccepted | JobChanged | AttemptRan | AttemptOver
+    ClusterDeclared
+    | PolicyChosen
+    | JobAccepted
+    | JobChanged
+    | AttemptRan
+    | JobProgressed
+    | AttemptOver
 )
 
-_KINDS = {
-    kind.__name__: kind
-    for kind in (ClusterDeclared, PolicyChosen, JobAccepted, JobChanged, AttemptRan, AttemptOver)
-}
+_KINDS = {kind.__name__: kind for kind in get_args(Fact)}
 
 
 def facts_to_json(facts: Sequence[Fact]) -> str:

@@ -12,9 +12,12 @@ from motet.domain.events import (
     Event,
     Failed,
     Finished,
+    Goal,
     PolicyChanged,
+    ProgressMeasured,
     Resized,
     Resumed,
+    SpeedMeasured,
     Started,
     StartFailed,
     Stopped,
@@ -25,15 +28,21 @@ from motet.domain.units import FULL_SPEED
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.live.jobs.attempt import AttemptOutcome, AttemptPhase, StopCause, outcome_of, told
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_file import JobSpec
+from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
-from motet.live.launcher.messages import AttemptEnded, AttemptRunning, Report
+from motet.live.launcher.messages import (
+    AttemptEnded,
+    AttemptProgressed,
+    AttemptRunning,
+    Report,
+)
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
     Fact,
     JobAccepted,
     JobChanged,
+    JobProgressed,
     PolicyChosen,
 )
 from motet.live.master.state import LiveState
@@ -92,6 +101,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return _choose_policy(state, policy, settings)
         case AttemptRunning():
             return _running(state, now_us, given)
+        case AttemptProgressed():
+            return _progressed(state, given)
         case AttemptEnded():
             return _ended(state, given)
 
@@ -106,7 +117,7 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
     spec, slots = given.spec, sum(state.cluster.slots)
     if spec.processes > slots:
         raise BadInput(
-            f"processes: {spec.processes}, but the cluster has {slots} slots; "
+            f"{_SIZE[spec.kind]}: {spec.processes}, but the cluster has {slots} slots; "
             "the job could never start"
         )
     job = state.next_job
@@ -118,7 +129,31 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
         "model": _NO_MODEL,
     }
     accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
-    return Intake((accepted,), (Submitted(job, columns),), job)
+    if isinstance(spec, CommandSpec):
+        return Intake((accepted,), (Submitted(job, columns),), job)
+    submitted = Submitted(job, {**columns, **_roles(spec)}, _goal(spec))
+    return Intake((accepted,), (submitted,), job)
+
+
+_SIZE = {"command": "processes", "ps": "workers + servers"}
+
+
+def _roles(spec: TrainingSpec) -> dict[str, int]:
+    return {
+        "workers": spec.workers,
+        "min_workers": spec.workers,
+        "max_workers": spec.workers,
+        "servers": spec.servers,
+        "min_servers": spec.servers,
+        "max_servers": spec.servers,
+        "server_gpus": 1,
+    }
+
+
+def _goal(spec: TrainingSpec) -> Goal:
+    """Steps are epochs."""
+    planned = None if spec.epochs is None else float(spec.epochs)
+    return Goal(target_loss=spec.target_loss, planned_steps=planned)
 
 
 def _change(state: LiveState, given: Change) -> Intake:
@@ -171,12 +206,32 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
 
 
+def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
+    """After a restart of launcher or job, reports are repeated; steps that are known are not news.
+
+    A job that lost some epochs with its last process is as far as its best attempt was.
+    """
+    job, number = attempt_of(state, report.attempt)
+    attempt = job.attempts[number - 1]
+    known = 0.0 if job.progress is None else job.progress.steps_done
+    points = tuple(point for point in report.points if point[0] > known)
+    if attempt.has_ended or job.state.is_final or report.steps_done <= known:
+        return Intake()
+    fact = JobProgressed(job.number, report.steps_done, points[-1][1] if points else None)
+    events: list[Event] = [ProgressMeasured(job.number, report.steps_done, points)]
+    if report.steps_per_s:
+        roles = attempt.workers, attempt.servers
+        events.append(SpeedMeasured(job.number, *roles, report.steps_per_s))
+    return Intake((fact,), tuple(events))
+
+
 def _ended(state: LiveState, report: AttemptEnded) -> Intake:
     job, number = attempt_of(state, report.attempt)
     attempt = job.attempts[number - 1]
     if attempt.has_ended:
         return Intake()
-    outcome = outcome_of(report.exits, attempt.stop_cause)
+    loses_killed = job.spec.loses_killed_processes
+    outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
     reason = told(report.exits) if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST) else ""
     is_failure = (
         outcome is AttemptOutcome.FAILED and job.failures + 1 >= job.spec.retry.max_attempts

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from motet.live.launcher.messages import Report, Request, message_line, parse_message
 
-_SOCKET = "launcher.sock"
-
 
 class LauncherProcess:
     """One run of the launcher. Reports arrive on a thread of their own."""
@@ -20,14 +18,14 @@ class LauncherProcess:
     def __init__(
         self,
         epoch: int,
-        folder: Path,
+        notices: Path,
         on_report: Callable[[Report], None],
         on_end: Callable[[], None],
     ) -> None:
-        """`folder`: for the socket of the shepherds' notices."""
+        """`notices`: address of the socket for notices of shepherds."""
         command = [sys.executable, "-m", "motet.live.launcher.local"]
         self._process = subprocess.Popen(
-            [*command, str(epoch), str(folder / _SOCKET)],
+            [*command, str(epoch), str(notices)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

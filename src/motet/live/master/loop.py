@@ -184,7 +184,7 @@ class MasterLoop:
         began_s = time.monotonic()
         self._launcher = LauncherProcess(
             epoch,
-            self._workplace.folder,
+            self._workplace.notice_socket,
             lambda report: self._inbox.put(_Request(report)),
             lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
         )

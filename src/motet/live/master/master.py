@@ -13,6 +13,7 @@ from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, Tick, event_from_json, event_to_json
 from motet.domain.snapshot import Queues
 from motet.engine.journal.decision_log import DecisionLog
+from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
@@ -68,7 +69,8 @@ class Master:
         policy = make_policy(*find_policy(FIRST_POLICY), {})
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
         log = DecisionLog(self.state.history.add)
-        self._engine = Engine(policy, CountPlanner(), state, log)
+        measurements = late_fitted_measurements()
+        self._engine = Engine(policy, CountPlanner(), state, log, measurements=measurements)
         for record in store.records():
             self._replay(record)
         if self.state.cluster is None:

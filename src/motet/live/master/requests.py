@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import RankTask, Request, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
@@ -16,11 +17,28 @@ LEASE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingProgram:
+    """The program of every process of a training; its last argument is the specification in JSON.
+
+    `env`: variables that it needs.
+    """
+
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Workplace:
     """Where attempts run. `folder`: state of the server. `env`: variables that every job gets."""
 
     folder: Path
     env: Mapping[str, str]
+    training: TrainingProgram = TrainingProgram()
+
+    @property
+    def notice_socket(self) -> Path:
+        """Wakes the launcher, see `motet.live.launcher.local`."""
+        return self.folder / "launcher.sock"
 
     def attempt_folder(self, job: int, attempt: int) -> Path:
         """Logs and records of one attempt."""
@@ -29,6 +47,10 @@ class Workplace:
     def checkpoint_folder(self, job: int) -> Path:
         """The same for all attempts of a job."""
         return self.folder / "checkpoints" / str(job)
+
+    def results_folder(self, job: int) -> Path:
+        """What a finished training leaves."""
+        return self.folder / "results" / str(job)
 
 
 def requests_of(state: LiveState, workplace: Workplace) -> list[Request]:
@@ -64,17 +86,19 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
         for _ in range(count)
     ]
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
+    argv, env = _program(job, attempt, workplace)
     return StartAttempt(
         attempt_id(job, attempt),
         str(workplace.attempt_folder(job.number, attempt.number)),
         tuple(
             RankTask(
                 machines[rank],
-                job.spec.argv,
+                argv,
                 job.spec.workdir,
                 {
                     **workplace.env,
                     **_variables(job, attempt, machines, rank, checkpoints),
+                    **env,
                 },
             )
             for rank in range(len(machines))
@@ -83,6 +107,24 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
         preempt.grace_s,
         LEASE_S,
     )
+
+
+def _program(
+    job: LiveJob, attempt: Attempt, workplace: Workplace
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command of every process, and variables that its kind of job needs."""
+    spec = job.spec
+    if isinstance(spec, CommandSpec):
+        return spec.argv, {}
+    variables = {
+        "MOTET_ATTEMPT_DIR": str(workplace.attempt_folder(job.number, attempt.number)),
+        "MOTET_RESULTS_DIR": str(workplace.results_folder(job.number)),
+        "MOTET_NOTICE_SOCKET": str(workplace.notice_socket),
+        "MOTET_WORKERS": str(attempt.workers),
+        "MOTET_SERVERS": str(attempt.servers),
+    }
+    argv = (*workplace.training.argv, spec.model_dump_json(exclude_defaults=True))
+    return argv, {**workplace.training.env, **variables}
 
 
 def _variables(

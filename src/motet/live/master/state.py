@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import NotFound
-from motet.domain.snapshot import Placement
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
-from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job import LiveJob, ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
@@ -17,6 +16,7 @@ from motet.live.master.facts import (
     Fact,
     JobAccepted,
     JobChanged,
+    JobProgressed,
     PolicyChosen,
 )
 
@@ -33,7 +33,7 @@ class LiveState:
         self.active: dict[int, LiveJob] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
-        self._moves: dict[int, Placement] = {}
+        self._moves: dict[int, Start | Migrate] = {}
 
     @property
     def next_job(self) -> int:
@@ -67,6 +67,8 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
                 self._ran(at_us, self.jobs[number].attempts[attempt - 1])
+            case JobProgressed(number, steps_done, loss):
+                self._progressed(self.jobs[number], steps_done, loss)
             case AttemptOver():
                 self._over(at_us, fact)
 
@@ -81,19 +83,24 @@ class LiveState:
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
 
+    def _progressed(self, job: LiveJob, steps_done: float, loss: float | None) -> None:
+        if loss is None and job.progress is not None:
+            loss = job.progress.loss
+        job.progress = ReportedProgress(steps_done, loss)
+
     def _over(self, at_us: int, fact: AttemptOver) -> None:
         job = self.jobs[fact.job]
         attempt = job.attempts[fact.attempt - 1]
         attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
         attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
         del self.active[job.number]
-        if fact.reason:
-            job.reason = fact.reason
+        if fact.reason or fact.end == JobState.SUCCEEDED:
+            job.reason = fact.reason  # The cause of an earlier attempt's end is history then.
         if fact.end is not None:
             job.end, job.ended_us = JobState(fact.end), at_us
-        place = self._moves.pop(job.number, None)
-        if place is not None and job.end is None:
-            self._begin(at_us, job, place)
+        move = self._moves.pop(job.number, None)
+        if move is not None and job.end is None:
+            self._begin(at_us, job, move)
 
     # -- actions -----------------------------------------------------------------------------------
 
@@ -101,17 +108,18 @@ class LiveState:
         """Apply an action of the engine: a new attempt, or the stop of the present one."""
         job = self.jobs[action.job]
         match action:
-            case Start(placement=place):
-                self._begin(at_us, job, place)
+            case Start():
+                self._begin(at_us, job, action)
             case Preempt():
                 self._moves.pop(job.number, None)
                 self._stop(job, _cause(job))
-            case Migrate(placement=place):
-                self._moves[job.number] = place
+            case Migrate():
+                self._moves[job.number] = action
                 self._stop(job, StopCause.MIGRATED)
 
-    def _begin(self, at_us: int, job: LiveJob, place: Placement) -> None:
-        job.attempts.append(Attempt(len(job.attempts) + 1, place, at_us))
+    def _begin(self, at_us: int, job: LiveJob, action: Start | Migrate) -> None:
+        number, roles = len(job.attempts) + 1, (action.workers, action.servers)
+        job.attempts.append(Attempt(number, action.placement, at_us, *roles))
         self.active[job.number] = job
 
     def _stop(self, job: LiveJob, cause: StopCause) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -168,3 +169,55 @@ def test_explain_tells_why_a_job_waits(run: Shell) -> None:
 def test_explain_takes_a_folder_or_a_server(run: Shell, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--run is a folder of a simulation"):
         run("explain", "1", "--run", str(tmp_path))
+
+
+def test_a_training_from_options_to_its_results(run: Shell, tmp_path: Path) -> None:
+    words = ["--app", "mlr", "--data", "digits", "--epochs", "3", "--set", "l2=0.01"]
+    job = run("submit", *words).stdout.strip()
+    assert run("wait", job).return_value == 0
+    found = json.loads(run("describe", job, "--json").stdout)
+    assert (found["kind"], found["name"], found["processes"]) == ("ps", "mlr", 2)
+    assert (found["progress"]["epochs_done"], found["progress"]["epochs"]) == (3, 3)
+    record = json.loads((Path(found["results"]) / "run.json").read_text())
+    assert (record["parameters"]["l2"], record["epochs"]) == (0.01, 3)
+    screen = run("describe", job).stdout
+    assert "3 of 3 epochs, loss " in screen
+    assert found["results"] in screen.replace("\n", "")
+
+
+def test_a_training_in_a_job_file_knows_the_number_of_its_epochs(
+    run: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "fit.yaml"
+    path.write_text("app: ./mine.py\ndata: digits\nworkers: 1\nset: {tol: 0, l2: 1}\n")
+    (tmp_path / "mine.py").write_text(
+        "from motet.apps.mlr import MLR\n\n\nclass Mine(MLR):\n    default_epochs = 7\n"
+    )
+    job = run("submit", "-f", str(path), "--set", "l2=0.5", "--seed", "3").stdout.strip()
+    run("cancel", job)
+    spec = json.loads(run("describe", job, "--json").stdout)["spec"]
+    assert (spec["kind"], spec["name"], spec["seed"]) == ("ps", "fit", 3)
+    assert spec["set"] == {"tol": 0, "l2": "0.5"}
+    assert spec["epochs"] is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--app", "mlp", "--data", "digits"), "unknown application 'mlp'"),
+        (("--app", "mlr", "--data", "digits", "--set", "l3=1"), "unknown parameter of mlr 'l3'"),
+        (("--app", "mlr", "--data", "digits", "--set", "l2=many"), "l2 must be a number"),
+        (("--app", "mlr"), "data is missing"),
+        (("--app", "mlr", "--data", "digits", "--processes", "2"), "unknown key processes"),
+    ],
+)
+def test_a_training_that_cannot_work_is_refused_before_it_is_submitted(
+    run: Shell, words: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        run("submit", *words)
+
+
+def test_one_kind_of_job_at_a_time(run: Shell) -> None:
+    with pytest.raises(click.UsageError, match="a job file with -f, a command after '--', or"):
+        run("submit", "--app", "mlr", "--data", "digits", "--", "true")

@@ -18,19 +18,39 @@ def job_values(
     path: Path | None, command: Sequence[str], envs: Sequence[str], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The values to submit: those of the file, then the options. Raises BadInput."""
-    if (path is None) == (not command):
-        raise click.UsageError("give a job file with -f, or a command after '--'")
-    values: dict[str, Any] = _read(path) if path is not None else {"run": list(command)}
-    values.update({name: value for name, value in given.items() if value is not None})
+    given = {name: value for name, value in given.items() if value not in (None, {})}
+    if sum((path is not None, bool(command), "app" in given)) != 1:
+        raise click.UsageError("give a job file with -f, a command after '--', or --app")
+    values: dict[str, Any] = {"run": list(command)} if command else {}
+    if path is not None:
+        values = _read(path)
+        given["set"] = {**_section(values, "set"), **given.get("set", {})}
+    values.update({name: value for name, value in given.items() if value != {}})
     home = Path.cwd() if path is None else path.parent
     values["workdir"] = str((home / str(values.get("workdir", "."))).resolve())
-    values.setdefault("name", path.stem if path else os.path.basename(command[0]) or "job")
+    values.setdefault("name", path.stem if path else _name(command, given))
     if envs:
         values["envs"] = {
-            **values.get("envs", {}),
+            **_section(values, "envs"),
             **dict(name_and_value("--env", each) for each in envs),
         }
     return values
+
+
+def _name(command: Sequence[str], given: Mapping[str, Any]) -> str:
+    """That of the program or of the application: a file's without its ending."""
+    if command:
+        return os.path.basename(command[0]) or "job"
+    place, _, class_name = str(given["app"]).partition(":")
+    return Path(place).stem if place.endswith(".py") else class_name or place
+
+
+def _section(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Raises BadInput unless it has names and values."""
+    section = values.get(key) or {}
+    if not isinstance(section, dict):
+        raise BadInput(f"{key}: a section with lines 'NAME: VALUE'")
+    return section
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -60,7 +60,18 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row(name, Text(visible_text(str(job[name]))))
     facts.add_row("submitted", _local(job["submitted_at"]))
     facts.add_row("ended", _local(job["ended_at"]))
+    if job["progress"]:
+        facts.add_row("progress", progress_text(job["progress"]))
+    if job["results"]:
+        facts.add_row("results", Text(visible_text(job["results"])))
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def progress_text(progress: Mapping[str, Any]) -> str:
+    """`12 of 100 epochs, loss 0.25`."""
+    total = "" if progress["epochs"] is None else f" of {progress['epochs']}"
+    loss = "" if progress["loss"] is None else f", loss {progress['loss']:.6g}"
+    return f"{progress['epochs_done']}{total} epochs{loss}"
 
 
 def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:

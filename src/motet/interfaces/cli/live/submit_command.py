@@ -1,4 +1,4 @@
-"""`motet submit`: a job file, or a command after `--`."""
+"""`motet submit`: a job file, a training, or a command after `--`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 )
 @click.option("-n", "--name", metavar="NAME", help="Name of the job.")
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes of the gang.")
+@click.option("--app", metavar="APP", help="Train this application, as `motet train` does.")
+@click.option("--data", metavar="PATH|NAME", help="Training: file, or name of a built-in data set.")
+@click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")
+@click.option("--servers", type=click.IntRange(1), metavar="S", help="Training: default 1.")
+@click.option("--epochs", type=click.IntRange(1), metavar="E", help="Training: passes, at most.")
+@click.option("--seed", type=click.IntRange(0), metavar="K", help="Training: default 0.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="K=V",
+    help="Training: a parameter as with `motet train`; repeatable.",
+)
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
 @click.option(
@@ -41,26 +54,29 @@ if TYPE_CHECKING:
 def submit_command(
     client: LiveClient,
     job_path: Path | None,
-    name: str | None,
-    processes: int | None,
-    priority: int | None,
     envs: tuple[str, ...],
     key: str | None,
     as_json: bool,
     command: tuple[str, ...],
+    settings: tuple[str, ...],
+    **given: Any,
 ) -> None:
-    """Submit a job file, or the COMMAND after '--', which runs in this folder.
+    """Submit a job file, a training (--app), or the COMMAND after '--', which runs in this folder.
 
     \b
     Examples:
       motet submit -f job.yaml
       motet submit --processes 2 -- python train.py --epochs 10
+      motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """
     from motet.interfaces.cli.live.job_file import job_values
+    from motet.interfaces.cli.live.name_value import name_and_value
     from motet.interfaces.cli.live.screens import print_document
+    from motet.interfaces.cli.live.training_check import checked_training
 
-    given: dict[str, Any] = {"name": name, "processes": processes, "priority": priority}
+    given["set"] = dict(name_and_value("--set", each) for each in settings)
     values = job_values(job_path, command, envs, given)
+    values = checked_training(values, "job" if job_path is None else str(job_path))
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
         print_document(job)

@@ -1,0 +1,30 @@
+"""Checks a training before it is submitted: its application and parameters must exist here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from motet.apps import APPLICATIONS, load_application
+from motet.interfaces.cli.apps.settings import default_epochs, read_training_settings
+from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import TrainingSpec
+
+
+def checked_training(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The values with the number of epochs; those of a command as they are. Raises BadInput.
+
+    Policies that predict the end of a job need the number of its epochs.
+    """
+    spec = job_spec(values, source)
+    if not isinstance(spec, TrainingSpec):
+        return dict(values)
+    place = spec.app if spec.app in APPLICATIONS else _in_folder(spec.app, spec.workdir)
+    app = load_application(place)
+    read_training_settings(app, spec.settings)
+    return {**values, "epochs": spec.epochs or default_epochs(app)}
+
+
+def _in_folder(app: str, folder: str) -> str:
+    return str(Path(folder) / app) if app.partition(":")[0].endswith(".py") else app

@@ -1,0 +1,143 @@
+"""The first process of a training's gang: its controller, and an executor below it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from motet.domain.errors import Interrupted, MotetError
+from motet.interfaces.cli.screens.run_log import RunLog
+from motet.interfaces.cli.screens.train import LineProgress
+from motet.interfaces.cli.shell.streams.visible import echo_note
+from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
+from motet.interfaces.cli.train.results import training_document, write_results
+from motet.interfaces.training_gang.progress_file import progress_file
+from motet.interfaces.training_gang.stop_requests import StopRequests
+from motet.live.jobs.attempt import UNFINISHED
+from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import TrainingSpec
+from motet.report.training.folder import RunFolder
+from motet.report.training.loss_file import LossFile
+from motet.report.training.record import RunRecord
+from motet.runtime.backends.gang.cluster import GangCluster
+from motet.runtime.backends.gang.member import run_member
+from motet.runtime.controller.job import Job
+from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.core.reporting.reports import TrainResult
+
+
+class JobFolder(RunFolder):
+    """Results of a job of the live cluster; its checkpoints are elsewhere."""
+
+    def __init__(self, path: Path, checkpoints: Path) -> None:
+        super().__init__(path)
+        self._checkpoints = checkpoints
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """All attempts of the job continue from here."""
+        return self._checkpoints
+
+
+def run_first_process(specification: str, gang: Path, stop_signals: Collection[int]) -> int:
+    """Train, and write the results; returns the exit status.
+
+    0: finished. UNFINISHED: a later attempt continues from the checkpoint. Others: as `motet
+    train`; the training has failed by itself.
+    """
+    began_s = time.perf_counter()
+    stops = StopRequests(stop_signals, UNFINISHED)
+    try:
+        spec = job_spec(json.loads(specification))
+        assert isinstance(spec, TrainingSpec)
+        return _train(spec, gang, stops, began_s)
+    except MotetError as error:
+        echo_note(f"motet: error: {error}")
+        return error.exit_code
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def _train(spec: TrainingSpec, gang: Path, stops: StopRequests, began_s: float) -> int:
+    """Returns the exit status. Raises MotetError."""
+    started_at, flags = datetime.now(UTC), training_flags(spec, os.environ)
+    folder = JobFolder(
+        Path(os.environ["MOTET_RESULTS_DIR"]), Path(os.environ["MOTET_CHECKPOINT_DIR"])
+    )
+    with RunLog(folder.log_file, echo=echo_note, echo_remark=echo_note) as log:
+        log.begin()
+        progress = LineProgress(log)
+        with GangCluster(gang, int(os.environ["MOTET_WORLD_SIZE"])) as cluster:
+            threading.Thread(target=run_member, args=(gang, 0), daemon=True).start()
+            training = check_request(flags, folder, progress)
+            try:
+                training, result = _trained(training, folder, cluster, progress, stops, began_s)
+            except Interrupted as interruption:
+                log.line(str(interruption))
+                return UNFINISHED
+        progress.preparing("evaluating")
+        document = training_document(flags, training, result)
+        progress.preparing(f"writing {folder.path}")
+        plan = plan_job(training.app, training.rows, training.options)
+        record = RunRecord.of(
+            "finished", sys.argv, started_at, plan, training.options, training.data
+        )
+        write_results(folder, training, result, document, record)
+    return 0
+
+
+def _trained(
+    training: TrainRequest,
+    folder: JobFolder,
+    cluster: GangCluster,
+    progress: LineProgress,
+    stops: StopRequests,
+    began_s: float,
+) -> tuple[TrainRequest, TrainResult]:
+    """The request with the options of the start, and the result. Raises MotetError."""
+    resumed = training.resumed
+    before_s = 0.0 if resumed is None else resumed.spent_s
+    options = replace(training.options, spent_s=before_s + time.perf_counter() - began_s)
+    training = replace(training, options=options)
+    job = Job(training.app, training.rows, options, cluster, progress)
+    job.listen(LossFile(folder, () if resumed is None else resumed.reports))
+    reports = progress_file(os.environ)
+    job.listen(reports)
+    stops.pass_to(job.suspend)
+    try:
+        return training, job.run()
+    finally:
+        reports.tell()
+
+
+def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainFlags:
+    """The options of `motet train` for this attempt; it continues where the last one ended."""
+    return TrainFlags(
+        app=spec.app,
+        data=spec.data,
+        format_name=spec.format,
+        test=spec.test,
+        exclude=spec.exclude,
+        target=None if spec.target is None else str(spec.target),
+        drop=tuple(map(str, spec.drop)),
+        na=spec.na,
+        labels=spec.labels,
+        test_labels=spec.test_labels,
+        workers=int(environment["MOTET_WORKERS"]),
+        servers=int(environment["MOTET_SERVERS"]),
+        epochs=spec.epochs,
+        until=spec.until,
+        settings=spec.settings,
+        seed=spec.seed,
+        checkpoint_every=spec.checkpoint_every,
+        resume=True,
+    )

@@ -1,0 +1,81 @@
+"""Reports epochs and losses of a training to the master of the live cluster."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from motet.live.launcher.rank_files import PROGRESS, progress_line
+from motet.live.shepherd import send_datagram
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
+
+EVERY_S = 1.0
+
+
+class ProgressFile(TrainObserver):
+    """Appends a line with all epochs since the last one, at most every second.
+
+    The launcher is woken by a datagram; without a launcher, the next one finds the file.
+    """
+
+    def __init__(
+        self, path: Path, wake: Callable[[], None], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`wake` is called after every line."""
+        self._path, self._wake, self._now_s = path, wake, now_s
+        self._points: list[tuple[float, float]] = []
+        self._epochs_done = self._told_epochs = 0
+        self._told_s, self._since_s = -math.inf, now_s()
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        """The speed counts from here."""
+        self._since_s = self._now_s()
+        self._told_epochs = self._epochs_done
+
+    def epoch_done(self, report: EpochReport) -> None:
+        """Keep the loss; write a line if the time for one has come."""
+        if self._epochs_done != report.epoch:  # The first epoch after a checkpoint.
+            self._told_epochs = report.epoch
+        self._epochs_done = report.epoch + 1
+        if math.isfinite(report.loss):
+            self._points.append((float(self._epochs_done), report.loss))
+        if self._now_s() >= self._told_s + EVERY_S:
+            self.tell()
+
+    def recovering(self, recovery: Recovery) -> None:
+        """The next epochs are repetitions."""
+        self.tell()
+        self._epochs_done = self._told_epochs = recovery.resumed_from_epoch
+
+    def tell(self) -> None:
+        """Write what has not been written yet."""
+        if self._epochs_done <= self._told_epochs:
+            return
+        now_s = self._now_s()
+        passed_s = now_s - self._since_s
+        speed = (self._epochs_done - self._told_epochs) / passed_s if passed_s > 0 else None
+        line = progress_line(float(self._epochs_done), self._points, speed)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line)
+        self._points = []
+        self._told_epochs, self._told_s, self._since_s = self._epochs_done, now_s, now_s
+        self._wake()
+
+
+def progress_file(environment: Mapping[str, str]) -> ProgressFile:
+    """That of this process, whose environment was made by the master."""
+    rank = int(environment["MOTET_RANK"])
+    folder = Path(environment["MOTET_ATTEMPT_DIR"]) / f"rank-{rank}"
+    notice = json.dumps([environment["MOTET_ATTEMPT"], rank, "progress"]).encode()
+    socket = Path(environment["MOTET_NOTICE_SOCKET"])
+
+    def wake() -> None:
+        with suppress(OSError):
+            send_datagram(socket, notice)
+
+    return ProgressFile(folder / PROGRESS, wake)

@@ -1,0 +1,156 @@
+"""What a job runs: a command, or a training on a parameter server. Unknown keys are errors."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from motet.domain.errors import BadInput
+from motet.runtime.core.options import StopRule
+
+MOST_PROCESSES = 100_000
+_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
+_SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
+_Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
+
+
+class _Section(BaseModel):
+    """Frozen values; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PreemptOptions(_Section):
+    """How the processes are asked to stop before they are killed."""
+
+    signal: str = "SIGTERM"
+    grace_s: Annotated[float, Field(ge=0, le=86_400)] = 30.0
+
+    @field_validator("signal")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if value not in _SIGNALS:
+            raise ValueError(f"one of {', '.join(sorted(_SIGNALS))}")
+        return value
+
+    @property
+    def number(self) -> int:
+        """The signal."""
+        return signal.Signals[self.signal].value
+
+
+class Retry(_Section):
+    """`max_attempts`: how often the job may fail by itself before it has failed. Preemptions and
+    lost processes do not count."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class _JobKeys(_Section):
+    """Keys of every job. `workdir`: where its processes start. `envs`: of their environment."""
+
+    name: Annotated[str, Field(pattern=_NAME)]
+    queue: Annotated[str, Field(pattern=_NAME)] = "default"
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
+    workdir: str
+    envs: dict[str, str] = Field(default_factory=dict)
+    preempt: PreemptOptions = PreemptOptions()
+    retry: Retry = Retry()
+
+    @field_validator("workdir")
+    @classmethod
+    def _is_absolute(cls, value: str) -> str:
+        if not value.startswith("/"):
+            raise ValueError("an absolute path")
+        return value
+
+
+class CommandSpec(_JobKeys):
+    """A command that runs as a gang of processes.
+
+    `run`: a shell script, or a list of words. `processes`: all of them run, or none; each takes one
+    slot.
+    """
+
+    kind: Literal["command"] = "command"
+    run: str | tuple[str, ...]
+    processes: _Count = 1
+
+    loses_killed_processes: ClassVar[bool] = False
+
+    @field_validator("run")
+    @classmethod
+    def _has_command(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not value or not "".join(value).strip():
+            raise ValueError("the command is empty")
+        return value
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command of every process."""
+        return ("/bin/sh", "-c", self.run) if isinstance(self.run, str) else self.run
+
+
+class TrainingSpec(_JobKeys):
+    """A training on a parameter server (`kind: ps`), with the arguments of `motet train`.
+
+    Every worker and every server is a process with a slot of its own. `set`: parameters of the
+    application and of the run. `checkpoint_every`: epochs. Relative paths are relative to
+    `workdir`.
+    """
+
+    kind: Literal["ps"]
+    app: Annotated[str, Field(min_length=1)]
+    data: Annotated[str, Field(min_length=1)]
+    workers: _Count = 1
+    servers: _Count = 1
+    set: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    until: str | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    checkpoint_every: Annotated[int, Field(ge=1)] | None = None
+    format: str | None = None
+    test: str | None = None
+    exclude: str | None = None
+    target: str | int | None = None
+    drop: tuple[str | int, ...] = ()
+    na: str | None = None
+    labels: str | None = None
+    test_labels: str | None = None
+
+    loses_killed_processes: ClassVar[bool] = True
+
+    @field_validator("until")
+    @classmethod
+    def _is_rule(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                StopRule.parse(value)
+            except BadInput:
+                raise ValueError("loss=NUMBER, or improvement=NUMBER above 0") from None
+        return value
+
+    @property
+    def target_loss(self) -> float | None:
+        """The loss at which training ends; None: not specified."""
+        rule = None if self.until is None else StopRule.parse(self.until)
+        return rule.value if rule is not None and rule.kind == "loss" else None
+
+    @property
+    def processes(self) -> int:
+        """All of them run, or none."""
+        return self.workers + self.servers
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """`set` as texts `name=value`."""
+        return tuple(f"{name}={_text(value)}" for name, value in self.set.items())
+
+
+JobSpec: TypeAlias = CommandSpec | TrainingSpec
+
+
+def _text(value: bool | int | float | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,155 @@
+"""Trainings on a real server: whatever happens to them, the model is that of `motet train`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import held_training
+from attempt_files import attempt_file
+from live_server import LiveServer
+from motet.interfaces.client import LiveClient, ServerAddress
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
+EPOCHS = 40
+JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/", "set": {"tol": 0}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x3")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.kill_everything()
+
+
+@pytest.fixture
+def client(server: LiveServer) -> LiveClient:
+    return LiveClient(ServerAddress.find(folder=server.folder))
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> str:
+    """SHA-256 of the model of `motet train` with the same arguments."""
+    words = ["train", held_training.__file__, "--data", "digits", "--workers", "2"]
+    words += ["--servers", "1", "--epochs", str(EPOCHS), "--set", "tol=0", "--json", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "motet.interfaces.cli", *words],
+        env={**os.environ, "HELD_UNTIL": "/"},
+        capture_output=True,
+        check=True,
+    )
+    sha: str = json.loads(done.stdout)["model_sha256"]
+    return sha
+
+
+def ended(client: LiveClient, job: str) -> dict[str, Any]:
+    while (found := client.wait(job, 30.0))["state"] not in FINAL:
+        pass
+    return found
+
+
+def results(job: dict[str, Any]) -> dict[str, Any]:
+    assert job["state"] == "SUCCEEDED", job
+    folder = Path(job["results"])
+    assert {"model.npz", "loss.csv", "run.json"} <= {path.name for path in folder.iterdir()}
+    found: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    assert found["epochs"] == EPOCHS == len((folder / "loss.csv").read_text().splitlines()) - 1
+    return found
+
+
+def log_of(client: LiveClient, job: str, attempt: int = 0) -> bytes:
+    return client.log_part(job, rank=0, attempt=attempt, offset=0)[0]
+
+
+def suspend(client: LiveClient, server: LiveServer, job: str) -> None:
+    del server
+    client.change(job, "suspend")
+    wait_until(lambda: b"ends after this epoch, with a checkpoint" in log_of(client, job))
+
+
+def kill_controller(client: LiveClient, server: LiveServer, job: str) -> None:
+    del client
+    kill_process(server, job, 0, "started.json")
+
+
+def kill_member(client: LiveClient, server: LiveServer, job: str) -> None:
+    del client
+    kill_process(server, job, 1, "started.json")
+
+
+def kill_shepherd(client: LiveClient, server: LiveServer, job: str) -> None:
+    del client
+    kill_process(server, job, 2, "shepherd.json")
+
+
+def kill_process(server: LiveServer, job: str, rank: int, file: str) -> None:
+    os.kill(attempt_file(server.folder, int(job), 1, rank, file)["pid"], signal.SIGKILL)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("disturb", "outcome"),
+    [
+        (suspend, "stopped"),
+        (kill_controller, "lost"),
+        (kill_member, "lost"),
+        (kill_shepherd, "lost"),
+    ],
+)
+def test_a_disturbed_training_ends_with_the_model_of_an_undisturbed_one(
+    client: LiveClient,
+    server: LiveServer,
+    undisturbed: str,
+    tmp_path: Path,
+    disturb: Callable[[LiveClient, LiveServer, str], None],
+    outcome: str,
+) -> None:
+    go = tmp_path / "go"
+    values = {**JOB, "app": held_training.__file__, "workers": 2, "epochs": EPOCHS}
+    values |= {"checkpoint_every": 5, "envs": {"HELD_UNTIL": str(go)}}
+    job = client.submit(values)["id"]
+    checkpoints = server.folder / "checkpoints" / job
+    wait_until((checkpoints / f"epoch-{held_training.EPOCHS_BEFORE:06d}").exists)
+    disturb(client, server, job)
+    if outcome == "stopped":
+        go.touch()
+        wait_until(lambda: client.job(job)["attempt_list"][0]["outcome"])
+        assert (checkpoints / f"epoch-{held_training.EPOCHS_BEFORE + 1:06d}").exists()
+        client.change(job, "resume")
+    wait_until(lambda: len(client.job(job)["attempt_list"]) == 2)
+    go.touch()
+    done = ended(client, job)
+    assert results(done)["model_sha256"] == undisturbed
+    assert done["progress"]["epochs_done"] == EPOCHS
+    assert [each["outcome"] for each in done["attempt_list"]] == [outcome, "succeeded"]
+
+
+@pytest.mark.timeout(600)
+def test_the_secret_of_a_gang_is_for_its_user_only(client: LiveClient, server: LiveServer) -> None:
+    job = client.submit({**JOB, "epochs": 3})["id"]
+    assert ended(client, job)["state"] == "SUCCEEDED"
+    gang = server.folder / "attempts" / job / "1" / "gang"
+    assert (gang.stat().st_mode & 0o777, (gang / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+@pytest.mark.timeout(600)
+def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveClient) -> None:
+    job = client.submit({**JOB, "data": "no-such-file.csv"})["id"]
+    assert ended(client, job)["state"] == "FAILED"
+    log = log_of(client, job)
+    assert b"motet: error: " in log
+    assert b"no-such-file.csv" in log

@@ -1,0 +1,76 @@
+"""What a training tells the master: every epoch once, at most a line per second."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from motet.interfaces.training_gang.progress_file import ProgressFile
+from motet.runtime.core.reporting.reports import EpochReport, Recovery
+
+
+class Told:
+    """A progress file with a clock that a test sets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.now_s, self.woken = folder / "progress.jsonl", 0.0, 0
+        self.file = ProgressFile(self.path, self._wake, lambda: self.now_s)
+        self.file.started(100, 8)
+
+    def epoch(self, number: int, loss: float, passed_s: float) -> None:
+        self.now_s += passed_s
+        self.file.epoch_done(EpochReport(number, loss, {}, 1.0, 1.0, 0.0, 0.0, 0, 0, 100))
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path)
+
+
+def test_the_first_epoch_is_told_at_once_and_later_ones_every_second(told: Told) -> None:
+    for number, loss in enumerate([4.0, 3.0, 2.0, 1.0]):
+        told.epoch(number, loss, passed_s=0.5)
+    assert told.lines == [
+        {"steps_done": 1.0, "points": [[1.0, 4.0]], "steps_per_s": 2.0},
+        {"steps_done": 3.0, "points": [[2.0, 3.0], [3.0, 2.0]], "steps_per_s": 2.0},
+    ]
+    assert told.woken == 2
+
+
+def test_the_end_tells_the_rest(told: Told) -> None:
+    told.epoch(0, 4.0, passed_s=0.5)
+    told.epoch(1, 3.0, passed_s=0.5)
+    told.file.tell()
+    told.file.tell()
+    assert [line["steps_done"] for line in told.lines] == [1.0, 2.0]
+
+
+def test_the_speed_after_a_resumed_checkpoint_counts_new_epochs_only(told: Told) -> None:
+    told.epoch(7, 4.0, passed_s=2.0)
+    assert told.lines == [{"steps_done": 8.0, "points": [[8.0, 4.0]], "steps_per_s": 0.5}]
+
+
+def test_epochs_after_a_recovery_are_told_again(told: Told) -> None:
+    for number in range(4):
+        told.epoch(number, 4.0 - number, passed_s=0.3)
+    told.file.recovering(Recovery(4, 2, "an executor died"))
+    told.file.started(100, 8)
+    told.epoch(2, 2.0, passed_s=2.0)
+    assert told.lines[-1] == {"steps_done": 3.0, "points": [[3.0, 2.0]], "steps_per_s": 0.5}
+    assert [step for line in told.lines for step, _ in line["points"]] == [1, 2, 3, 4, 3]
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_is_left_out(told: Told, loss: float) -> None:
+    told.epoch(0, loss, passed_s=1.0)
+    assert told.lines == [{"steps_done": 1.0, "points": [], "steps_per_s": 1.0}]

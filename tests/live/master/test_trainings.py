@@ -1,0 +1,121 @@
+"""Trainings under the master: their gangs, what they report, and when they begin again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import least_work_policy
+from motet.domain.errors import BadInput
+from motet.domain.events import ProgressMeasured, SpeedMeasured, event_from_json
+from motet.live.jobs.job import ReportedProgress
+from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_state import JobState
+from motet.live.launcher.messages import AttemptProgressed
+from motet.live.master.intake import ChoosePolicy
+from scripted_cluster import ScriptedCluster as Cluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    found = Cluster(tmp_path)
+    yield found
+    found.close()
+
+
+def recorded(cluster: Cluster, *kinds: type) -> list[object]:
+    """Events of these kinds in the journal."""
+    assert cluster.store is not None
+    records = [json.loads(record.events) for record in cluster.store.records()]
+    events = [event_from_json(each) for events in records for each in events]
+    return [event for event in events if isinstance(event, kinds)]
+
+
+def test_every_worker_and_server_is_a_process_of_the_gang(cluster: Cluster) -> None:
+    cluster.train(workers=2, servers=1, set={"l2": 0.001}, envs={"A": "1"})
+    ranks = cluster.launcher.running["1.1"].ranks
+    assert [task.machine for task in ranks] == ["m0", "m0", "m1"]
+    assert {task.argv[:2] for task in ranks} == {("python", "train")}
+    spec = job_spec(json.loads(ranks[0].argv[2]))
+    assert spec == cluster.job(1).spec
+    first = ranks[0].env
+    assert (first["MOTET_WORKERS"], first["MOTET_SERVERS"], first["MOTET_RANK"]) == ("2", "1", "0")
+    assert first["MOTET_ATTEMPT_DIR"] == str(cluster.folder / "attempts" / "1" / "1")
+    assert first["MOTET_RESULTS_DIR"] == str(cluster.folder / "results" / "1")
+    assert (first["PYTHONPATH"], first["A"], first["PATH"]) == ("/motet", "1", "/bin")
+
+
+def test_a_training_that_needs_more_slots_than_there_are_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(BadInput, match="workers \\+ servers: 5, but the cluster has 4 slots"):
+        cluster.train(workers=3, servers=2)
+
+
+def test_progress_becomes_events_of_the_engine_once(cluster: Cluster) -> None:
+    cluster.train(workers=2, servers=1, epochs=10)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(AttemptProgressed("1.1", 2.0, ((1.0, 0.9), (2.0, 0.5)), 4.0))
+    cluster.begin()
+    again = AttemptProgressed("1.1", 3.0, ((1.0, 0.9), (2.0, 0.5), (3.0, 0.4)), 5.0)
+    cluster.handle(again, again, AttemptProgressed("1.1", 2.0, ((2.0, 0.5),), 4.0))
+    assert cluster.job(1).progress == ReportedProgress(3.0, 0.4)
+    assert recorded(cluster, ProgressMeasured, SpeedMeasured) == [
+        ProgressMeasured(1, 2.0, ((1.0, 0.9), (2.0, 0.5))),
+        SpeedMeasured(1, 2, 1, 4.0),
+        ProgressMeasured(1, 3.0, ((3.0, 0.4),)),
+        SpeedMeasured(1, 2, 1, 5.0),
+    ]
+
+
+def test_epochs_that_are_trained_again_are_no_progress(cluster: Cluster) -> None:
+    cluster.train(workers=1, servers=1, epochs=10)
+    cluster.ask(AttemptProgressed("1.1", 3.0, ((1.0, 3.0), (2.0, 2.0), (3.0, 1.0))))
+    cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
+    cluster.ask(AttemptProgressed("1.2", 2.0, ((1.0, 3.0), (2.0, 2.0))))
+    assert cluster.job(1).progress == ReportedProgress(3.0, 1.0)
+    cluster.ask(AttemptProgressed("1.2", 4.0, ((3.0, 1.0), (4.0, 0.5))))
+    assert cluster.job(1).progress == ReportedProgress(4.0, 0.5)
+    assert recorded(cluster, ProgressMeasured)[-1] == ProgressMeasured(1, 4.0, ((4.0, 0.5),))
+
+
+def test_reports_of_a_job_that_was_cancelled_change_nothing(cluster: Cluster) -> None:
+    cluster.train()
+    late = cluster.launcher.started("1.1")
+    cluster.ask(cluster.launcher.ended("1.1"))
+    cluster.handle(late, AttemptProgressed("1.1", 3.0, ((3.0, 1.0),)))
+    assert cluster.job(1).state is JobState.SUCCEEDED
+    assert cluster.job(1).progress is None
+
+
+def test_a_killed_process_uses_up_no_retry(cluster: Cluster) -> None:
+    job = cluster.train()
+    for number in range(1, 4):
+        cluster.ask(cluster.launcher.ended(f"1.{number}", None, "exited", signal=9))
+    assert cluster.job(job).state is JobState.STARTING
+    assert cluster.job(job).reason == "process 0 was killed by signal 9"
+    cluster.ask(cluster.launcher.ended("1.4"))
+    assert (cluster.job(job).state, cluster.job(job).reason) == (JobState.SUCCEEDED, "")
+
+
+def test_a_training_that_fails_by_itself_has_failed(cluster: Cluster) -> None:
+    job = cluster.train()
+    cluster.ask(cluster.launcher.ended("1.1", 1))
+    assert cluster.job(job).state is JobState.FAILED
+
+
+def test_policies_see_what_trainings_have_reported(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, ChoosePolicy(str(Path(least_work_policy.__file__))))
+    long = cluster.train(workers=3, servers=1, epochs=100)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(AttemptProgressed("1.1", 95.0, ((94.0, 0.9), (95.0, 0.8))))
+    cluster.train(workers=3, servers=1, epochs=10)
+    assert cluster.launcher.stopping == set()  # Five epochs are left of the first one.
+    cluster.train(workers=3, servers=1, epochs=4)
+    assert cluster.launcher.stopping == {"1.1"}
+    cluster.begin()
+    cluster.ask(cluster.launcher.ended("1.1", 75, "stopped"))
+    assert cluster.job(long).state is JobState.PREEMPTED
+    assert {*cluster.launcher.running} == {"3.1"}
+    cluster.close()
