@@ -10,7 +10,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-import held_training
 from live_server import LiveServer
+from live_trainings import FINAL, undisturbed
+from live_trainings import PROGRAM as TRAINING
 from motet.domain.errors import MotetError, Unreachable
 from motet.interfaces.client import LiveClient
 from waiting import wait_until
 
 PROGRAM = Path(__file__).parents[1] / "support" / "counting_job.py"
-FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
 EPOCHS = 30
 KINDS = ("server", "launcher", "shepherd")
 
@@ -50,7 +49,7 @@ def training_of(name: str) -> dict[str, object]:
     """A training whose epochs take a while, on two slots."""
     return {
         "name": name,
-        "app": held_training.__file__,
+        "app": TRAINING,
         "data": "digits",
         "set": {"tol": 0},
         "epochs": EPOCHS,
@@ -61,18 +60,10 @@ def training_of(name: str) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> str:
-    """The digest of the model of such a training without kills."""
-    words = ["train", held_training.__file__, "--data", "digits", "--epochs", str(EPOCHS)]
-    words += ["--set", "tol=0", "--workers", "1", "--servers", "1", "--json", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-m", "motet.interfaces.cli", *words],
-        env={**os.environ, "HELD_UNTIL": "/"},
-        capture_output=True,
-        check=True,
-    )
-    digest: str = json.loads(done.stdout)["model_sha256"]
-    return digest
+def digest() -> str:
+    """Of the model of such a training without kills."""
+    found: str = undisturbed(EPOCHS, 1, 1)["model_sha256"]
+    return found
 
 
 def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient | None:
@@ -166,22 +157,22 @@ def _are_over(client: LiveClient) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_kills_lose_no_job_and_start_none_twice(server: LiveServer, undisturbed: str) -> None:
+def test_kills_lose_no_job_and_start_none_twice(server: LiveServer, digest: str) -> None:
     draw = random.Random(1)
     kinds = [kind for kind in KINDS for _ in range(4)]
     draw.shuffle(kinds)
-    run_with_kills(server, tuple(kinds), seed=1, jobs=12, trainings=2, digest=undisturbed)
+    run_with_kills(server, tuple(kinds), seed=1, jobs=12, trainings=2, digest=digest)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(1))
 def test_many_kills_lose_no_job_and_start_none_twice(
-    server: LiveServer, undisturbed: str, seed: int
+    server: LiveServer, digest: str, seed: int
 ) -> None:
     draw = random.Random(seed)
     kinds = tuple(draw.choices(KINDS, k=30))
-    run_with_kills(server, kinds, seed, jobs=30, trainings=6, digest=undisturbed)
+    run_with_kills(server, kinds, seed, jobs=30, trainings=6, digest=digest)
 
 
 @pytest.mark.timeout(300)

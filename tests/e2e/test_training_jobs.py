@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import held_training
 from attempt_files import attempt_file
+from held_training import EPOCHS_BEFORE
 from live_server import LiveServer
+from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.interfaces.client import LiveClient, ServerAddress
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
-FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
 EPOCHS = 40
 JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/", "set": {"tol": 0}}
 
@@ -42,33 +38,10 @@ def client(server: LiveServer) -> LiveClient:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> str:
+def expected() -> str:
     """SHA-256 of the model of `motet train` with the same arguments."""
-    words = ["train", held_training.__file__, "--data", "digits", "--workers", "2"]
-    words += ["--servers", "1", "--epochs", str(EPOCHS), "--set", "tol=0", "--json", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-m", "motet.interfaces.cli", *words],
-        env={**os.environ, "HELD_UNTIL": "/"},
-        capture_output=True,
-        check=True,
-    )
-    sha: str = json.loads(done.stdout)["model_sha256"]
+    sha: str = undisturbed(EPOCHS, 2, 1)["model_sha256"]
     return sha
-
-
-def ended(client: LiveClient, job: str) -> dict[str, Any]:
-    while (found := client.wait(job, 30.0))["state"] not in FINAL:
-        pass
-    return found
-
-
-def results(job: dict[str, Any]) -> dict[str, Any]:
-    assert job["state"] == "SUCCEEDED", job
-    folder = Path(job["results"])
-    assert {"model.npz", "loss.csv", "run.json"} <= {path.name for path in folder.iterdir()}
-    found: dict[str, Any] = json.loads((folder / "run.json").read_text())
-    assert found["epochs"] == EPOCHS == len((folder / "loss.csv").read_text().splitlines()) - 1
-    return found
 
 
 def log_of(client: LiveClient, job: str, attempt: int = 0) -> bytes:
@@ -113,27 +86,31 @@ def kill_process(server: LiveServer, job: str, rank: int, file: str) -> None:
 def test_a_disturbed_training_ends_with_the_model_of_an_undisturbed_one(
     client: LiveClient,
     server: LiveServer,
-    undisturbed: str,
+    expected: str,
     tmp_path: Path,
     disturb: Callable[[LiveClient, LiveServer, str], None],
     outcome: str,
 ) -> None:
     go = tmp_path / "go"
-    values = {**JOB, "app": held_training.__file__, "workers": 2, "epochs": EPOCHS}
+    values = {**JOB, "app": PROGRAM, "workers": 2, "epochs": EPOCHS}
     values |= {"checkpoint_every": 5, "envs": {"HELD_UNTIL": str(go)}}
     job = client.submit(values)["id"]
     checkpoints = server.folder / "checkpoints" / job
-    wait_until((checkpoints / f"epoch-{held_training.EPOCHS_BEFORE:06d}").exists)
+    wait_until((checkpoints / f"epoch-{EPOCHS_BEFORE:06d}").exists)
     disturb(client, server, job)
     if outcome == "stopped":
         go.touch()
         wait_until(lambda: client.job(job)["attempt_list"][0]["outcome"])
-        assert (checkpoints / f"epoch-{held_training.EPOCHS_BEFORE + 1:06d}").exists()
+        assert (checkpoints / f"epoch-{EPOCHS_BEFORE + 1:06d}").exists()
         client.change(job, "resume")
     wait_until(lambda: len(client.job(job)["attempt_list"]) == 2)
     go.touch()
     done = ended(client, job)
-    assert results(done)["model_sha256"] == undisturbed
+    record = record_of(done)
+    assert (record["model_sha256"], record["epochs"]) == (expected, EPOCHS)
+    folder = Path(done["results"])
+    assert {"model.npz", "loss.csv", "loss.png"} <= {path.name for path in folder.iterdir()}
+    assert len((folder / "loss.csv").read_text().splitlines()) == EPOCHS + 1
     assert done["progress"]["epochs_done"] == EPOCHS
     assert [each["outcome"] for each in done["attempt_list"]] == [outcome, "succeeded"]
 

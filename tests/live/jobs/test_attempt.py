@@ -62,4 +62,7 @@ def test_the_reason_names_the_process_that_failed_first() -> None:
     exits = (end(None, "stopped", 0.5, 15), end(3, "exited", 1.0))
     assert told(exits) == "process 1 exited with status 3"
     assert told((end(None, signal=9),)) == "the process was killed by signal 9"
+    assert told((end(UNFINISHED),)) == "the process exited with status 75"
+    unfinished = told((end(UNFINISHED),), loses_killed=True)
+    assert unfinished == "the process ended before training had finished"
     assert told((end(None, "lost"),)) == "the process was lost: its supervisor was killed"

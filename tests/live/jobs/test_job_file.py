@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import RoleCounts
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
 
@@ -81,6 +82,14 @@ def test_a_job_with_an_application_is_a_training() -> None:
         ({"wokers": 2}, "unknown key wokers; did you mean workers"),
         ({"workers": 0}, "workers: .*greater than or equal to 1"),
         ({"set": {"l2": [1]}}, "set.l2: "),
+        ({"workers": {"min": 3, "max": 2}}, "workers: max is 2, less than min, 3"),
+        ({"workers": {"min": 1}}, "workers.max is missing"),
+        ({"servers": {"max": 2, "mn": 1}}, "unknown key servers.mn; did you mean min"),
+        ({"servers": "many"}, "servers: .*integer"),
+        (
+            {"workers": {"max": 2}, "set": {"worker_batch_size": 8}},
+            "set.worker_batch_size: not with bounds",
+        ),
         ({"until": "better"}, "until: loss=NUMBER, or improvement=NUMBER above 0"),
         ({"epochs": 0}, "epochs: "),
         ({"seed": -1}, "seed: "),
@@ -92,3 +101,18 @@ def test_a_training_that_cannot_run_is_one_clear_error(
     with pytest.raises(BadInput, match=rf"^job.yaml: {message}") as caught:
         job_spec({**TRAINING, **values}, "job.yaml")
     assert "\n" not in str(caught.value)
+
+
+def test_a_training_with_bounds_is_elastic() -> None:
+    spec = job_spec({**TRAINING, "workers": {"min": 2, "max": 6}, "servers": {"max": 3}})
+    assert isinstance(spec, TrainingSpec)
+    assert spec.is_elastic
+    assert (spec.least, spec.most) == (RoleCounts(2, 1), RoleCounts(6, 3))
+    assert spec.most_within(20) == RoleCounts(6, 3)
+    assert spec.most_within(5) == RoleCounts(2, 3)
+    assert spec.most_within(4) == RoleCounts(2, 2)
+    assert spec.most_within(3) == RoleCounts(2, 1)
+    assert job_spec(spec.model_dump(mode="json")) == spec
+    rigid = job_spec({**TRAINING, "workers": {"min": 2, "max": 2}})
+    assert isinstance(rigid, TrainingSpec)
+    assert not rigid.is_elastic

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import least_work_policy
 from motet.domain.errors import BadInput
-from motet.domain.events import ProgressMeasured, SpeedMeasured, event_from_json
+from motet.domain.events import ProgressMeasured, Resized, SpeedMeasured, event_from_json
+from motet.live.jobs.attempt import StopCause
 from motet.live.jobs.job import ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
-from motet.live.launcher.messages import AttemptProgressed
+from motet.live.launcher.messages import AttemptProgressed, ExitReason
 from motet.live.master.intake import ChoosePolicy
 from scripted_cluster import ScriptedCluster as Cluster
 
@@ -26,7 +28,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     found.close()
 
 
-def recorded(cluster: Cluster, *kinds: type) -> list[object]:
+def recorded(cluster: Cluster, *kinds: type) -> list[Any]:
     """Events of these kinds in the journal."""
     assert cluster.store is not None
     records = [json.loads(record.events) for record in cluster.store.records()]
@@ -119,3 +121,78 @@ def test_policies_see_what_trainings_have_reported(tmp_path: Path) -> None:
     assert cluster.job(long).state is JobState.PREEMPTED
     assert {*cluster.launcher.running} == {"3.1"}
     cluster.close()
+
+
+ELASTIC = {"workers": {"min": 1, "max": 3}, "servers": 1}
+
+
+def gangs(cluster: Cluster) -> dict[str, tuple[int, int]]:
+    """Workers and servers of the gangs that were started, as their processes see them."""
+    found = {}
+    for attempt, request in cluster.launcher.running.items():
+        environment = request.ranks[0].env
+        roles = int(environment["MOTET_WORKERS"]), int(environment["MOTET_SERVERS"])
+        assert sum(roles) == len(request.ranks)
+        found[attempt] = roles
+    return found
+
+
+def test_two_elastic_trainings_share_the_slots_and_one_grows_when_the_other_ends(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path, ChoosePolicy("fair"))
+    one = cluster.train(**ELASTIC)
+    cluster.ask(cluster.launcher.started("1.1"))
+    assert gangs(cluster) == {"1.1": (3, 1)}
+    two = cluster.train(**ELASTIC)
+    assert cluster.launcher.stopping == {"1.1"}
+    assert cluster.job(two).state is JobState.PENDING
+    cluster.begin()
+    cluster.ask(cluster.launcher.ended("1.1", 75, "stopped"))
+    assert gangs(cluster)["1.2"] == (1, 1)
+    cluster.ask(cluster.launcher.started("1.2"))
+    cluster.handle()
+    assert gangs(cluster) == {"1.2": (1, 1), "2.1": (1, 1)}
+    cluster.handle(cluster.launcher.started("2.1"))
+    cluster.ask(cluster.launcher.ended("2.1"))
+    assert cluster.launcher.stopping == {"1.2"}
+    cluster.ask(cluster.launcher.ended("1.2", 75, "stopped"))
+    assert gangs(cluster) == {"1.3": (3, 1)}
+    cluster.ask(cluster.launcher.started("1.3"))
+    causes = [attempt.stop_cause for attempt in cluster.job(one).attempts]
+    assert causes == [StopCause.RESIZED, StopCause.RESIZED, None]
+    assert [event.job for event in recorded(cluster, Resized)] == [one, one]
+    cluster.ask(cluster.launcher.ended("1.3"))
+    assert cluster.job(one).state is JobState.SUCCEEDED
+    cluster.close()
+
+
+@pytest.mark.parametrize("moment", ["stopping", "starting"])
+def test_a_training_that_is_lost_while_it_is_resized_continues(tmp_path: Path, moment: str) -> None:
+    cluster = Cluster(tmp_path, ChoosePolicy("fair"))
+    one, two = cluster.train(**ELASTIC), 2
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.train(**ELASTIC)
+    if moment == "stopping":
+        cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
+    else:
+        cluster.ask(cluster.launcher.ended("1.1", 75, "stopped"))
+        cluster.begin()
+        cluster.ask(cluster.launcher.ended("1.2", None, "lost"))
+    while cluster.launcher.running:
+        attempt = min(cluster.launcher.running)
+        is_stopping = attempt in cluster.launcher.stopping
+        cluster.ask(cluster.launcher.started(attempt))
+        reason: ExitReason = "stopped" if is_stopping else "exited"
+        cluster.ask(cluster.launcher.ended(attempt, 75 if is_stopping else 0, reason))
+    assert {cluster.job(job).state for job in (one, two)} == {JobState.SUCCEEDED}
+    cluster.close()
+
+
+def test_a_policy_that_does_not_resize_gives_an_elastic_training_all_that_it_can_use(
+    cluster: Cluster,
+) -> None:
+    cluster.train(workers={"min": 1, "max": 50}, servers={"min": 1, "max": 2})
+    assert gangs(cluster) == {"1.1": (2, 2)}
+    with pytest.raises(BadInput, match="the cluster has 4 slots"):
+        cluster.train(workers={"min": 4, "max": 5})

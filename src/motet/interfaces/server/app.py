@@ -136,9 +136,10 @@ def _log_of(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
     job = state.job(number)
     if attempt > len(job.attempts):
         raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
-    if rank >= job.spec.processes:
-        raise NotFound(f"job {number} has processes 0 to {job.spec.processes - 1}")
     chosen = attempt or len(job.attempts)
+    processes = job.attempts[chosen - 1].processes if chosen else job.spec.processes
+    if rank >= processes:
+        raise NotFound(f"job {number} has processes 0 to {processes - 1}")
     has_ended = not chosen or job.attempts[chosen - 1].has_ended
     return LogPlace(number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
 

@@ -26,7 +26,7 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "queue": job.spec.queue,
         "priority": job.spec.priority,
         "kind": job.spec.kind,
-        "processes": job.spec.processes,
+        "processes": job.spec.processes if job.attempt is None else job.attempt.processes,
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,

@@ -140,4 +140,5 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         seed=spec.seed,
         checkpoint_every=spec.checkpoint_every,
         resume=True,
+        leaves_surplus=spec.is_elastic,
     )

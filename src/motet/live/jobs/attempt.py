@@ -28,6 +28,7 @@ class StopCause(StrEnum):
 
     PREEMPTED = "preempted"
     MIGRATED = "migrated"
+    RESIZED = "resized"
     SUSPENDED = "suspended"
     CANCELLED = "cancelled"
 
@@ -39,6 +40,10 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"
     LOST = "lost"
     STOPPED = "stopped"
+
+
+MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
+"""The next attempt begins on other slots, or on more or fewer of them, when this one has ended."""
 
 
 @dataclass(slots=True)
@@ -56,6 +61,11 @@ class Attempt:
     ended_us: int | None = None
     outcome: AttemptOutcome | None = None
     exits: tuple[RankExit, ...] = ()
+
+    @property
+    def processes(self) -> int:
+        """Of the gang."""
+        return sum(self.placement.counts)
 
     @property
     def has_ended(self) -> bool:
@@ -93,8 +103,8 @@ def first_failure(exits: tuple[RankExit, ...]) -> int:
     return min(failed)[2]
 
 
-def told(exits: tuple[RankExit, ...]) -> str:
-    """The first failure in a few words."""
+def told(exits: tuple[RankExit, ...], *, loses_killed: bool = False) -> str:
+    """The first failure in a few words. `loses_killed`: see `outcome_of`."""
     rank = first_failure(exits)
     end = exits[rank]
     who = f"process {rank}" if len(exits) > 1 else "the process"
@@ -106,4 +116,6 @@ def told(exits: tuple[RankExit, ...]) -> str:
         return f"{who} lost the connection to the server and was stopped"
     if end.signal is not None:
         return f"{who} was killed by signal {end.signal}"
+    if end.code == UNFINISHED and loses_killed:
+        return f"{who} ended before training had finished"
     return f"{who} exited with status {end.code}"

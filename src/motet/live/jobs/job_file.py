@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from motet.domain.errors import BadInput, nearest_name
-from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
+from motet.live.jobs.job_spec import COUNT_FORMS, SECTIONS, CommandSpec, JobSpec, TrainingSpec
 
 _KINDS: Mapping[str, type[CommandSpec | TrainingSpec]] = {
     "command": CommandSpec,
@@ -39,17 +39,18 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown key {place}{_hint(place, model)}"
     if problem["type"] == "missing":
         return f"{place} is missing"
-    return f"{place}: {problem['msg'].removeprefix('Value error, ')}"
+    text = problem["msg"].removeprefix("Value error, ")
+    return f"{place}: {text}" if place else text
 
 
-_UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]")
+_UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS)
 """Pydantic names the member of a union after the key."""
 
 
 def _hint(place: str, model: type[BaseModel]) -> str:
     section, _, key = place.rpartition(".")
     for name in filter(None, section.split(".")):
-        model = model.model_fields[name].annotation  # type: ignore[assignment]
+        model = SECTIONS[name]
     known = sorted(model.model_fields)
     near = nearest_name(key, known)
     return (f"; did you mean {near}?" if near else ";") + f" known: {', '.join(known)}"

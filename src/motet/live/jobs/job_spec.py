@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import signal
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from motet.domain.errors import BadInput
+from motet.domain.reconfiguration import RoleCounts
 from motet.runtime.core.options import StopRule
 
 MOST_PROCESSES = 100_000
@@ -93,19 +103,43 @@ class CommandSpec(_JobKeys):
         return ("/bin/sh", "-c", self.run) if isinstance(self.run, str) else self.run
 
 
+class Bounds(_Section):
+    """How many workers or servers a training may have."""
+
+    min: _Count = 1
+    max: _Count
+
+    @model_validator(mode="after")
+    def _are_ordered(self) -> Self:
+        if self.max < self.min:
+            raise ValueError(f"max is {self.max}, less than min, {self.min}")
+        return self
+
+
+def _form(value: object) -> str:
+    return "count" if isinstance(value, int | str | float) else "bounds"
+
+
+_CountOrBounds: TypeAlias = Annotated[
+    Annotated[_Count, Tag("count")] | Annotated[Bounds, Tag("bounds")], Discriminator(_form)
+]
+COUNT_FORMS = ("count", "bounds")
+"""Pydantic names the form of a number in the place of an error."""
+
+
 class TrainingSpec(_JobKeys):
     """A training on a parameter server (`kind: ps`), with the arguments of `motet train`.
 
-    Every worker and every server is a process with a slot of its own. `set`: parameters of the
-    application and of the run. `checkpoint_every`: epochs. Relative paths are relative to
-    `workdir`.
+    Every worker and every server is a process with a slot of its own. With bounds for one of them
+    the training is elastic: the policy chooses. `set`: parameters of the application and of the
+    run. `checkpoint_every`: epochs. Relative paths are relative to `workdir`.
     """
 
     kind: Literal["ps"]
     app: Annotated[str, Field(min_length=1)]
     data: Annotated[str, Field(min_length=1)]
-    workers: _Count = 1
-    servers: _Count = 1
+    workers: _CountOrBounds = 1
+    servers: _CountOrBounds = 1
     set: dict[str, bool | int | float | str] = Field(default_factory=dict)
     epochs: Annotated[int, Field(ge=1)] | None = None
     until: str | None = None
@@ -138,10 +172,40 @@ class TrainingSpec(_JobKeys):
         rule = None if self.until is None else StopRule.parse(self.until)
         return rule.value if rule is not None and rule.kind == "loss" else None
 
+    @model_validator(mode="after")
+    def _keeps_its_batches(self) -> Self:
+        if self.is_elastic and "worker_batch_size" in self.set:
+            raise ValueError("set.worker_batch_size: not with bounds; give batch_size")
+        return self
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether its numbers of workers and servers may change."""
+        return self.least != self.most
+
+    @property
+    def least(self) -> RoleCounts:
+        """The fewest workers and servers."""
+        return RoleCounts(_least(self.workers), _least(self.servers))
+
+    @property
+    def most(self) -> RoleCounts:
+        """The most workers and servers."""
+        return RoleCounts(_most(self.workers), _most(self.servers))
+
     @property
     def processes(self) -> int:
-        """All of them run, or none."""
-        return self.workers + self.servers
+        """The most."""
+        return self.most.workers + self.most.servers
+
+    def most_within(self, slots: int) -> RoleCounts:
+        """The most workers with as many servers as they leave room for, at least the fewest.
+
+        `slots`: at least those of `least`.
+        """
+        least, most = self.least, self.most
+        workers = min(most.workers, max(least.workers, slots - most.servers))
+        return RoleCounts(workers, min(most.servers, slots - workers))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -150,6 +214,23 @@ class TrainingSpec(_JobKeys):
 
 
 JobSpec: TypeAlias = CommandSpec | TrainingSpec
+
+
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    "preempt": PreemptOptions,
+    "retry": Retry,
+    "workers": Bounds,
+    "servers": Bounds,
+}
+"""Keys whose values have keys."""
+
+
+def _least(count: int | Bounds) -> int:
+    return count if isinstance(count, int) else count.min
+
+
+def _most(count: int | Bounds) -> int:
+    return count if isinstance(count, int) else count.max
 
 
 def _text(value: bool | int | float | str) -> str:

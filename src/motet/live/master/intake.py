@@ -26,7 +26,7 @@ from motet.domain.events import (
 )
 from motet.domain.units import FULL_SPEED
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
-from motet.live.jobs.attempt import AttemptOutcome, AttemptPhase, StopCause, outcome_of, told
+from motet.live.jobs.attempt import MOVES, AttemptOutcome, AttemptPhase, outcome_of, told
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
@@ -115,14 +115,15 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
         return Intake(reply=known)
     assert state.cluster is not None
     spec, slots = given.spec, sum(state.cluster.slots)
-    if spec.processes > slots:
+    size = _request_of(spec, slots)
+    if size["gpus"] > slots:
         raise BadInput(
-            f"{_SIZE[spec.kind]}: {spec.processes}, but the cluster has {slots} slots; "
+            f"{_SIZE[spec.kind]}: {size['gpus']}, but the cluster has {slots} slots; "
             "the job could never start"
         )
     job = state.next_job
     columns = {
-        "gpus": spec.processes,
+        **size,
         "queue": _QUEUE,
         "priority": spec.priority,
         "submit_us": now_us,
@@ -131,21 +132,28 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
     accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
     if isinstance(spec, CommandSpec):
         return Intake((accepted,), (Submitted(job, columns),), job)
-    submitted = Submitted(job, {**columns, **_roles(spec)}, _goal(spec))
-    return Intake((accepted,), (submitted,), job)
+    return Intake((accepted,), (Submitted(job, columns, _goal(spec)),), job)
 
 
 _SIZE = {"command": "processes", "ps": "workers + servers"}
 
 
-def _roles(spec: TrainingSpec) -> dict[str, int]:
+def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
+    """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
+    can use of them, which policies that do not resize jobs give it, or at least its minimum.
+    """
+    if isinstance(spec, CommandSpec):
+        return {"gpus": spec.processes}
+    least, most = spec.least, spec.most
+    wanted = spec.most_within(max(slots, least.workers + least.servers))
     return {
-        "workers": spec.workers,
-        "min_workers": spec.workers,
-        "max_workers": spec.workers,
-        "servers": spec.servers,
-        "min_servers": spec.servers,
-        "max_servers": spec.servers,
+        "gpus": wanted.workers + wanted.servers,
+        "workers": wanted.workers,
+        "min_workers": least.workers,
+        "max_workers": most.workers,
+        "servers": wanted.servers,
+        "min_servers": least.servers,
+        "max_servers": most.servers,
         "server_gpus": 1,
     }
 
@@ -201,7 +209,7 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     fact = AttemptRan(job.number, number)
     if attempt.phase is not AttemptPhase.REQUESTED:
         return Intake((fact,))
-    has_moved = number > 1 and job.attempts[number - 2].stop_cause is StopCause.MIGRATED
+    has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
     kind = Resized if has_moved else Started
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
 
@@ -232,7 +240,9 @@ def _ended(state: LiveState, report: AttemptEnded) -> Intake:
         return Intake()
     loses_killed = job.spec.loses_killed_processes
     outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
-    reason = told(report.exits) if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST) else ""
+    reason = ""
+    if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST):
+        reason = told(report.exits, loses_killed=loses_killed)
     is_failure = (
         outcome is AttemptOutcome.FAILED and job.failures + 1 >= job.spec.retry.max_attempts
     )
@@ -253,7 +263,7 @@ def _events_of_end(
         return (Finished(job.number),)
     if end is JobState.FAILED:
         return (Failed(job.number, reason),)
-    if attempt.stop_cause is StopCause.MIGRATED and job.end is None:
+    if attempt.stop_cause in MOVES and job.end is None:
         return ()  # The next attempt begins on the new slots.
     if attempt.stop_cause is None and attempt.running_us is None:
         return (StartFailed(job.number, reason),)

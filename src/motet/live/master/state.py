@@ -115,7 +115,7 @@ class LiveState:
                 self._stop(job, _cause(job))
             case Migrate():
                 self._moves[job.number] = action
-                self._stop(job, StopCause.MIGRATED)
+                self._stop(job, _cause_of_move(job, action))
 
     def _begin(self, at_us: int, job: LiveJob, action: Start | Migrate) -> None:
         number, roles = len(job.attempts) + 1, (action.workers, action.servers)
@@ -126,6 +126,12 @@ class LiveState:
         attempt = job.attempt
         assert attempt is not None, f"job {job.number} has no processes to stop"
         attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
+
+
+def _cause_of_move(job: LiveJob, action: Migrate) -> StopCause:
+    attempt = job.attempts[-1]
+    is_same = (attempt.workers, attempt.servers) == (action.workers, action.servers)
+    return StopCause.MIGRATED if is_same else StopCause.RESIZED
 
 
 def _cause(job: LiveJob) -> StopCause:

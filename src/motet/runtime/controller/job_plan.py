@@ -38,9 +38,7 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
     Needs no cluster, so a command can refuse before it starts one.
     """
     _check(app, options)
-    batch_size = app.batch_size
-    if options.worker_batch_size is not None:
-        batch_size = options.worker_batch_size * options.workers
+    batch_size = _batch_size(app, options)
     schedule = Schedule.of(len(rows), batch_size, DATA_BLOCKS, options.seed)
     if options.workers > schedule.block_count:
         raise BadInput(
@@ -57,6 +55,17 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
         sync=Synchronisation(options.consistency, roles.workers),
         helps=options.stragglers == "help",
     )
+
+
+def most_workers(app: Application, rows: Rows, options: TrainOptions) -> int:
+    """Number of data blocks; further workers would have none."""
+    return Schedule.of(len(rows), _batch_size(app, options), DATA_BLOCKS, options.seed).block_count
+
+
+def _batch_size(app: Application, options: TrainOptions) -> int:
+    if options.worker_batch_size is None:
+        return app.batch_size
+    return options.worker_batch_size * options.workers
 
 
 def _check(app: Application, options: TrainOptions) -> None:

@@ -76,7 +76,9 @@ def progress_text(progress: Mapping[str, Any]) -> str:
 
 def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("ATTEMPT", "PHASE", "MACHINES", "RUNNING SINCE", "ENDED", "OUTCOME"):
+    has_roles = any(attempt["workers"] for attempt in attempts)
+    roles = ("WORKERS", "SERVERS") if has_roles else ()
+    for column in ("ATTEMPT", "PHASE", "MACHINES", *roles, "RUNNING SINCE", "ENDED", "OUTCOME"):
         table.add_column(column)
     for attempt in attempts:
         places = [f"{name}:{slots}" for name, slots in attempt["placement"].items()]
@@ -84,6 +86,7 @@ def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
             str(attempt["number"]),
             attempt["phase"],
             " ".join(places),
+            *[str(attempt[role.lower()]) for role in roles],
             _local(attempt["running_at"]),
             _local(attempt["ended_at"]),
             attempt["stop_cause"] if attempt["outcome"] == "stopped" else attempt["outcome"],

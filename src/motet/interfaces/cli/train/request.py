@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
-from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.controller.job_plan import most_workers, plan_job
 from motet.runtime.core.convergence import has_converged
 from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
@@ -39,7 +39,11 @@ from motet.runtime.core.rows import Rows
 
 @dataclass(frozen=True)
 class TrainFlags:
-    """The options of `motet train` as parsed by click."""
+    """The options of `motet train` as parsed by click.
+
+    `leaves_surplus`: of more workers than there are data blocks, some stay without work; by default
+    that is an error.
+    """
 
     app: str
     data: str
@@ -65,6 +69,7 @@ class TrainFlags:
     reconfigure: Path | None = None
     auto: bool = False
     stragglers: Stragglers = "ignore"
+    leaves_surplus: bool = False
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -125,6 +130,9 @@ def check_request(
             progress.remark(f"{data.source}: {note}")
     app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
     rows = app.prepared(dataset, options.seed)
+    if flags.leaves_surplus:
+        workers = min(options.workers, most_workers(app, rows, options))
+        options = replace(options, workers=workers)
     plan = plan_job(app, rows, options)
     layouts = check_changes(changes, plan.first_layout, options.machines)
     workers = max(len(layout.workers) for layout in layouts)
@@ -142,10 +150,11 @@ def check_request(
             f"nothing is left to train: training had converged after {resumed.epoch_count} "
             f"epochs (tol={options.tol:g}); set a smaller tol to train on"
         )
-    most_workers = plan.schedule.block_count
     # Executors get their parts of `rows`; the data set itself would double the memory.
     facts = DatasetFacts.of(dataset, with_sha256=folder is not None)
-    return TrainRequest(app, options, facts, test, rows, resumed, changes, most_workers)
+    return TrainRequest(
+        app, options, facts, test, rows, resumed, changes, plan.schedule.block_count
+    )
 
 
 def _require_one_cluster(flags: TrainFlags) -> None:
