@@ -14,6 +14,7 @@ from held_training import EPOCHS_BEFORE
 from live_server import LiveServer
 from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.interfaces.client import LiveClient, ServerAddress
+from trained_here import trained_here
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -130,3 +131,26 @@ def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveCl
     log = log_of(client, job)
     assert b"motet: error: " in log
     assert b"no-such-file.csv" in log
+
+
+@pytest.mark.timeout(900)
+def test_a_training_with_auto_is_driven_by_the_autotuner(client: LiveClient) -> None:
+    data, epochs = "synthetic-classification:rows=25000,features=50,classes=20", 30
+    values = {
+        **JOB,
+        "app": "kmeans",
+        "data": data,
+        "set": {"tol": 0, "n_clusters": 100},
+        "workers": 1,
+        "servers": 2,
+        "epochs": epochs,
+        "auto": True,
+    }
+    done = ended(client, client.submit(values)["id"])
+    record = record_of(done)
+    plain = trained_here("kmeans", data, epochs, roles=(1, 1), n_clusters=100)
+    assert record["final_loss"] == pytest.approx(plain.losses[-1], rel=1e-6)
+    assert record["auto"] is not None
+    assert {change["error"] for change in record["reconfigurations"]} <= {""}
+    files = {path.name for path in Path(done["results"]).iterdir()}
+    assert {"auto.png", "auto-epochs.csv", "auto-decisions.csv"} <= files

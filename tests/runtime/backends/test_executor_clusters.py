@@ -23,11 +23,14 @@ from motet.runtime.backends.gang.member import ENDED
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.ray.cluster import RayCluster
 from motet.runtime.controller.job import Job
+from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
+from motet.runtime.elastic.even_plans import plan_for_executors
 from shared_ray import MACHINES
 from toy_app import ToyRegression
+from unhurried import UntilPlansAreDone
 
 pytestmark = pytest.mark.cluster
 
@@ -282,3 +285,18 @@ def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
         machines=4, workers=1, servers=4, epochs=4, checkpoint_dir=tmp_path, resume=True
     )
     assert train(cluster, more).resumed_from_epoch == 2
+
+
+def test_a_machine_that_was_left_is_used_again_while_the_job_trains(cluster: Cluster) -> None:
+    app = ToyRegression()
+    options = TrainOptions(machines=4, workers=2, servers=1, epochs=60)
+    timetable = (
+        TimedPlan(lambda layout: plan_for_executors(layout, (0,), (3,)), at_epoch=1),
+        TimedPlan(lambda layout: plan_for_executors(layout, (0, 1, 2), (3,)), at_epoch=1),
+    )
+    observer = UntilPlansAreDone(len(timetable))
+    rows = app.prepare(None, seed=1)
+    result = Job(app, rows, options, cluster, observer, timetable).run()
+    assert [report.error for report in result.reconfigurations] == ["", ""]
+    assert [report.after.workers for report in result.reconfigurations] == [1, 3]
+    assert result.app.visits_.tolist() == [60.0] * 203

@@ -17,8 +17,9 @@ from motet.domain.errors import Interrupted, MotetError
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress
 from motet.interfaces.cli.shell.streams.visible import echo_note
+from motet.interfaces.cli.train.auto import run_tuned
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
-from motet.interfaces.cli.train.results import training_document, write_results
+from motet.interfaces.cli.train.results import title_of, training_document, write_results
 from motet.interfaces.training_gang.progress_file import progress_file
 from motet.interfaces.training_gang.stop_requests import StopRequests
 from motet.live.jobs.attempt import UNFINISHED
@@ -27,6 +28,7 @@ from motet.live.jobs.job_spec import TrainingSpec
 from motet.report.training.folder import RunFolder
 from motet.report.training.loss_file import LossFile
 from motet.report.training.record import RunRecord
+from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.backends.gang.cluster import GangCluster
 from motet.runtime.backends.gang.member import run_member
 from motet.runtime.controller.job import Job
@@ -58,7 +60,7 @@ def run_first_process(specification: str, gang: Path, stop_signals: Collection[i
     try:
         spec = job_spec(json.loads(specification))
         assert isinstance(spec, TrainingSpec)
-        return _train(spec, gang, stops, began_s)
+        return _Training(spec, stops, began_s).run(gang)
     except MotetError as error:
         echo_note(f"motet: error: {error}")
         return error.exit_code
@@ -67,56 +69,75 @@ def run_first_process(specification: str, gang: Path, stop_signals: Collection[i
         return 1
 
 
-def _train(spec: TrainingSpec, gang: Path, stops: StopRequests, began_s: float) -> int:
-    """Returns the exit status. Raises MotetError."""
-    started_at, flags = datetime.now(UTC), training_flags(spec, os.environ)
-    folder = JobFolder(
-        Path(os.environ["MOTET_RESULTS_DIR"]), Path(os.environ["MOTET_CHECKPOINT_DIR"])
-    )
-    with RunLog(folder.log_file, echo=echo_note, echo_remark=echo_note) as log:
-        log.begin()
-        progress = LineProgress(log)
-        with GangCluster(gang, int(os.environ["MOTET_WORLD_SIZE"])) as cluster:
-            threading.Thread(target=run_member, args=(gang, 0), daemon=True).start()
-            training = check_request(flags, folder, progress)
-            try:
-                training, result = _trained(training, folder, cluster, progress, stops, began_s)
-            except Interrupted as interruption:
-                log.line(str(interruption))
-                return UNFINISHED
+class _Training:
+    """One attempt of a training: its request, and where it reports and writes."""
+
+    def __init__(self, spec: TrainingSpec, stops: StopRequests, began_s: float) -> None:
+        self._flags, self._stops, self._began_s = training_flags(spec, os.environ), stops, began_s
+        self._started_at = datetime.now(UTC)
+        self._folder = JobFolder(
+            Path(os.environ["MOTET_RESULTS_DIR"]), Path(os.environ["MOTET_CHECKPOINT_DIR"])
+        )
+
+    def run(self, gang: Path) -> int:
+        """Train and write the results; returns the exit status. Raises MotetError."""
+        with RunLog(self._folder.log_file, echo=echo_note, echo_remark=echo_note) as log:
+            log.begin()
+            progress = LineProgress(log)
+            with GangCluster(gang, int(os.environ["MOTET_WORLD_SIZE"])) as cluster:
+                threading.Thread(target=run_member, args=(gang, 0), daemon=True).start()
+                training = check_request(self._flags, self._folder, progress)
+                training = self._with_start(training, cluster)
+                try:
+                    result, history = self._trained(training, cluster, progress)
+                except Interrupted as interruption:
+                    log.line(str(interruption))
+                    return UNFINISHED
+            self._write(training, result, history, progress)
+        return 0
+
+    def _with_start(self, training: TrainRequest, cluster: GangCluster) -> TrainRequest:
+        """With the first numbers of workers and servers, and the seconds of earlier attempts."""
+        options, resumed = training.options, training.resumed
+        if self._flags.auto:
+            options = self._flags.auto_start.on(cluster, options, training.most_workers)
+        before_s = 0.0 if resumed is None else resumed.spent_s
+        spent_s = before_s + time.perf_counter() - self._began_s
+        return replace(training, options=replace(options, spent_s=spent_s))
+
+    def _trained(
+        self, training: TrainRequest, cluster: GangCluster, progress: LineProgress
+    ) -> tuple[TrainResult, TuningHistory | None]:
+        """Raises Interrupted after a stop signal."""
+        job = Job(training.app, training.rows, training.options, cluster, progress)
+        job.listen(LossFile(self._folder, training.resumed.reports if training.resumed else ()))
+        reports = progress_file(os.environ)
+        job.listen(reports)
+        self._stops.pass_to(job.suspend)
+        try:
+            return run_tuned(job, progress) if self._flags.auto else (job.run(), None)
+        finally:
+            reports.tell()
+
+    def _write(
+        self,
+        training: TrainRequest,
+        result: TrainResult,
+        history: TuningHistory | None,
+        progress: LineProgress,
+    ) -> None:
+        """Raises JobFailed."""
         progress.preparing("evaluating")
-        document = training_document(flags, training, result)
-        progress.preparing(f"writing {folder.path}")
+        document = training_document(self._flags, training, result, history)
+        progress.preparing(f"writing {self._folder.path}")
         plan = plan_job(training.app, training.rows, training.options)
         record = RunRecord.of(
-            "finished", sys.argv, started_at, plan, training.options, training.data
+            "finished", sys.argv, self._started_at, plan, training.options, training.data
         )
-        write_results(folder, training, result, document, record)
-    return 0
-
-
-def _trained(
-    training: TrainRequest,
-    folder: JobFolder,
-    cluster: GangCluster,
-    progress: LineProgress,
-    stops: StopRequests,
-    began_s: float,
-) -> tuple[TrainRequest, TrainResult]:
-    """The request with the options of the start, and the result. Raises MotetError."""
-    resumed = training.resumed
-    before_s = 0.0 if resumed is None else resumed.spent_s
-    options = replace(training.options, spent_s=before_s + time.perf_counter() - began_s)
-    training = replace(training, options=options)
-    job = Job(training.app, training.rows, options, cluster, progress)
-    job.listen(LossFile(folder, () if resumed is None else resumed.reports))
-    reports = progress_file(os.environ)
-    job.listen(reports)
-    stops.pass_to(job.suspend)
-    try:
-        return training, job.run()
-    finally:
-        reports.tell()
+        if history is not None:
+            counts = training.data.counts
+            self._folder.write_tuning_history(history, title_of(document), counts)
+        write_results(self._folder, training, result, document, record)
 
 
 def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainFlags:
@@ -132,6 +153,7 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         na=spec.na,
         labels=spec.labels,
         test_labels=spec.test_labels,
+        machines=int(environment["MOTET_WORLD_SIZE"]),
         workers=int(environment["MOTET_WORKERS"]),
         servers=int(environment["MOTET_SERVERS"]),
         epochs=spec.epochs,
@@ -141,4 +163,5 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         checkpoint_every=spec.checkpoint_every,
         resume=True,
         leaves_surplus=spec.is_elastic,
+        auto=spec.auto,
     )

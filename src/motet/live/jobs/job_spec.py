@@ -131,7 +131,8 @@ class TrainingSpec(_JobKeys):
     """A training on a parameter server (`kind: ps`), with the arguments of `motet train`.
 
     Every worker and every server is a process with a slot of its own. With bounds for one of them
-    the training is elastic: the policy chooses. `set`: parameters of the application and of the
+    the training is elastic: the policy chooses. `auto`: within its processes, the training itself
+    finds the best numbers of workers and servers. `set`: parameters of the application and of the
     run. `checkpoint_every`: epochs. Relative paths are relative to `workdir`.
     """
 
@@ -140,6 +141,7 @@ class TrainingSpec(_JobKeys):
     data: Annotated[str, Field(min_length=1)]
     workers: _CountOrBounds = 1
     servers: _CountOrBounds = 1
+    auto: bool = False
     set: dict[str, bool | int | float | str] = Field(default_factory=dict)
     epochs: Annotated[int, Field(ge=1)] | None = None
     until: str | None = None

@@ -1,4 +1,4 @@
-"""`motet train --auto`: the first configuration, and flags that exclude it."""
+"""`motet train --auto`: the first configuration, the run, and flags that exclude it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from motet.domain.errors import BadInput
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 
 if TYPE_CHECKING:
+    from motet.interfaces.cli.screens.train import LineProgress
+    from motet.runtime.autotune.history import TuningHistory
+    from motet.runtime.controller.job import Job
     from motet.runtime.controller.ports import ExecutorCluster
     from motet.runtime.core.consistency import Consistency
     from motet.runtime.core.options import TrainOptions
+    from motet.runtime.core.reporting.reports import TrainResult
 
 LOGICAL_MACHINES = 4
 """Logical machines of this machine, without --machines and --address."""
@@ -77,3 +81,14 @@ def require_drivable(reconfigure: Path | None, consistency: Consistency) -> None
             f"--auto with consistency={consistency.name}: works under bsp only, whose mini-batches "
             "its cost model describes; leave consistency or --auto out"
         )
+
+
+def run_tuned(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:
+    """Run the job with the autotuner. Raises MotetError."""
+    from motet.runtime.autotune.autotuner import Autotuner
+
+    with Autotuner(job, progress.decided) as autotuner:
+        result = job.run()
+    if autotuner.failure:
+        progress.remark(f"the autotuner stopped: {autotuner.failure}")
+    return result, autotuner.history

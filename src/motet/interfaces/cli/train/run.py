@@ -23,6 +23,7 @@ from motet.interfaces.cli.shell.streams.results import print_result
 from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
+from motet.interfaces.cli.train.auto import run_tuned
 from motet.interfaces.cli.train.cluster_start import ClusterStart
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
 from motet.interfaces.cli.train.results import (
@@ -172,7 +173,7 @@ def _train(
             _prepare_interruption(training, job.plan, begun)
         if flags.balances:
             job.listen(LoadBalancer(job))
-        result, history = _drive(job, progress) if flags.auto else (job.run(), None)
+        result, history = run_tuned(job, progress) if flags.auto else (job.run(), None)
     if job.missed_plans:
         progress.remark(
             f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
@@ -196,14 +197,3 @@ def _start_of_cluster(flags: TrainFlags) -> str:
     if flags.address is not None:
         return f"joining {flags.address}"
     return "starting Ray" if flags.ray else "starting executors"
-
-
-def _drive(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:
-    """Run the job with the autotuner."""
-    from motet.runtime.autotune.autotuner import Autotuner
-
-    with Autotuner(job, progress.decided) as autotuner:
-        result = job.run()
-    if autotuner.failure:
-        progress.remark(f"the autotuner stopped: {autotuner.failure}")
-    return result, autotuner.history
