@@ -117,11 +117,18 @@ def test_a_disturbed_training_ends_with_the_model_of_an_undisturbed_one(
 
 
 @pytest.mark.timeout(600)
-def test_the_secret_of_a_gang_is_for_its_user_only(client: LiveClient, server: LiveServer) -> None:
-    job = client.submit({**JOB, "epochs": 3})["id"]
-    assert ended(client, job)["state"] == "SUCCEEDED"
+def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
+    client: LiveClient, server: LiveServer, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    envs = {"HELD_UNTIL": str(go)}
+    job = client.submit({**JOB, "app": PROGRAM, "epochs": EPOCHS, "envs": envs})["id"]
     gang = server.folder / "attempts" / job / "1" / "gang"
+    wait_until((gang / "controller.json").exists)
     assert (gang.stat().st_mode & 0o777, (gang / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+    go.touch()
+    assert ended(client, job)["state"] == "SUCCEEDED"
+    assert not (gang / "secret").exists()
 
 
 @pytest.mark.timeout(600)

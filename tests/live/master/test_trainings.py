@@ -18,17 +18,17 @@ from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptProgressed, ExitReason
 from motet.live.master.intake import ChoosePolicy
-from scripted_cluster import ScriptedCluster as Cluster
+from scripted_cluster import ScriptedCluster
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    found = Cluster(tmp_path)
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
     yield found
     found.close()
 
 
-def recorded(cluster: Cluster, *kinds: type) -> list[Any]:
+def recorded(cluster: ScriptedCluster, *kinds: type) -> list[Any]:
     """Events of these kinds in the journal."""
     assert cluster.store is not None
     records = [json.loads(record.events) for record in cluster.store.records()]
@@ -36,7 +36,7 @@ def recorded(cluster: Cluster, *kinds: type) -> list[Any]:
     return [event for event in events if isinstance(event, kinds)]
 
 
-def test_every_worker_and_server_is_a_process_of_the_gang(cluster: Cluster) -> None:
+def test_every_worker_and_server_is_a_process_of_the_gang(cluster: ScriptedCluster) -> None:
     cluster.train(workers=2, servers=1, set={"l2": 0.001}, envs={"A": "1"})
     ranks = cluster.launcher.running["1.1"].ranks
     assert [task.machine for task in ranks] == ["m0", "m0", "m1"]
@@ -50,12 +50,14 @@ def test_every_worker_and_server_is_a_process_of_the_gang(cluster: Cluster) -> N
     assert (first["PYTHONPATH"], first["A"], first["PATH"]) == ("/motet", "1", "/bin")
 
 
-def test_a_training_that_needs_more_slots_than_there_are_is_refused(cluster: Cluster) -> None:
+def test_a_training_that_needs_more_slots_than_there_are_is_refused(
+    cluster: ScriptedCluster,
+) -> None:
     with pytest.raises(BadInput, match="workers \\+ servers: 5, but the cluster has 4 slots"):
         cluster.train(workers=3, servers=2)
 
 
-def test_progress_becomes_events_of_the_engine_once(cluster: Cluster) -> None:
+def test_progress_becomes_events_of_the_engine_once(cluster: ScriptedCluster) -> None:
     cluster.train(workers=2, servers=1, epochs=10)
     cluster.ask(cluster.launcher.started("1.1"))
     cluster.ask(AttemptProgressed("1.1", 2.0, ((1.0, 0.9), (2.0, 0.5)), 4.0))
@@ -71,7 +73,7 @@ def test_progress_becomes_events_of_the_engine_once(cluster: Cluster) -> None:
     ]
 
 
-def test_epochs_that_are_trained_again_are_no_progress(cluster: Cluster) -> None:
+def test_epochs_that_are_trained_again_are_no_progress(cluster: ScriptedCluster) -> None:
     cluster.train(workers=1, servers=1, epochs=10)
     cluster.ask(AttemptProgressed("1.1", 3.0, ((1.0, 3.0), (2.0, 2.0), (3.0, 1.0))))
     cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
@@ -82,7 +84,7 @@ def test_epochs_that_are_trained_again_are_no_progress(cluster: Cluster) -> None
     assert recorded(cluster, ProgressMeasured)[-1] == ProgressMeasured(1, 4.0, ((4.0, 0.5),))
 
 
-def test_reports_of_a_job_that_was_cancelled_change_nothing(cluster: Cluster) -> None:
+def test_reports_of_a_job_that_was_cancelled_change_nothing(cluster: ScriptedCluster) -> None:
     cluster.train()
     late = cluster.launcher.started("1.1")
     cluster.ask(cluster.launcher.ended("1.1"))
@@ -91,7 +93,7 @@ def test_reports_of_a_job_that_was_cancelled_change_nothing(cluster: Cluster) ->
     assert cluster.job(1).progress is None
 
 
-def test_a_killed_process_uses_up_no_retry(cluster: Cluster) -> None:
+def test_a_killed_process_uses_up_no_retry(cluster: ScriptedCluster) -> None:
     job = cluster.train()
     for number in range(1, 4):
         cluster.ask(cluster.launcher.ended(f"1.{number}", None, "exited", signal=9))
@@ -101,14 +103,14 @@ def test_a_killed_process_uses_up_no_retry(cluster: Cluster) -> None:
     assert (cluster.job(job).state, cluster.job(job).reason) == (JobState.SUCCEEDED, "")
 
 
-def test_a_training_that_fails_by_itself_has_failed(cluster: Cluster) -> None:
+def test_a_training_that_fails_by_itself_has_failed(cluster: ScriptedCluster) -> None:
     job = cluster.train()
     cluster.ask(cluster.launcher.ended("1.1", 1))
     assert cluster.job(job).state is JobState.FAILED
 
 
 def test_policies_see_what_trainings_have_reported(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, ChoosePolicy(str(Path(least_work_policy.__file__))))
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy(str(Path(least_work_policy.__file__))))
     long = cluster.train(workers=3, servers=1, epochs=100)
     cluster.ask(cluster.launcher.started("1.1"))
     cluster.ask(AttemptProgressed("1.1", 95.0, ((94.0, 0.9), (95.0, 0.8))))
@@ -126,7 +128,7 @@ def test_policies_see_what_trainings_have_reported(tmp_path: Path) -> None:
 ELASTIC = {"workers": {"min": 1, "max": 3}, "servers": 1}
 
 
-def gangs(cluster: Cluster) -> dict[str, tuple[int, int]]:
+def gangs(cluster: ScriptedCluster) -> dict[str, tuple[int, int]]:
     """Workers and servers of the gangs that were started, as their processes see them."""
     found = {}
     for attempt, request in cluster.launcher.running.items():
@@ -140,7 +142,7 @@ def gangs(cluster: Cluster) -> dict[str, tuple[int, int]]:
 def test_two_elastic_trainings_share_the_slots_and_one_grows_when_the_other_ends(
     tmp_path: Path,
 ) -> None:
-    cluster = Cluster(tmp_path, ChoosePolicy("fair"))
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("fair"))
     one = cluster.train(**ELASTIC)
     cluster.ask(cluster.launcher.started("1.1"))
     assert gangs(cluster) == {"1.1": (3, 1)}
@@ -169,7 +171,7 @@ def test_two_elastic_trainings_share_the_slots_and_one_grows_when_the_other_ends
 
 @pytest.mark.parametrize("moment", ["stopping", "starting"])
 def test_a_training_that_is_lost_while_it_is_resized_continues(tmp_path: Path, moment: str) -> None:
-    cluster = Cluster(tmp_path, ChoosePolicy("fair"))
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("fair"))
     one, two = cluster.train(**ELASTIC), 2
     cluster.ask(cluster.launcher.started("1.1"))
     cluster.train(**ELASTIC)
@@ -190,7 +192,7 @@ def test_a_training_that_is_lost_while_it_is_resized_continues(tmp_path: Path, m
 
 
 def test_a_policy_that_does_not_resize_gives_an_elastic_training_all_that_it_can_use(
-    cluster: Cluster,
+    cluster: ScriptedCluster,
 ) -> None:
     cluster.train(workers={"min": 1, "max": 50}, servers={"min": 1, "max": 2})
     assert gangs(cluster) == {"1.1": (2, 2)}

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from motet.domain.errors import BadInput
 from motet.runtime.backends.gang.member import OVER
 from motet.transport import Endpoint, read_secret, write_secret
 
@@ -36,19 +37,30 @@ class MeetingPlace:
         temporary.replace(self._folder / _ENDPOINT)
 
     def close(self) -> None:
-        """Announce the end of the gang."""
+        """Announce the end of the gang, whose secret has no use any more."""
         (self._folder / OVER).touch(mode=0o600)
+        (self._folder / _SECRET).unlink(missing_ok=True)
 
     def await_controller(self) -> ControllerAddress | None:
         """Where the controller is, as soon as it has announced itself; None: the gang has ended.
 
         Raises BadInput if others can read the secret.
         """
-        while not (self._folder / OVER).exists():
-            try:
-                text = (self._folder / _ENDPOINT).read_text(encoding="utf-8")
-            except FileNotFoundError:
+        while not self._is_over:
+            if not (self._folder / _ENDPOINT).exists():
                 time.sleep(_LOOK_EVERY_S)
                 continue
-            return ControllerAddress(Endpoint.decode(text), read_secret(self._folder / _SECRET))
+            try:
+                return self._address()
+            except BadInput:
+                if not self._is_over:  # The gang has not ended in this moment.
+                    raise
         return None
+
+    def _address(self) -> ControllerAddress:
+        endpoint = Endpoint.decode((self._folder / _ENDPOINT).read_text(encoding="utf-8"))
+        return ControllerAddress(endpoint, read_secret(self._folder / _SECRET))
+
+    @property
+    def _is_over(self) -> bool:
+        return (self._folder / OVER).exists()
