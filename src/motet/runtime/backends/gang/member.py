@@ -27,7 +27,10 @@ def run_member(folder: Path, number: int) -> int:
     Executors are in a session of their own: a signal to the member's group does not reach them.
     They end with the thread that calls this function.
     """
+    status = ENDED
     while not (folder / OVER).exists():
+        if status > 0 and status != DISMISSED:
+            return status
         executor = subprocess.Popen(
             [sys.executable, "-P", "-m", _MODULE, str(folder), str(number), str(os.getpid())],
             stdin=subprocess.DEVNULL,
@@ -35,6 +38,4 @@ def run_member(folder: Path, number: int) -> int:
             start_new_session=True,
         )
         status = executor.wait()
-        if status >= 0 and status != DISMISSED:
-            return status
     return ENDED
