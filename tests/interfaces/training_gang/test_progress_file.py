@@ -12,17 +12,26 @@ from motet.interfaces.training_gang.progress_file import ProgressFile
 from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
 
+def report(number: int, loss: float) -> EpochReport:
+    return EpochReport(number, loss, {}, 1.0, 1.0, 0.0, 0.0, 0, 0, 100)
+
+
 class Told:
     """A progress file with a clock that a test sets."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.now_s, self.woken = folder / "progress.jsonl", 0.0, 0
-        self.file = ProgressFile(self.path, self._wake, lambda: self.now_s)
+        self.begin()
+
+    def begin(self, *losses: float) -> None:
+        """Begin training after epochs with these losses."""
+        earlier = [report(number, loss) for number, loss in enumerate(losses)]
+        self.file = ProgressFile(self.path, self._wake, earlier, lambda: self.now_s)
         self.file.started(100, 8)
 
     def epoch(self, number: int, loss: float, passed_s: float) -> None:
         self.now_s += passed_s
-        self.file.epoch_done(EpochReport(number, loss, {}, 1.0, 1.0, 0.0, 0.0, 0, 0, 100))
+        self.file.epoch_done(report(number, loss))
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -55,9 +64,15 @@ def test_the_end_tells_the_rest(told: Told) -> None:
     assert [line["steps_done"] for line in told.lines] == [1.0, 2.0]
 
 
-def test_the_speed_after_a_resumed_checkpoint_counts_new_epochs_only(told: Told) -> None:
-    told.epoch(7, 4.0, passed_s=2.0)
-    assert told.lines == [{"steps_done": 8.0, "points": [[8.0, 4.0]], "steps_per_s": 0.5}]
+def test_a_resumed_training_tells_what_it_resumes_and_counts_new_epochs_as_its_speed(
+    told: Told,
+) -> None:
+    told.begin(4.0, 3.0)
+    told.epoch(2, 2.0, passed_s=2.0)
+    assert told.lines == [
+        {"steps_done": 2.0, "points": [[1.0, 4.0], [2.0, 3.0]], "steps_per_s": None},
+        {"steps_done": 3.0, "points": [[3.0, 2.0]], "steps_per_s": 0.5},
+    ]
 
 
 def test_epochs_after_a_recovery_are_told_again(told: Told) -> None:

@@ -110,8 +110,9 @@ class _Training:
     ) -> tuple[TrainResult, TuningHistory | None]:
         """Raises Interrupted after a stop signal."""
         job = Job(training.app, training.rows, training.options, cluster, progress)
-        job.listen(LossFile(self._folder, training.resumed.reports if training.resumed else ()))
-        reports = progress_file(os.environ)
+        earlier = () if training.resumed is None else training.resumed.reports
+        job.listen(LossFile(self._folder, earlier))
+        reports = progress_file(os.environ, earlier)
         job.listen(reports)
         self._stops.pass_to(job.suspend)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,13 +24,22 @@ class ProgressFile(TrainObserver):
     """
 
     def __init__(
-        self, path: Path, wake: Callable[[], None], now_s: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        wake: Callable[[], None],
+        earlier: Sequence[EpochReport] = (),
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wake` is called after every line."""
+        """`wake` is called after every line. `earlier`: epochs before a resumed checkpoint; the
+        attempt before may have ended before it could tell them.
+        """
         self._path, self._wake, self._now_s = path, wake, now_s
         self._points: list[tuple[float, float]] = []
         self._epochs_done = self._told_epochs = 0
         self._told_s, self._since_s = -math.inf, now_s()
+        if earlier:
+            self._keep(earlier)
+            self._write(None)
 
     def started(self, instance_count: int, model_bytes: int) -> None:
         """The speed counts from here."""
@@ -39,11 +48,7 @@ class ProgressFile(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         """Keep the loss; write a line if the time for one has come."""
-        if self._epochs_done != report.epoch:  # The first epoch after a checkpoint.
-            self._told_epochs = report.epoch
-        self._epochs_done = report.epoch + 1
-        if math.isfinite(report.loss):
-            self._points.append((float(self._epochs_done), report.loss))
+        self._keep([report])
         if self._now_s() >= self._told_s + EVERY_S:
             self.tell()
 
@@ -58,16 +63,26 @@ class ProgressFile(TrainObserver):
             return
         now_s = self._now_s()
         passed_s = now_s - self._since_s
-        speed = (self._epochs_done - self._told_epochs) / passed_s if passed_s > 0 else None
+        self._write((self._epochs_done - self._told_epochs) / passed_s if passed_s > 0 else None)
+        self._told_s = self._since_s = now_s
+
+    def _keep(self, reports: Sequence[EpochReport]) -> None:
+        self._epochs_done = reports[-1].epoch + 1
+        self._points += [
+            (float(each.epoch + 1), each.loss) for each in reports if math.isfinite(each.loss)
+        ]
+
+    def _write(self, speed: float | None) -> None:
         line = progress_line(float(self._epochs_done), self._points, speed)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line)
-        self._points = []
-        self._told_epochs, self._told_s, self._since_s = self._epochs_done, now_s, now_s
+        self._points, self._told_epochs = [], self._epochs_done
         self._wake()
 
 
-def progress_file(environment: Mapping[str, str]) -> ProgressFile:
+def progress_file(
+    environment: Mapping[str, str], earlier: Sequence[EpochReport] = ()
+) -> ProgressFile:
     """That of this process, whose environment was made by the master."""
     rank = int(environment["MOTET_RANK"])
     folder = Path(environment["MOTET_ATTEMPT_DIR"]) / f"rank-{rank}"
@@ -78,4 +93,4 @@ def progress_file(environment: Mapping[str, str]) -> ProgressFile:
         with suppress(OSError):
             send_datagram(socket, notice)
 
-    return ProgressFile(folder / PROGRESS, wake)
+    return ProgressFile(folder / PROGRESS, wake, earlier)
