@@ -90,6 +90,8 @@ def test_a_job_with_an_application_is_a_training() -> None:
             {"workers": {"max": 2}, "set": {"worker_batch_size": 8}},
             "set.worker_batch_size: not with bounds",
         ),
+        ({"until": "loss=nan"}, "until: loss=NUMBER"),
+        ({"until": "improvement=0"}, "until: loss=NUMBER"),
         ({"until": "better"}, "until: loss=NUMBER, or improvement=NUMBER above 0"),
         ({"epochs": 0}, "epochs: "),
         ({"seed": -1}, "seed: "),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
@@ -16,9 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import RoleCounts
-from motet.runtime.core.options import StopRule
 
 MOST_PROCESSES = 100_000
 _NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
@@ -162,17 +161,18 @@ class TrainingSpec(_JobKeys):
     @classmethod
     def _is_rule(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                StopRule.parse(value)
-            except BadInput:
-                raise ValueError("loss=NUMBER, or improvement=NUMBER above 0") from None
+            kind, number = _rule(value)
+            if not (kind == "loss" and math.isfinite(number)) and not (
+                kind == "improvement" and number > 0
+            ):
+                raise ValueError("loss=NUMBER, or improvement=NUMBER above 0")
         return value
 
     @property
     def target_loss(self) -> float | None:
         """The loss at which training ends; None: not specified."""
-        rule = None if self.until is None else StopRule.parse(self.until)
-        return rule.value if rule is not None and rule.kind == "loss" else None
+        kind, number = _rule(self.until or "")
+        return number if kind == "loss" else None
 
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> Self:
@@ -225,6 +225,15 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "servers": Bounds,
 }
 """Keys whose values have keys."""
+
+
+def _rule(text: str) -> tuple[str, float]:
+    """Kind and number of `until`; the number is NaN if it is none."""
+    kind, _, number = text.partition("=")
+    try:
+        return kind, float(number)
+    except ValueError:
+        return kind, math.nan
 
 
 def _least(count: int | Bounds) -> int:
