@@ -92,3 +92,15 @@ def test_executors_end_with_a_killed_member(tmp_path: Path) -> None:
         only.kill()
         only.wait()
         wait_until(lambda: not process.is_running())
+
+
+def test_a_stopped_executor_is_ended(tmp_path: Path) -> None:
+    folder = tmp_path / "gang"
+    only = member(folder, 0)
+    with GangCluster(folder, 1) as cluster:
+        handle = cluster.launch(request(0))[0]
+        (process,) = executor_processes()
+        process.suspend()
+        handle.kill()
+        wait_until(lambda: not process.is_running())
+    assert only.wait(timeout=60) == ENDED

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +43,12 @@ class _Joined:
     def part(self, reason: Part) -> None:
         if not self.request.is_answered:
             answer(self.request, reason)
+
+    def kill(self) -> None:
+        """Kill a process of this host, which may be stopped and read no answer."""
+        if self.message.endpoint.is_here and self.request.is_connected:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.message.process_id, signal.SIGKILL)
 
 
 class GangCluster:
@@ -161,6 +170,7 @@ class GangCluster:
                 if self._busy.get(number) is joined:
                     del self._busy[number]
                     self._part(joined, Part("dismissed"))
+                    joined.kill()
 
         return dismiss
 

@@ -87,7 +87,7 @@ def serve_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
         return ENDED
     server = Server(_Calls(number, host).handle, address.secret, host=host)
     try:
-        reason = _joined(address, Join(number, server.endpoint)).reason
+        reason = _joined(address, Join(number, os.getpid(), server.endpoint)).reason
     except Unreachable:
         return CONTROLLER_LOST
     return ENDED if reason == "ended" else DISMISSED

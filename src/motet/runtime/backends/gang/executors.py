@@ -75,6 +75,9 @@ class GangExecutor:
         self._dismiss()
         self._process.close()
 
+    def cpu_s(self) -> None:
+        """The process may be on another machine: not known here."""
+
     def _call(self, kind: GangRequest, *arguments: object) -> None:
         try:
             self._result(self._submit(kind, *arguments), _CALL_TIMEOUT_S)

@@ -25,12 +25,13 @@ class GangRequest(IntEnum):
 
 @dataclass(frozen=True)
 class Join:
-    """Member `number` has an executor process that listens at `endpoint`.
+    """Member `number` has the executor process `process_id`, which listens at `endpoint`.
 
     Answered by Part, when the process is to end.
     """
 
     number: int
+    process_id: int
     endpoint: Endpoint
 
 
