@@ -86,7 +86,8 @@ def progress_file(
     """That of this process, whose environment was made by the master."""
     rank = int(environment["MOTET_RANK"])
     folder = Path(environment["MOTET_ATTEMPT_DIR"]) / f"rank-{rank}"
-    notice = json.dumps([environment["MOTET_ATTEMPT"], rank, "progress"]).encode()
+    attempt = f"{environment['MOTET_JOB_ID']}.{environment['MOTET_ATTEMPT_NUMBER']}"
+    notice = json.dumps([attempt, rank, "progress"]).encode()
     socket = Path(environment["MOTET_NOTICE_SOCKET"])
 
     def wake() -> None:
