@@ -13,6 +13,7 @@ from motet.domain.errors import BadInput, nearest_name
 MOST_PROCESSES = 100_000
 _NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
+_LONGEST_PLACE = 80
 
 
 class _Section(BaseModel):
@@ -67,19 +68,37 @@ class JobSpec(_Section):
     def _has_command(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
         if not value or not "".join(value).strip():
             raise ValueError("the command is empty")
-        return value
+        return _for_process(value) if isinstance(value, str) else tuple(map(_for_process, value))
 
     @field_validator("workdir")
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         if not value.startswith("/"):
             raise ValueError("an absolute path")
-        return value
+        return _for_process(value)
+
+    @field_validator("envs")
+    @classmethod
+    def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
+        if any(not name or "=" in name for name in value):
+            raise ValueError("the name of a variable is not empty and has no '='")
+        return {_for_process(name): _for_process(text) for name, text in value.items()}
 
     @property
     def argv(self) -> tuple[str, ...]:
         """The command of every process."""
         return ("/bin/sh", "-c", self.run) if isinstance(self.run, str) else self.run
+
+
+def _for_process(text: str) -> str:
+    """The kernel takes arguments, variables and paths as bytes without NUL. Raises ValueError."""
+    if "\0" in text:
+        raise ValueError("a NUL character cannot be given to a process")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair cannot be given to a process") from None
+    return text
 
 
 def job_spec(values: Mapping[str, Any], source: str = "job") -> JobSpec:
@@ -94,8 +113,11 @@ def _told(error: ValidationError) -> str:
     """The first problem in one line."""
     problem = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in problem["loc"] if part not in ("str", "tuple[str, ...]"))
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {place}{_hint(place)}"
+    hint = _hint(place) if problem["type"] == "extra_forbidden" else ""
+    if len(place) > _LONGEST_PLACE:
+        place = f"{place[:_LONGEST_PLACE]}..."
+    if hint:
+        return f"unknown key {place}{hint}"
     if problem["type"] == "missing":
         return f"{place} is missing"
     return f"{place}: {problem['msg'].removeprefix('Value error, ')}"
