@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from live_server import LiveServer
-from motet.interfaces.client import LiveClient, ServerAddress
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster

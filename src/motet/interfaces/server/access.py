@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from motet.domain.errors import BadInput
-from motet.interfaces.client import TOKEN_FILE
+from motet.interfaces.server_address import TOKEN_FILE
 
 LARGEST_BODY_BYTES = 4 << 20
 _OPEN_PATHS = {"/api/v1/health"}

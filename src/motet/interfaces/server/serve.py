@@ -14,9 +14,9 @@ from pathlib import Path
 import uvicorn
 
 from motet.domain.errors import BadInput
-from motet.interfaces.client import ADDRESS_FILE
 from motet.interfaces.server.access import Access, server_token
 from motet.interfaces.server.app import create_app
+from motet.interfaces.server_address import ADDRESS_FILE
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -113,7 +113,7 @@ def _told(error: ValidationError) -> str:
     """The first problem in one line."""
     problem = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in problem["loc"] if part not in ("str", "tuple[str, ...]"))
-    hint = _hint(place) if problem["type"] == "extra_forbidden" else ""
+    hint = _hint(problem["loc"]) if problem["type"] == "extra_forbidden" else ""
     if len(place) > _LONGEST_PLACE:
         place = f"{place[:_LONGEST_PLACE]}..."
     if hint:
@@ -123,10 +123,10 @@ def _told(error: ValidationError) -> str:
     return f"{place}: {problem['msg'].removeprefix('Value error, ')}"
 
 
-def _hint(place: str) -> str:
-    section, _, key = place.rpartition(".")
+def _hint(loc: Sequence[Any]) -> str:
+    *sections, key = map(str, loc)
     model: type[BaseModel] = JobSpec
-    for name in filter(None, section.split(".")):
+    for name in sections:
         model = model.model_fields[name].annotation  # type: ignore[assignment]
     known = sorted(model.model_fields)
     near = nearest_name(key, known)

@@ -124,7 +124,7 @@ def test_describe_shows_every_attempt(run: Shell) -> None:
     ("words", "error", "message"),
     [
         (["describe", "999"], NotFound, "there is no job 999"),
-        (["describe", "x"], BadInput, "number"),
+        (["describe", "x"], BadInput, "give the number of a job"),
         (["logs", "999"], NotFound, "there is no job 999"),
         (["submit", "--processes", "99", "--", "true"], BadInput, "the cluster has 2 slots"),
         (["submit", "--env", "A", "--", "true"], BadInput, "write NAME=VALUE"),
