@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -112,6 +115,19 @@ def test_an_id_that_could_name_another_path_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match="give the number of a job"):
         run(server, command, "--", job)
+
+
+def test_a_log_on_a_terminal_has_colours_and_no_other_commands(server: LiveServer) -> None:
+    script = r"printf '\033]0;title\007\033[31mred\033[2J\302\233H\n'"
+    job = run(server, "submit", "-n", "loud", "--", "sh", "-c", script).stdout.strip()
+    run(server, "wait", job)
+    assert b"\x1b]0;title\x07" in run(server, "logs", job).stdout_bytes
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "motet.interfaces.cli", "logs", job]
+    with open(ours, "rb", buffering=0) as terminal, open(theirs, "wb") as stdout:
+        subprocess.run([*command, "--state-dir", server.folder], stdout=stdout, check=True)
+        shown = terminal.read(10_000)
+    assert shown == b"\\x1b]0;title\\x07\x1b[31mred\\x1b[2J\\x9bH\r\n\x1b[0m"
 
 
 @pytest.mark.parametrize("key", ["k\u20ac", "a\nb", "\x1b[31m", "x" * 201, "\udcff"])

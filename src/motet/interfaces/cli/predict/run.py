@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from motet.apps.estimator import Estimator, check_columns
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
+from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.training.folder import MODEL
 
@@ -56,7 +56,7 @@ def run_prediction(flags: PredictFlags) -> None:
     model = _model(flags)
     table = predictions_of(model, _dataset(flags, model))
     if flags.out is None:
-        _write(table, sys.stdout)
+        _write(table, data_output())
         return
     try:
         with flags.out.open("w", newline="", encoding="utf-8") as file:
@@ -107,7 +107,7 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
     )
 
 
-def _write(table: Predictions, file: TextIO) -> None:
+def _write(table: Predictions, file: Writer) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table.columns)
     writer.writerows(map(_cells, table.rows()))
