@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,14 @@ def test_a_file_with_pickled_objects_is_never_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "evil.npz"
     np.savez(path, motet=np.array([print], dtype=object))
     with pytest.raises(BadInput, match="not a model that Motet saved"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("content", [b"\0" * 100, pickle.dumps({"motet": 1})])
+def test_the_error_does_not_advise_to_load_a_pickle(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "evil.npz"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=r"not a model that Motet saved \(no arrays\)"):
         read_model(path)
 
 
