@@ -11,6 +11,7 @@ from __future__ import annotations
 import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from motet.runtime.backends.ray.nodes import present_nodes
 from motet.runtime.backends.ray.ray_internals import drop_error_messages, listen_on_loopback_only
 from motet.runtime.backends.ray.reservations import logical_machine
 from motet.runtime.backends.ray.token import PrivateToken, require_private_token
-from motet.runtime.controller.ports import ExecutorHandle, LaunchRequest
+from motet.runtime.controller.ports import ClusterLost, ExecutorHandle, LaunchRequest
 from motet.runtime.core.machine import Machine
 
 _OBJECT_STORE_BYTES = 100 << 20
@@ -55,7 +56,7 @@ class RayCluster:
         self._looking = threading.Lock()
         self._head = HeadWatch.of_this_driver()
         self._known: tuple[Machine, ...] = ()
-        self._launcher = ExecutorLauncher(self.machines, register, lambda: self._head.is_lost)
+        self._launcher = ExecutorLauncher(self.machines, register, self._head)
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -144,7 +145,7 @@ class RayCluster:
         # A report that is used after a newer one would lose machines that came between them.
         with self._looking:
             if answers or not self._known:
-                self._known = self._register.update(present_nodes())
+                self._known = self._register.update(self._head.call(present_nodes))
             return self._known
 
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
@@ -153,19 +154,19 @@ class RayCluster:
 
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
-        if self._head.is_lost:
-            _shut_down_at_most(_SHUTDOWN_S)
-        else:
-            ray.shutdown()
+        _shut_down(self._head)
         if self._token is not None:
             _discard(self._token)
 
 
-def _shut_down_at_most(seconds: float) -> None:
-    """Ray waits for a GCS that is gone; what is left ends with this process."""
+def _shut_down(head: HeadWatch) -> None:
+    """Ray waits for a GCS that is gone; what is left then ends with this process."""
     thread = threading.Thread(target=ray.shutdown, daemon=True)
     thread.start()
-    thread.join(seconds)
+    with contextlib.suppress(ClusterLost):
+        while thread.is_alive():
+            thread.join(_SHUTDOWN_S)
+            head.answers()
 
 
 def _discard(token: PrivateToken) -> None:
