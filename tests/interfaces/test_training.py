@@ -144,6 +144,7 @@ def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
         (("mlr", "iris"), {"until": "x"}, "until='x': write loss=NUMBER"),
         (("mlr", "iris"), {"staleness": "a"}, "staleness='a': must be a whole number"),
         (("mlr", "iris"), {"checkpoint_every": 0}, "checkpoint_every=0: must be a whole"),
+        (("mlr", "iris"), {"lost_after": "1m"}, "lost_after='1m': give a number of seconds"),
         (("mlr", "iris"), {"workers": 2, "servers": 3, "epochs": 0}, "epochs=0: must be a whole"),
         (("mlr", "iris"), {"target": "x"}, "iris: target does not apply to iris data"),
         (("mlr", (np.eye(3), [0, 1, 0])), {"target": 0}, "target=0: applies to a file or a Data"),

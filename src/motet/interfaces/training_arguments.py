@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast, get_args
 
@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
-from motet.runtime.core.options import StopRule, TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 
@@ -82,6 +82,7 @@ class TrainArguments:
     consistency: str = "bsp"
     staleness: int = 0
     checkpoint_every: int = 10
+    lost_after: float = DEFAULT_LOST_AFTER_S
     checkpoints: PathArgument | None = None
     resume: bool = False
     overwrite: bool = False
@@ -130,6 +131,7 @@ class TrainArguments:
             consistency=consistency_named(self.consistency, self.staleness),
             until=_stop_rule(self.until),
             checkpoint_every=self.checkpoint_every,
+            lost_after_s=_seconds("lost_after", self.lost_after),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
             resume=self.resume,
             tol=app.tol,
@@ -250,6 +252,12 @@ def _seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise BadInput(f"seed={seed!r:.40}: must be None or a whole number of at least 0")
     return int(seed)
+
+
+def _seconds(name: str, seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise BadInput(f"{name}={seconds!r:.40}: give a number of seconds")
+    return float(seconds)
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

@@ -273,6 +273,8 @@ def test_a_cancelled_job_ends() -> None:
         ({"epochs": 0}, "epochs=0"),
         ({"worker_batch_size": 0}, "worker_batch_size=0"),
         ({"checkpoint_every": 0}, "checkpoint_every=0"),
+        ({"lost_after_s": 0.5}, "lost_after=0.5: must be between 1 and 1000000 seconds"),
+        ({"lost_after_s": float("nan")}, "lost_after=nan"),
     ],
 )
 def test_options_that_cannot_work_are_refused(changes: dict[str, int], message: str) -> None:

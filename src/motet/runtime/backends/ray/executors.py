@@ -74,6 +74,7 @@ class RayExecutor:
         self._place = place
         self._actor = actor
         self._endpoint = endpoint
+        self._is_killed = False
 
     def endpoint(self) -> Endpoint:
         """Where it listens."""
@@ -102,8 +103,14 @@ class RayExecutor:
 
     def kill(self) -> None:
         """End the process; in a cluster that has ended it ends without the controller."""
+        if self._is_killed:
+            return
+        self._is_killed = True
         with contextlib.suppress(Exception):
             self._head.call(self._end)
+
+    def cpu_s(self) -> None:
+        """Executors may run on other hosts."""
 
     def _end(self) -> None:
         end_actor(self._actor)
@@ -111,6 +118,8 @@ class RayExecutor:
 
     def _call(self, submit: Callable[[], Any]) -> Any:
         """The answer to a call. Raises JobFailed, ExecutorLost or ClusterLost."""
+        if self._is_killed:  # Ray takes a while to end a process that is stopped.
+            raise ExecutorLost(f"executor {self.number} was ended")
         try:
             return self._head.call(lambda: ray.get(submit(), timeout=_CALL_TIMEOUT_S))
         except RayTaskError as error:
