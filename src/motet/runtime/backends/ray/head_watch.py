@@ -75,8 +75,7 @@ class HeadWatch:
     def call(self, request: Callable[[], T]) -> T:
         """What a request to Ray returns. Raises what it raises, or ClusterLost."""
         self.answers()
-        done: Future[T] = Future()
-        threading.Thread(target=_settle, args=(done, request), name="ray-call", daemon=True).start()
+        done = begun(request)
         while not wait([done], _EVERY_S).done:
             self.answers()
         return done.result()
@@ -96,7 +95,17 @@ class HeadWatch:
         self._silent = silent
 
 
-def _settle(done: Future[T], request: Callable[[], T]) -> None:
+def begun(request: Callable[[], T]) -> Future[T]:
+    """Make a request on a thread of its own, which does not keep the process from ending."""
+    done: Future[T] = Future()
+    threading.Thread(
+        target=settle_future, args=(done, request), name="ray-call", daemon=True
+    ).start()
+    return done
+
+
+def settle_future(done: Future[T], request: Callable[[], T]) -> None:
+    """Make a request; its result or error is that of `done`."""
     try:
         done.set_result(request())
     except BaseException as error:
