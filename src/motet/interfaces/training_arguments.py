@@ -171,7 +171,7 @@ def made_application(app: App, parameters: dict[str, Any]) -> Estimator:
     if unknown is not None:
         raise BadInput(
             f"{unknown}={parameters[unknown]!r:.40}: neither an argument of train nor a parameter "
-            f"of {made.__name__}; its parameters are {', '.join(sorted(known))}"
+            f"of {made.__name__}{UnknownName('parameter', unknown, known).hint}"
         )
     return made(**parameters)
 

@@ -58,6 +58,12 @@ def test_texts_without_a_common_word_are_refused(complaint):
     )
 
 
+def test_one_document_is_no_corpus(complaint):
+    assert complaint("a.txt", "one ship\n", kind="corpus") == (
+        "a.txt: holds one document only; words count that occur in two documents or more"
+    )
+
+
 def test_a_folder_without_texts_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"holds no documents; a folder needs files of \.txt"):
         corpus(tmp_path)

@@ -53,6 +53,8 @@ class TextFormat(Format):
         corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
         if not corpus.token_count:
             problem = f"its {len(texts)} documents have no word in common"
+            if len(texts) == 1:
+                problem = "holds one document only"
             raise file.complaint(problem, "words count that occur in two documents or more")
         return corpus
 

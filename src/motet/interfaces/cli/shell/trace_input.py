@@ -40,10 +40,11 @@ def traces(
     Raises BadInput.
     """
     if flags.is_drawn:
-        if flags.format_name or flags.throughputs or flags.column_texts or flags.timezone:
+        of_files = (flags.format_name, flags.throughputs, flags.column_texts, flags.timezone)
+        if any(of_files) or flags.skip_bad_rows:
             raise BadInput(
-                f"{option}{flags.trace} is not a file; --format, --throughputs, --columns and "
-                "--timezone need a file"
+                f"{option}{flags.trace} is not a file; --format, --throughputs, --columns, "
+                "--timezone and --skip-bad-rows need a file"
             )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
