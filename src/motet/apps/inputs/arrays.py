@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.ids import as_ids, is_missing_value
 from motet.datasets.rating_frames import rating_columns, ratings_from_frame
@@ -134,6 +135,7 @@ def finite_matrix(X: Any) -> Any:
     elif hasattr(X, "tocsr"):
         from scipy.sparse import csr_matrix
 
+        require_real(X, _SOURCE)
         matrix = csr_matrix(X, dtype=np.float64)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -141,7 +143,9 @@ def finite_matrix(X: Any) -> Any:
         values = matrix.data
     else:
         try:
-            values = matrix = np.ascontiguousarray(X, dtype=np.float64)
+            array = np.asarray(X)
+            require_real(array, _SOURCE)
+            values = matrix = np.ascontiguousarray(array, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise BadInput(f"{_SOURCE}: not a matrix of numbers ({error})") from None
     if matrix.ndim != 2:
@@ -152,7 +156,8 @@ def finite_matrix(X: Any) -> Any:
 
 
 def _numbers_of_frame(frame: Any) -> NDArray[np.float64]:
-    """The numbers of a DataFrame. Raises BadInput for a column of text or categories."""
+    """The numbers of a DataFrame. Raises BadInput for a column of text, categories or dates."""
+    require_real_columns(frame, _SOURCE)
     try:
         return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
@@ -185,7 +190,9 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
 
 
 def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    require_real(y, "y")
     target = np.asarray(y)
+    require_real(target, "y")
     if target.ndim != 1 or len(target) != row_count:
         raise BadInput(
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
