@@ -40,8 +40,8 @@ def open_dataset(
     name of a file format, recognised otherwise. `target`, `drop`, `na`: for tables, a column's
     name or index (negative from the end), columns to leave out ("0-4,missing"), and texts for
     a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
-    images that are in another folder. `only`: the features to read of a table whose header names
-    all of them. `role`: generators draw other data for "test".
+    images that are in another folder. `only`: the features to read of a table with a header,
+    which must name them. `role`: generators draw other data for "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
     with one line: the file and line, the problem and its remedy.

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from motet.datasets.files import InputFile
+from motet.datasets.kinds.matrix import lack_of_columns
 from motet.domain.errors import BadInput, UnknownName
 
 MISSING = "missing"
@@ -36,8 +37,10 @@ def choose_columns(
 ) -> Columns:
     """Choose columns by name or index (negative ones count from the end, `0-4` is a range).
 
+    `only`: the features that are needed; in a table with names all others are left out.
+
     Raises `UnknownName` for a name that the header lacks, `BadInput` for an index outside the
-    table, a dropped target, or when no feature is left.
+    table, a dropped target, a lack of needed features, or when no feature is left.
     """
     table = _Table(file, names, column_count)
     wanted = None if target is None else table.index(target.strip(), "--target")
@@ -49,7 +52,10 @@ def choose_columns(
     features = tuple(
         column for column in range(column_count) if column not in dropped and column != wanted
     )
-    if only and names is not None and set(only) <= set(names):
+    if only and names is not None:
+        lacking = [name for name in only if name not in names]
+        if lacking:
+            raise lack_of_columns(str(file), lacking, len(only))
         features = tuple(column for column in features if names[column] in only)
     if not features:
         raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")

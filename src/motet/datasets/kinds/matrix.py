@@ -102,6 +102,14 @@ class LabelledMatrix(Dataset):
         return _same_classes(_same_columns(self, like), like)
 
 
+def lack_of_columns(source: str, missing: Sequence[str], count: int) -> BadInput:
+    """Return the error for data without some of the `count` columns of the training data."""
+    return BadInput(
+        f"{source}: no column {missing[0]!r}, which the training data has "
+        f"({len(missing)} of {count} are missing); give both files the same columns"
+    )
+
+
 def _stored(features: csr_matrix[np.float64]) -> str:
     return f"sparse ({features.nnz:,} values)"
 
@@ -126,10 +134,7 @@ def _columns_by_name(
     position = {name: index for index, name in enumerate(found)}
     missing = [name for name in wanted if name not in position]
     if missing:
-        raise BadInput(
-            f"{test.source}: no column {missing[0]!r}, which the training data has "
-            f"({len(missing)} of {len(wanted)} are missing); give both files the same columns"
-        )
+        raise lack_of_columns(test.source, missing, len(wanted))
     order = np.array([position[name] for name in wanted], dtype=np.intp)
     return replace(test, features=test.features[:, order], feature_names=wanted)
 

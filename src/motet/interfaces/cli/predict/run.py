@@ -95,7 +95,6 @@ def _model(flags: PredictFlags) -> Estimator:
 def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
     """The data; of a table with a header only the columns that the model needs."""
     kind = model.dataset_kind
-    trained_on = vars(model).get("feature_names_in_")
     return open_dataset(
         flags.data,
         kind="unlabelled" if kind == "labelled" and flags.target is None else kind,
@@ -103,8 +102,15 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
-        only=() if trained_on is None else tuple(trained_on.tolist()),
+        only=_named_columns(model),
     )
+
+
+def _named_columns(model: Estimator) -> tuple[str, ...]:
+    """The columns that the model needs; none if its training data had no header."""
+    trained_on = vars(model).get("feature_names_in_")
+    names = () if trained_on is None else tuple(map(str, trained_on.tolist()))
+    return () if all(name.isdigit() for name in names) else names
 
 
 def _write(table: Predictions, file: Writer) -> None:
