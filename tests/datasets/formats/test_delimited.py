@@ -242,3 +242,30 @@ def test_a_column_of_words_is_named_with_its_remedy(complaint):
         "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
         "pandas.get_dummies, leave the column out (--drop 0), or make it the target (--target 0)"
     )
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read_where_commas_separate_no_cells(write, separator):
+    lines = ["size;price;kind", '1,5;"-2,25";a, b', "2;3,5e1;c"]
+    path = write("a.csv", "\n".join(lines).replace(";", separator))
+    dataset = labelled(path, target="kind")
+    np.testing.assert_array_equal(dataset.features, [[1.5, -2.25], [2, 35]])
+    assert dataset.feature_names == ("size", "price")
+    assert dataset.class_names == ("a, b", "c")
+    assert dataset.notes == ("decimal commas are read as points: 1,5 is 1.5",)
+
+
+def test_commas_that_may_separate_thousands_are_refused(complaint):
+    assert complaint("a.csv", "size;price\n1;2,500\n2;1,250\n") == (
+        "a.csv: '2,500' has a decimal comma or a separator of thousands; write 2.500 or 2500"
+    )
+
+
+def test_points_as_decimal_marks_need_no_note(write):
+    assert labelled(write("a.csv", "size;price\n1.5;2\n")).notes == ()
+
+
+def test_a_line_with_the_name_of_the_target_is_a_header(write):
+    path = write("a.csv", "size,kind\n?,dog\n2,cat\n")
+    dataset = labelled(path, target="kind", na="?", drop="missing-rows")
+    np.testing.assert_array_equal(dataset.features, [[2]])
