@@ -9,6 +9,7 @@ from pathlib import Path
 
 from motet.datasets.builtin import catalogue
 from motet.datasets.files import InputFile
+from motet.datasets.formats.foreign import refuse_foreign
 from motet.datasets.formats.format import Format, ReadOptions
 from motet.datasets.formats.recognition import format_called, recognise
 from motet.datasets.kinds import Dataset, Ratings
@@ -74,6 +75,8 @@ def _load(
     file = InputFile(Path(source))
     if not source or not file.path.exists():
         raise _missing(source)
+    if not file.path.is_dir():
+        refuse_foreign(file)
     chosen = _format(file, format_name, options.kind)
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
     return chosen.read(file, options)
