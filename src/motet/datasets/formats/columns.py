@@ -88,7 +88,7 @@ class _Table:
     def index(self, text: str, flag: str) -> int:
         """Return the position from 0 of a column given by name or index."""
         if text in (self.names or ()):
-            return (self.names or ()).index(text)
+            return self._named(text, flag)
         if not re.fullmatch(r"-?\d+", text):
             if self.names is None:
                 raise BadInput(
@@ -102,3 +102,12 @@ class _Table:
                 f"give 0..{self.column_count - 1}, or -1 for the last"
             )
         return int(text) % self.column_count
+
+    def _named(self, name: str, flag: str) -> int:
+        places = [str(at) for at, each in enumerate(self.names or ()) if each == name]
+        if len(places) > 1:
+            raise BadInput(
+                f"{self.file}: {flag} {name!r}: {len(places)} columns have this name; "
+                f"give an index, {' or '.join(places)}"
+            )
+        return int(places[0])

@@ -7,6 +7,8 @@ unless `--drop missing` leaves their columns out or `--drop missing-rows` their 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,6 +75,7 @@ class CsvFormat(Format):
             source=str(file),
             notes=(
                 *([NOTE] if layout.commas else []),
+                *_repeated_names(layout.names or ()),
                 *([f"columns left out because values are missing: {left_out}"] if left_out else []),
                 *([f"rows left out because values are missing: {lost:,}"] if lost else []),
             ),
@@ -81,6 +84,11 @@ class CsvFormat(Format):
 
 def _is_row(cells: list[str], width: int) -> bool:
     return len(cells) == width and 2 * sum(map(is_number, cells)) >= width
+
+
+def _repeated_names(names: tuple[str, ...]) -> list[str]:
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    return [f"columns with the same name: {', '.join(repeated)}"] if repeated else []
 
 
 def _words_given(options: ReadOptions) -> tuple[str, ...]:

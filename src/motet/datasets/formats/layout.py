@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,6 +18,7 @@ from motet.domain.errors import BadInput
 
 COMMENT_MARKS = ("#", "%")
 _BLANK_LINE = re.compile(rb"^[ \t]+\r?(\n|\Z)", re.MULTILINE)
+_CLEAR_NAME = re.compile(r"(?!missing|-?\d|-)[^,']+")
 _NO_TEXT = re.compile(rb"\0|\r(?!\r*(?:\n|\Z))")
 _LINE_OF_SPACES = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
@@ -51,6 +52,16 @@ class CellLayout:
     def column_name(self, column: int) -> str:
         """Return `column 3 'age'`, or `column 3` if the file has no header; from 0."""
         return f"column {column}" + (f" {self.names[column]!r}" if self.names else "")
+
+    def reference(self, columns: Sequence[int]) -> str:
+        """Return what `--drop` takes for these columns: names, or indices if names are unclear."""
+        names = self.names or ()
+        is_clear = all(
+            names.count(name) == 1 and _CLEAR_NAME.fullmatch(name)
+            for name in (names[column] if names else "" for column in columns)
+        )
+        text = ",".join(names[column] if is_clear else str(column) for column in columns)
+        return text if re.fullmatch(r"[\w-]+", text) else f"'{text}'"
 
     def data_blocks(self) -> Iterator[bytes]:
         """Yield the content from `first_line` on in blocks of whole lines.

@@ -91,7 +91,10 @@ def _in_seconds(column: Series[Any], is_duration: bool, zero: Timestamp) -> Seri
 
 
 def _as_utc(dates: Series[Any]) -> Series[Any]:
-    return dates.dt.tz_localize("UTC") if dates.dt.tz is None else dates.dt.tz_convert("UTC")
+    utc: Series[Any] = (
+        dates.dt.tz_localize("UTC") if dates.dt.tz is None else dates.dt.tz_convert("UTC")
+    )
+    return utc
 
 
 def _duration_text(cell: object) -> object:
