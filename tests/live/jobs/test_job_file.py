@@ -68,3 +68,9 @@ def test_what_is_missing_is_named(key: str) -> None:
     values = {name: value for name, value in LEAST.items() if name != key}
     with pytest.raises(BadInput, match=f"{key} is missing"):
         job_spec(values)
+
+
+def test_a_misspelt_key_is_named_before_the_one_that_is_missing() -> None:
+    values = {"name": "train", "workdir": "/work", "runn": "python train.py"}
+    with pytest.raises(BadInput, match="unknown key runn; did you mean run"):
+        job_spec(values)

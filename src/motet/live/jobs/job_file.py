@@ -110,8 +110,9 @@ def job_spec(values: Mapping[str, Any], source: str = "job") -> JobSpec:
 
 
 def _told(error: ValidationError) -> str:
-    """The first problem in one line."""
-    problem = error.errors(include_url=False)[0]
+    """The first problem in one line; a misspelt key explains one that is missing."""
+    problems = error.errors(include_url=False)
+    problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in problem["loc"] if part not in ("str", "tuple[str, ...]"))
     hint = _hint(problem["loc"]) if problem["type"] == "extra_forbidden" else ""
     if len(place) > _LONGEST_PLACE:

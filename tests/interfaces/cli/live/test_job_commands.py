@@ -77,6 +77,13 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
 
 
+def test_a_misspelt_key_is_named_with_its_file(run: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("runn: python train.py\n")
+    with pytest.raises(BadInput, match=r"train.yaml: unknown key runn; did you mean run"):
+        run("submit", "-f", str(path))
+
+
 def test_wait_tells_how_the_job_ended(run: Shell) -> None:
     job = run.submit("sh", "-c", "exit 5")
     result = run("wait", job)

@@ -58,9 +58,12 @@ def submit_command(
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.screens import print_document
+    from motet.live.jobs.job_file import job_spec
 
     given: dict[str, Any] = {"name": name, "processes": processes, "priority": priority}
     values = job_values(job_path, command, envs, given)
+    if job_path is not None:
+        job_spec(values, str(job_path))  # The server does not know the file's name.
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
         print_document(job)
