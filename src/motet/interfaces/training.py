@@ -27,6 +27,7 @@ from motet.interfaces.training_arguments import (
 )
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument
 from motet.interfaces.training_job import TrainingJob
+from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
@@ -91,6 +92,10 @@ class Cluster:
     def machines(self) -> int:
         """How many machines a job may use."""
         return self._cluster.machine_count
+
+    def __repr__(self) -> str:
+        ended = ", closed" if self._is_closed else ""
+        return f"<{type(self).__name__}: {count_text(self.machines, 'machine')}{ended}>"
 
     @python_arguments
     def train(

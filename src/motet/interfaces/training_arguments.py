@@ -46,9 +46,9 @@ class CheckedTraining:
     @property
     def title(self) -> str:
         """The application and its data: `mlr on digits`."""
-        is_named = isinstance(self.data, str | os.PathLike)
-        data = os.fspath(self.data) if is_named else type(self.data).__name__
-        return f"{self.app.name} on {data}"
+        if isinstance(self.data, str | os.PathLike):
+            return f"{self.app.name} on {os.fspath(self.data)}"
+        return f"{self.app.name} on {self.data.source if isinstance(self.data, Dataset) else 'X'}"
 
     def datasets(self) -> tuple[Dataset, Dataset | None]:
         """Training data, and held-out data with the same numbering. Raises BadInput."""
