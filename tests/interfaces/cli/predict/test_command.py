@@ -40,6 +40,7 @@ def test_a_table_without_the_target_is_written_to_a_file(wine: Path, tmp_path: P
     out = tmp_path / "predicted.csv"
     ended = run_motet("predict", wine, "--data", tmp_path / "new.csv", "--out", out)
     assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"{len(features)} rows of predictions in {out}\n"
     assert len(out.read_text().splitlines()) == 1 + len(features)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from motet.apps import load_application, load_model
@@ -17,6 +18,7 @@ from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
 from motet.report.rendering.csv_cells import inert_cell
+from motet.report.rendering.quantities import count_text
 from motet.report.training.folder import MODEL
 
 _ROWS_AT_ONCE = 65_536
@@ -63,6 +65,8 @@ def run_prediction(flags: PredictFlags) -> None:
             _write(table, file)
     except OSError as error:
         raise BadInput(f"--out {flags.out}: cannot be written ({error.strerror})") from error
+    rows = count_text(len(table.values[0]), "row")
+    click.echo(f"{rows} of predictions in {flags.out}", err=True)
 
 
 def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
