@@ -53,6 +53,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise BadInput(f"{path}: no such file") from None
     except BadInput:
         raise
+    except KeyError:
+        raise BadInput(f"{path}: not a model that Motet saved (its header is missing)") from None
     except Exception as error:  # NumPy and zipfile raise errors of many types for odd bytes.
         # NumPy advises to load other files as pickles, which can run code.
         reason = "no arrays" if "pickle" in str(error) else f"{error!s:.200}"

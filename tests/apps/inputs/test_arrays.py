@@ -114,3 +114,17 @@ def test_the_remedy_for_a_column_of_dates_gives_numbers() -> None:
         labelled_of(X)
     days = DataFrame({"when": (X["when"] - X["when"].min()) / to_timedelta("1D")})
     assert labelled_of(days).features.ravel().tolist() == [0.0, 1.0]
+
+
+def test_data_without_a_target_are_answered_with_arguments_of_python() -> None:
+    with pytest.raises(BadInput, match=r"found none; give y: model\.fit\(X, y\), or") as caught:
+        as_dataset("labelled", [[1.0]]).require_target()
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "texts", [["a b", "b c"], ("a b",), Series(["a b"]), np.array(["a b", "c"])], ids=type
+)
+def test_texts_are_answered_with_how_to_count_words(texts: object) -> None:
+    with pytest.raises(BadInput, match=r"X: holds texts; .* CountVectorizer\(\)"):
+        corpus_of(texts)

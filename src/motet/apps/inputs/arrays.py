@@ -15,6 +15,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _SOURCE = "X"
+_TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
 # user, item, rating and perhaps a time
 _LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
@@ -54,7 +55,9 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
-    return LabelledMatrix(features, target, names, class_names, source=_SOURCE)
+    return LabelledMatrix(
+        features, target, names, class_names, target_remedy=_TARGET_REMEDY, source=_SOURCE
+    )
 
 
 def has_ids(X: Any) -> bool:
@@ -112,6 +115,7 @@ def _refuse_triples(matrix: Any) -> None:
 
 def corpus_of(X: Any) -> Corpus:
     """Convert a document x word matrix of counts to a corpus."""
+    _refuse_texts(X)
     matrix = finite_matrix(X)
     documents, words, counts = _entries(matrix)
     if ((counts < 0) | (counts != np.floor(counts))).any():
@@ -125,6 +129,18 @@ def corpus_of(X: Any) -> Corpus:
         source=_SOURCE,
         vocabulary=names,
     )
+
+
+def _refuse_texts(X: Any) -> None:
+    """Raise BadInput for documents that are texts instead of counts of words."""
+    is_text = isinstance(X, str)
+    if isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1:
+        is_text = any(isinstance(document, str) for document in X)
+    if is_text:
+        raise BadInput(
+            f"{_SOURCE}: holds texts; count their words first, for example with scikit-learn's "
+            "CountVectorizer().fit_transform(X)"
+        )
 
 
 def finite_matrix(X: Any) -> Any:

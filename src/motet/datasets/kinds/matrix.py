@@ -24,7 +24,7 @@ class LabelledMatrix(Dataset):
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
     `target`: (rows,) float64. `class_names`: the word for target value k in the source; None if
-    the target column held numbers.
+    the target column held numbers. `target_remedy`: how to give a target, for error messages.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -34,6 +34,10 @@ class LabelledMatrix(Dataset):
     target: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
+    target_remedy: str = (
+        "name its column with --target NAME_OR_INDEX (-1: the last), or put the labels file beside "
+        "the images"
+    )
 
     @property
     def row_count(self) -> int:
@@ -76,8 +80,7 @@ class LabelledMatrix(Dataset):
         """Return the target, (rows,) float64. Raises `BadInput` if the source had none."""
         if self.target is None:
             raise BadInput(
-                f"{self.source}: this application needs a target, found none; name its column with "
-                "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
+                f"{self.source}: this application needs a target, found none; {self.target_remedy}"
             )
         return self.target
 
