@@ -280,10 +280,13 @@ def test_decimal_commas_are_read_where_commas_separate_no_cells(write, separator
     assert dataset.notes == ("decimal commas are read as points: 1,5 is 1.5",)
 
 
-def test_commas_that_may_separate_thousands_are_refused(complaint):
-    assert complaint("a.csv", "size;price\n1;2,500\n2;1,250\n") == (
-        "a.csv: '2,500' has a decimal comma or a separator of thousands; write 2.500 or 2500"
+def test_commas_that_may_separate_thousands_are_refused(write, complaint):
+    content = "size;price\n1;2,500\n2;1,250\n"
+    assert complaint("a.csv", content).startswith(
+        "a.csv:2: column 1 'price' is '2,500', not a number; write 2.500 or 2500, leave the column "
+        "out (--drop price)"
     )
+    assert labelled(write("b.csv", content), drop="price").features.tolist() == [[1], [2]]
 
 
 def test_points_as_decimal_marks_need_no_note(write):

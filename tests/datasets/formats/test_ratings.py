@@ -174,3 +174,9 @@ def test_a_rating_that_is_a_word_or_missing_is_named_with_its_line(complaint):
     assert complaint("a.csv", "user,item,rating\n1,2,\n1,3,4\n") == (
         "a.csv:2: the rating is missing; remove lines without a rating"
     )
+
+
+def test_ids_keep_their_commas(write):
+    content = "user;item;rating\n1,5;a;3\n2,5;b;4\n"
+    ratings = open_dataset(write("a.csv", content), kind="ratings")
+    assert ratings.user_ids.tolist() == ["1,5", "2,5"]

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.datasets.formats.decimal_commas import clearer_forms
 from motet.datasets.formats.layout import CellLayout
 from motet.datasets.formats.numbers import is_number
 from motet.domain.errors import BadInput
@@ -119,9 +120,11 @@ def _is_of_words(layout: CellLayout, column: int, cell: str, na: tuple[str, ...]
 def _no_number(layout: CellLayout, column: int, cell: str, number: int) -> BadInput:
     name = layout.reference((column,))
     problem = f"{layout.column_name(column)} is {cell!r}, not a number"
+    forms = clearer_forms(cell)
     remedy = (
-        f"correct it, leave the column out (--drop {name}), make it the target (--target {name}), "
-        f"or say that it means a missing value (--na {cell!r})"
+        f"{f'write {forms}' if forms else 'correct it'}, leave the column out (--drop {name}), "
+        f"make it the target (--target {name}), or say that it means a missing value "
+        f"(--na {cell!r})"
     )
     return layout.file.complaint(problem, remedy, number)
 

@@ -18,6 +18,13 @@ _SEPARATORS = (";", "\t")
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
+def clearer_forms(cell: str) -> str | None:
+    """Return the two numbers that a cell may mean whose comma separates thousands or decimals."""
+    if _PERHAPS_THOUSANDS.fullmatch(cell.strip()) is None:
+        return None
+    return f"{cell.strip().replace(',', '.')} or {cell.strip().replace(',', '')}"
+
+
 @dataclass(frozen=True)
 class DecimalCommas:
     """Replaces the comma of every cell that is a number with a decimal comma."""
@@ -28,17 +35,13 @@ class DecimalCommas:
     def of(cls, file: InputFile, separator: Separator) -> DecimalCommas | None:
         """Detect them in the beginning of a file; None if it has none.
 
-        Raises `BadInput` if each of them may as well separate thousands.
+        None, too, if each of them may as well separate thousands: such cells are no numbers.
         """
         if separator.text not in _SEPARATORS:
             return None
         commas = cls(separator.text)
         cells = commas.cells(file.head.lines)
-        if cells and all(map(_PERHAPS_THOUSANDS.fullmatch, cells)):
-            problem = f"{cells[0]!r} has a decimal comma or a separator of thousands"
-            whole = cells[0].replace(",", "")
-            raise file.complaint(problem, f"write {cells[0].replace(',', '.')} or {whole}")
-        return commas if cells else None
+        return None if all(map(_PERHAPS_THOUSANDS.fullmatch, cells)) else commas
 
     def cells(self, lines: Sequence[str]) -> list[str]:
         """Return the numbers with a decimal comma."""

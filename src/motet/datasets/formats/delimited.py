@@ -58,7 +58,7 @@ class CsvFormat(Format):
     def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
         """A dense matrix; columns without a header are named by their index."""
         na = (*_MISSING_TOKENS, *options.na)
-        layout = layout_of(file, na, _words_given(options))
+        layout = layout_of(file, na, _words_given(options), reads_commas=True)
         columns = choose_columns(
             file, layout.names, layout.column_count, options.target, options.drop, options.only
         )

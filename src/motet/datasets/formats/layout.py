@@ -124,12 +124,17 @@ def _without_lines(block: bytes, count: int) -> bytes:
 
 
 def layout_of(
-    file: InputFile, na: tuple[str, ...] = (), wanted: tuple[str, ...] = ()
+    file: InputFile,
+    na: tuple[str, ...] = (),
+    wanted: tuple[str, ...] = (),
+    *,
+    reads_commas: bool = False,
 ) -> CellLayout:
     """Detect the layout from the first lines; `na`: texts for a missing number.
 
     The first line is a header if most columns with a number in the second line have a word in the
     first, or if it has one of the words `wanted`, names of columns that the user gave.
+    `reads_commas`: whether to detect decimal commas; ids of text keep theirs.
     Raises `BadInput` if the file has only comments or a header.
     """
     filled = ((number, line) for number, line in file.lines() if line.strip())
@@ -138,7 +143,7 @@ def layout_of(
     if not lines:
         raise file.complaint("no line holds data", "give a file with data")
     separator = Separator.in_line(lines[0][1])
-    commas = DecimalCommas.of(file, separator)
+    commas = DecimalCommas.of(file, separator) if reads_commas else None
     rows = [separator.split(_with_points(line, commas)) for _, line in lines]
     if not _has_header(rows, na, wanted):
         return CellLayout(file, separator, len(rows[0]), None, lines[0][0], commas)
