@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -246,8 +247,9 @@ def test_other_content_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file"):
         read_model(tmp_path / "nothing")
     for path in (text, arrays):
-        with pytest.raises(BadInput, match=f"{path.name}: not a model that Motet saved"):
+        with pytest.raises(BadInput, match=f"{path.name}: not a model that Motet saved") as caught:
             read_model(path)
+        assert "pickle" not in str(caught.value)
     with pytest.raises(BadInput, match=r"newer.npz: model format 99, this Motet reads 1"):
         read_model(newer)
 
@@ -256,6 +258,14 @@ def test_a_file_with_pickled_objects_is_never_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "evil.npz"
     np.savez(path, motet=np.array([print], dtype=object))
     with pytest.raises(BadInput, match="not a model that Motet saved"):
+        read_model(path)
+
+
+@pytest.mark.parametrize("content", [b"\0" * 100, pickle.dumps({"motet": 1})])
+def test_the_error_does_not_advise_to_load_a_pickle(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "evil.npz"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=r"not a model that Motet saved \(no arrays\)"):
         read_model(path)
 
 

@@ -60,6 +60,7 @@ def test_the_error_for_a_saved_model_names_load(poisson_regression: Any, tmp_pat
         load_model(path)
     assert f'load_application("file.py").load("{path}")' in str(caught.value)
     assert "'poisson_regression'" in str(caught.value)
+    assert "motet predict --app file.py" in str(caught.value)
     assert "did you mean" not in str(caught.value)
 
 

@@ -76,6 +76,28 @@ def test_a_class_chooses_among_several_in_a_file(tmp_path: Path) -> None:
         load_application(f"{path}:Othr")
 
 
+INCOMPLETE = """
+from motet.apps.estimator import Estimator
+
+class Half(Estimator):
+    name = "half"
+    prepare = model_table = initial_model = evaluate = summarise = adopt = lambda self: None
+    def compute(self, batch, model, step): ...
+    def aply(self, values, delta, step): ...
+"""
+
+
+def test_the_methods_that_a_class_lacks_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path, INCOMPLETE)
+    for name in (path, f"{path}:Half"):
+        with pytest.raises(BadInput, match=r": Half lacks apply\(\); see docs/applications.md"):
+            load_application(name)
+
+
+def test_a_base_class_beside_the_application_is_no_second_one(tmp_path: Path) -> None:
+    assert load_application(write(tmp_path, INCOMPLETE + MINE)).name == "mine"
+
+
 def test_a_file_never_hides_a_module_of_its_name(tmp_path: Path) -> None:
     before = sys.modules["json"]
     load_application(write(tmp_path, MINE, "json.py"))

@@ -36,14 +36,6 @@ LATEST_EPOCH, LONGEST_DELAY_S = 40, 0.5
 SOAK = pytest.mark.soak
 
 
-UNSOLVED = ("command", "gcs_server")
-OPEN = pytest.mark.xfail(
-    reason="at some moments an agent of Ray outlives the killed command by a minute, and Ray ends "
-    "the controller 60 s after the GCS before Motet has noticed its death",
-    strict=False,
-)
-
-
 @pytest.fixture
 def memory() -> Iterator[OwnSharedMemory]:
     with own_shared_memory() as own:
@@ -125,9 +117,7 @@ def test_a_killed_process_costs_no_model(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("mode", ["auto", "reconfigure"])
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[OPEN] if kind in UNSOLVED else []) for kind in RAY]
-)
+@pytest.mark.parametrize("kind", RAY)
 def test_a_killed_process_of_ray_costs_no_model(
     memory: OwnSharedMemory, tmp_path: Path, kind: str, mode: str
 ) -> None:

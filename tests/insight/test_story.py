@@ -151,8 +151,8 @@ def test_a_job_that_never_ran_waits_to_the_end_of_the_simulation() -> None:
         (
             StoryEvent(0, "wait", 16, "less_progress", 0, 3, measure=0.25, bar=1.5),
             "waited 12 min 40 s: its loss is predicted to fall less per GPU than those of the jobs "
-            "that run: 0.25, theirs at least 1.5 (in units of the largest change of a step); asks "
-            "for 16 GPUs, none was free (place 3 in line)",
+            "that run: by 0.25 of its largest change in one step, theirs by at least 1.5; asks for "
+            "16 GPUs, none was free (place 3 in line)",
         ),
         (
             StoryEvent(0, "wait", 8, "more_left", 1, 2, measure=7200.0, bar=600.0),
@@ -208,7 +208,7 @@ def test_every_event_has_one_sentence(because: StoryEvent, expected: str) -> Non
     assert sentence(Chapter(kind, 0, 760 * SECOND_US, because), Rules()) == expected
 
 
-UNIT = "(in units of the largest change of a step)"
+UNIT = "of its largest change in one step"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,8 @@ UNIT = "(in units of the largest change of a step)"
                 exchange=(OtherJob("7", 2),),
                 exchange_total=1,
             ),
-            "resized from 3 workers to 1, on m0 (1 GPU); GPUs went to job 7 (2 GPUs)",
+            "resized from 3 workers to 1, on m0 (1 GPU); 2 GPUs fewer; at that time got more: job "
+            "7 (2 GPUs)",
         ),
         (
             StoryEvent(
@@ -286,8 +287,8 @@ UNIT = "(in units of the largest change of a step)"
                 exchange=(OtherJob("7", 2),),
                 exchange_total=1,
             ),
-            "resized from 1 worker to 2 workers and 1 server, on m0 (3 GPUs); GPUs came from "
-            "job 7 (2 GPUs)",
+            "resized from 1 worker to 2 workers and 1 server, on m0 (3 GPUs); 2 GPUs more; at that "
+            "time gave up GPUs: job 7 (2 GPUs)",
         ),
     ],
 )
@@ -328,22 +329,23 @@ def test_sentences_of_elastic_jobs_state_their_size(because: StoryEvent, expecte
             "less_progress",
             0.10001,
             0.10002,
-            "its loss is predicted to fall less per GPU than those of the jobs that run: 0.10001, "
-            f"theirs at least 0.10002 {UNIT}",
+            "its loss is predicted to fall less per GPU than those of the jobs that run: by "
+            f"0.10001 {UNIT}, theirs by at least 0.10002",
         ),
         (
             "less_progress",
             0.1,
             0.1,
-            "its loss is predicted to fall as much per GPU as that of the last job that runs: 0.1 "
-            f"{UNIT}",
+            "its loss is predicted to fall as much per GPU as that of the last job that runs: by "
+            f"0.1 {UNIT}",
         ),
         (
             "fall_unknown",
             3.03e-05,
             0.5,
             "no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: less "
-            f"per GPU than those of the jobs that run: 3.03e-05, theirs at least 0.5 {UNIT}",
+            f"per GPU than those of the jobs that run: by 3.03e-05 {UNIT}, theirs by at "
+            "least 0.5",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_the_repr_of_a_trace_and_a_result_is_one_line(tmp_path: Path) -> None:
     result = simulate(trace, "1x2", "fifo")
     assert repr(trace).startswith("<Trace: 3 jobs, ")
     assert repr(trace.workload).startswith("<Workload: 3 jobs, ")
-    assert repr(result) == "<SimulatedRuns: fifo; 3 of 3 jobs finished>"
+    assert repr(result) == "<SimulatedRuns: fifo on 1x2; 3 of 3 jobs finished>"
 
 
 def test_load_trace_reads_tables_with_other_names(tmp_path: Path) -> None:

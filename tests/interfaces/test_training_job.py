@@ -65,6 +65,7 @@ def test_a_cancelled_job_ends_its_executors_and_the_other_goes_on(cluster: Clust
         with Endless(cluster, workers=1, servers=1) as second:
             of_second = [each for each in executor_processes() if each not in of_first]
             assert first.job.running()
+            assert repr(cluster) == "<Cluster: 2 machines>"
             assert repr(first.job) == "<TrainingJob: mlr on iris, training>"
 
             assert first.job.cancel()

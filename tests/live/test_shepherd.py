@@ -108,6 +108,14 @@ def test_a_command_that_does_not_exist_is_an_end_with_a_line_in_the_log(rank: Sh
     assert rank.log == "motet: /no/such/program: No such file or directory\n"
 
 
+@pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
+def test_a_command_that_cannot_be_executed_is_an_end(rank: Shepherded, word: str) -> None:
+    """Without a record the process would count as lost, and would be started again for ever."""
+    rank.run("echo", word)
+    assert rank.exit() == (126, None, "exited")
+    assert rank.log.startswith("motet: echo: ")
+
+
 def test_nothing_starts_before_the_phase_run(rank: Shepherded) -> None:
     rank.begin("true")
     rank.instruct("stop")

@@ -10,7 +10,8 @@ import uuid
 from pathlib import Path
 
 from marked_process import MARKER
-from motet.interfaces.client import LiveClient, ServerAddress
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
 from motet.live.launcher.leftovers import MARK
 from waiting import wait_until
 

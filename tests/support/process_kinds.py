@@ -9,8 +9,12 @@ import psutil
 Processes = Sequence[psutil.Process]
 
 
-def _children(command: psutil.Process) -> Processes:
+def _supervisor(command: psutil.Process) -> Processes:
     return command.children()
+
+
+def _controller(command: psutil.Process) -> Processes:
+    return [child for supervisor in _supervisor(command) for child in supervisor.children()]
 
 
 def _named(name: str) -> Callable[[psutil.Process], Processes]:
@@ -32,14 +36,16 @@ _executors = _named("motet-executor")
 # Executors are forked in the order of their machines: workers are first, servers last.
 LOCAL: dict[str, Callable[[psutil.Process], Processes]] = {
     "command": lambda command: [command],
-    "controller": _children,
+    "supervisor": _supervisor,
+    "controller": _controller,
     "template": _named("motet-template"),
     "worker": lambda command: _executors(command)[:1],
     "server": lambda command: _executors(command)[-1:],
 }
 RAY: dict[str, Callable[[psutil.Process], Processes]] = {
     "command": lambda command: [command],
-    "controller": _children,
+    "supervisor": _supervisor,
+    "controller": _controller,
     "gcs_server": _named("gcs_server"),
     "raylet": _named("raylet"),
     "executor": _named("ray::ExecutorActor"),

@@ -69,6 +69,9 @@ class ScriptedExecutor:
         self.is_dead = True
         self._server.close()
 
+    def cpu_s(self) -> None:
+        """It computes nothing."""
+
     def _handle(self, request: Request) -> None:
         handler = CONTROL_HANDLERS.get(request.kind)
         if handler is None:

@@ -5,6 +5,7 @@ Every instance counts how often it was computed, so a test can tell a lost or a 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -101,6 +102,19 @@ class ToyRegression(Application):
     def adopt(self, model: Array, rows: Rows) -> None:
         self.coef_ = model[:, 0]
         self.visits_ = rows["visits"]
+
+
+class HoldsInterpreter(ToyRegression):
+    """Its first mini-batch is one long call that lets no other thread of the process run."""
+
+    def __init__(self, turns: int = 0, batch_size: int = 100) -> None:
+        super().__init__(batch_size=batch_size)
+        self.turns = turns
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        if step.clock == 0:
+            sum(itertools.repeat(0, self.turns))
+        return super().compute(batch, model, step)
 
 
 class SlowSomewhere(ToyRegression):

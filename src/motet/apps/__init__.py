@@ -61,7 +61,8 @@ def load_model(path: str | Path) -> Estimator:
     if name not in APPLICATIONS:
         raise BadInput(
             f"{path}: holds a model of {name!r}, which does not come with Motet; load it with the "
-            f'file that defines it: motet.load_application("file.py").load("{path}")'
+            f'file that defines it: motet.load_application("file.py").load("{path}"), or '
+            "motet predict --app file.py"
         )
     return load_application(name).load(path)
 
@@ -94,11 +95,16 @@ def _module_from_file(path: Path) -> ModuleType:
 
 
 def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Estimator]:
-    own = _applications_of(module)
+    defined = _estimators_in(module)
+    own = {name: app for name, app in defined.items() if not app.__abstractmethods__}
     if class_name:
-        if class_name not in own:
+        if class_name not in defined:
             raise UnknownName(f"application in {module.__name__}", class_name, own)
+        if class_name not in own:
+            raise _incomplete(asked, defined[class_name])
         return own[class_name]
+    if defined and not own:
+        raise _incomplete(asked, next(iter(defined.values())))
     if len(own) != 1:
         found = ", ".join(sorted(own)) or "none"
         raise BadInput(
@@ -108,7 +114,13 @@ def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Est
     return next(iter(own.values()))
 
 
-def _applications_of(module: ModuleType) -> dict[str, type[Estimator]]:
+def _incomplete(asked: str, app: type[Estimator]) -> BadInput:
+    lacking = ", ".join(f"{name}()" for name in sorted(app.__abstractmethods__))
+    return BadInput(f"{asked}: {app.__name__} lacks {lacking}; see docs/applications.md")
+
+
+def _estimators_in(module: ModuleType) -> dict[str, type[Estimator]]:
+    """The classes that a module defines, without those that it imports."""
     from motet.apps.estimator import Estimator
 
     return {
@@ -117,5 +129,4 @@ def _applications_of(module: ModuleType) -> dict[str, type[Estimator]]:
         if isinstance(value, type)
         and issubclass(value, Estimator)
         and value.__module__ == module.__name__
-        and not value.__abstractmethods__
     }

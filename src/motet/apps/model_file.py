@@ -53,8 +53,12 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise BadInput(f"{path}: no such file") from None
     except BadInput:
         raise
+    except KeyError:
+        raise BadInput(f"{path}: not a model that Motet saved (its header is missing)") from None
     except Exception as error:  # NumPy and zipfile raise errors of many types for odd bytes.
-        raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
+        # NumPy advises to load other files as pickles, which can run code.
+        reason = "no arrays" if "pickle" in str(error) else f"{error!s:.200}"
+        raise BadInput(f"{path}: not a model that Motet saved ({reason})") from None
     if header.get("format") != _FORMAT_VERSION:
         raise BadInput(
             f"{path}: model format {header.get('format')}, this Motet reads {_FORMAT_VERSION}; "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from motet.datasets.builtin import catalogue
 from motet.datasets.files import InputFile
+from motet.datasets.formats.foreign import refuse_foreign
 from motet.datasets.formats.format import Format, ReadOptions
 from motet.datasets.formats.recognition import format_called, recognise
 from motet.datasets.kinds import Dataset, Ratings
@@ -40,8 +41,8 @@ def open_dataset(
     name of a file format, recognised otherwise. `target`, `drop`, `na`: for tables, a column's
     name or index (negative from the end), columns to leave out ("0-4,missing"), and texts for
     a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
-    images that are in another folder. `only`: the features to read of a table whose header names
-    all of them. `role`: generators draw other data for "test".
+    images that are in another folder. `only`: the features to read of a table with a header,
+    which must name them. `role`: generators draw other data for "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
     with one line: the file and line, the problem and its remedy.
@@ -74,6 +75,8 @@ def _load(
     file = InputFile(Path(source))
     if not source or not file.path.exists():
         raise _missing(source)
+    if not file.path.is_dir():
+        refuse_foreign(file)
     chosen = _format(file, format_name, options.kind)
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
     return chosen.read(file, options)

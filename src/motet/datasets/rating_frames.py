@@ -70,15 +70,21 @@ def ratings_from_columns(users: Any, items: Any, values: Any, source: str) -> Ra
 def _column(names: list[Any], role: str, given: str | None, found: int | None) -> Any:
     if given is not None:
         if given not in names:
-            raise UnknownName("column of X", given, [str(name) for name in names])
-        return given
+            raise UnknownName("column of X", str(given), [str(name) for name in names])
+        return _only_one(names, given)
     if found is None:
         shown = ", ".join(map(str, names[:8]))
         raise BadInput(
             f"X: no column is known as the {role} (columns: {shown}); name it with "
             f"motet.ratings_from_frame(X, {role}=...)"
         )
-    return names[found]
+    return _only_one(names, names[found])
+
+
+def _only_one(names: list[Any], chosen: Any) -> Any:
+    if names.count(chosen) > 1:
+        raise BadInput(f"X: {names.count(chosen)} columns are called {chosen!r}; rename them")
+    return chosen
 
 
 def _values(frame: Any, name: Any) -> Any:

@@ -9,7 +9,7 @@ from motet.domain.wait import wait_named
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import change_of_team, duration_words, job_name, jobs, team, where
+from motet.insight.wording import change_of_team, duration_words, gpus, job_name, jobs, team, where
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,20 @@ def _there(each: StoryEvent) -> str:
 
 
 def _exchanged(each: StoryEvent) -> str:
-    if not each.exchange or each.team is None or each.team_before is None:
+    """How many GPUs more or fewer, and what other jobs got or gave up in the same decision.
+
+    Their numbers add up to more than its own where several jobs are resized at once.
+    """
+    if each.team is None or each.team_before is None:
         return ""
-    verb = "went to" if each.team.gpus < each.team_before.gpus else "came from"
-    return f"; GPUs {verb} {jobs(each.exchange, each.exchange_total)}"
+    more = each.team.gpus - each.team_before.gpus
+    if not more:
+        return ""
+    told = f"; {gpus(abs(more))} {'more' if more > 0 else 'fewer'}"
+    if not each.exchange:
+        return told
+    verb = "gave up GPUs" if more > 0 else "got more"
+    return f"{told}; at that time {verb}: {jobs(each.exchange, each.exchange_total)}"
 
 
 def _preempted(each: StoryEvent, rules: Rules) -> str:

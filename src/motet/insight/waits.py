@@ -98,11 +98,13 @@ def _fall(each: StoryEvent) -> str:
     """Loss reduction of the job compared with those of running jobs."""
     if each.measure is None or each.bar is None:
         return "less per GPU than those of the jobs that run"
-    unit = "(in units of the largest change of a step)"
+    unit = "of its largest change in one step"
     if is_as_much(each.measure, each.bar):
-        return f"as much per GPU as that of the last job that runs: {each.measure:.3g} {unit}"
+        return f"as much per GPU as that of the last job that runs: by {each.measure:.3g} {unit}"
     own, least = told_apart(each.measure, each.bar)
-    return f"less per GPU than those of the jobs that run: {own}, theirs at least {least} {unit}"
+    return (
+        f"less per GPU than those of the jobs that run: by {own} {unit}, theirs by at least {least}"
+    )
 
 
 def _left(each: StoryEvent) -> str:

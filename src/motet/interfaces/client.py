@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
-from platformdirs import user_data_path
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, NotFound, Unreachable
+from motet.interfaces.server_address import ServerAddress
 
-SERVER_VARIABLE, TOKEN_VARIABLE = "MOTET_SERVER", "MOTET_TOKEN"
-ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
-"""Files in the state folder of a server."""
 _ERRORS: Mapping[int, type[MotetError]] = {
     400: BadInput,
     401: AuthenticationFailed,
@@ -28,38 +23,8 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     422: BadInput,
 }
 _TIMEOUT_S, _WAIT_S = 30.0, 30.0
-
-
-def default_server_folder() -> Path:
-    """Where a server keeps its state, and where commands of the same user find it."""
-    return user_data_path("motet") / "server"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """Where a server answers, and the token it accepts."""
-
-    url: str
-    token: str
-
-    @classmethod
-    def find(cls, url: str | None = None, folder: Path | None = None) -> Self:
-        """The given server, that of MOTET_SERVER, or the one of this user on this machine.
-
-        Raises Unreachable, AuthenticationFailed.
-        """
-        home = folder or default_server_folder()
-        chosen = url or os.environ.get(SERVER_VARIABLE) or _local_url(home)
-        if chosen is None:
-            raise Unreachable(
-                "no server is known; start one with 'motet server', or give --server URL"
-            )
-        token = os.environ.get(TOKEN_VARIABLE) or _text(home / TOKEN_FILE)
-        if not token:
-            raise AuthenticationFailed(
-                f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that its server printed"
-            )
-        return cls(chosen.rstrip("/"), token)
+_JOB = re.compile("[0-9]{1,18}")
+_LONGEST_KEY = 200
 
 
 class LiveClient:
@@ -68,12 +33,15 @@ class LiveClient:
 
     def __init__(self, address: ServerAddress) -> None:
         self._url = address.url
-        self._http = httpx.Client(
-            base_url=address.url + "/api/v1",
-            headers={"Authorization": f"Bearer {address.token}"},
-            timeout=_TIMEOUT_S,
-            trust_env=False,
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=address.url + "/api/v1",
+                headers={"Authorization": f"Bearer {address.token}"},
+                timeout=_TIMEOUT_S,
+                trust_env=False,
+            )
+        except httpx.InvalidURL as error:
+            raise BadInput(f"--server {address.url}: not a URL ({error})") from error
 
     def __enter__(self) -> Self:
         return self
@@ -88,8 +56,14 @@ class LiveClient:
 
     def submit(self, spec: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """Submit a job. `key`: a repeated request with the same key returns the same job."""
-        headers = {"Idempotency-Key": key} if key else {}
-        return self._json("POST", "/jobs", json=dict(spec), headers=headers)
+        if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
+            raise BadInput(f"--key {key[:20]!r}: give at most {_LONGEST_KEY} characters of ASCII")
+        try:
+            body = json.dumps(dict(spec), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"job: a value that JSON cannot hold ({error})") from error
+        headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
+        return self._json("POST", "/jobs", content=body, headers=headers)
 
     def jobs(self, states: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
         """All jobs, or those in one of the states, in the order of their ids."""
@@ -101,21 +75,21 @@ class LiveClient:
 
     def job(self, job: str) -> dict[str, Any]:
         """A job with its specification and attempts."""
-        return self._json("GET", f"/jobs/{job}")
+        return self._json("GET", _path(job))
 
     def explain(self, job: str) -> dict[str, Any]:
         """Why a job waited and where it ran: the fields of `motet explain --json`."""
-        return self._json("GET", f"/jobs/{job}/explain")
+        return self._json("GET", f"{_path(job)}/explain")
 
     def change(self, job: str, verb: str) -> dict[str, Any]:
         """Cancel, suspend or resume a job."""
-        return self._json("POST", f"/jobs/{job}/{verb}")
+        return self._json("POST", f"{_path(job)}/{verb}")
 
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""
         wait_s = min(timeout_s, _WAIT_S)
         return self._json(
-            "GET", f"/jobs/{job}/wait", params={"timeout_s": wait_s}, timeout=wait_s + _TIMEOUT_S
+            "GET", f"{_path(job)}/wait", params={"timeout_s": wait_s}, timeout=wait_s + _TIMEOUT_S
         )
 
     def log_part(
@@ -123,14 +97,24 @@ class LiveClient:
     ) -> tuple[bytes, int, bool]:
         """Bytes of a log from `offset` on, the offset behind them, and whether that is all."""
         query = {"rank": rank, "attempt": attempt, "offset": offset}
-        answer = self._request("GET", f"/jobs/{job}/logs", params=query)
-        headers = answer.headers
-        is_complete = headers["Motet-Log-Complete"] == "true"
-        return answer.content, int(headers["Motet-Next-Offset"]), is_complete
+        answer = self._request("GET", f"{_path(job)}/logs", params=query)
+        try:
+            is_complete = answer.headers["Motet-Log-Complete"] == "true"
+            return answer.content, int(answer.headers["Motet-Next-Offset"]), is_complete
+        except (KeyError, ValueError) as error:
+            raise self._is_no_server() from error
 
     def _json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._request(method, path, **arguments).json()
+        try:
+            found = self._request(method, path, **arguments).json()
+        except ValueError as error:
+            raise self._is_no_server() from error
+        if not isinstance(found, dict):
+            raise self._is_no_server()
         return found
+
+    def _is_no_server(self) -> Unreachable:
+        return Unreachable(f"what answers at {self._url} is not a server of Motet")
 
     def _request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         try:
@@ -145,20 +129,15 @@ class LiveClient:
         raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
 
 
+def _path(job: str) -> str:
+    """Raises BadInput for an id that could name another path."""
+    if not _JOB.fullmatch(job):
+        raise BadInput(f"job {job[:20]!r}: give the number of a job, as 'motet list' shows it")
+    return f"/jobs/{job}"
+
+
 def _detail(answer: httpx.Response) -> str:
     try:
         return str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
         return f"the server answered {answer.status_code} {answer.reason_phrase}"
-
-
-def _local_url(folder: Path) -> str | None:
-    text = _text(folder / ADDRESS_FILE)
-    return None if text is None else str(json.loads(text)["url"])
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return None

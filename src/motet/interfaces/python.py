@@ -71,13 +71,14 @@ def simulate(
 
     `trace`: a path, a result of `load_trace`, a DataFrame with a row per job (`job_id`,
     `submit_time`, `num_gpus`, `duration`; seconds), or a workload that is drawn from `seed`, such
-    as "tiresias-480". `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines.
+    as "tiresias-480". `cluster`: MACHINESxGPUS, or a CSV or YAML file that lists machines; by
+    default "15x4", the 60 GPUs of the Tiresias testbed, which the result names.
 
-    `policy`: a name from `motet policy list`, the path of your own, `./mine.py`, a class or an
-    object (see `load_policy`); a list of these, or a dictionary of labels and these. `seed`: one
-    or several. `machine_events`: a CSV file of machines that come, drain or leave. `processes`: how
-    many simulate at the same time; with more than one, a script needs
-    `if __name__ == "__main__":`.
+    `policy`: a name from `motet policy list` (default: "tiresias-las"), the path of your own,
+    `./mine.py`, a class or an object (see `load_policy`); a list of these, or a dictionary of
+    labels and these. `seed`: one or several. `machine_events`: a CSV file of machines that come,
+    drain or leave. `processes`: how many simulate at the same time; with more than one, a script
+    needs `if __name__ == "__main__":`.
 
     `settings`: as with `--set`, for all policies that have the parameter. Raises BadInput and
     UnknownName for arguments that cannot be simulated, such as a job wider than the cluster.

@@ -27,13 +27,14 @@ from motet.interfaces.training_arguments import (
 )
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument
 from motet.interfaces.training_job import TrainingJob
+from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import identity_of
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import plan_job
-from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, TrainOptions
 from motet.runtime.core.rows import Rows
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class Cluster:
         """How many machines a job may use."""
         return self._cluster.machine_count
 
+    def __repr__(self) -> str:
+        ended = ", closed" if self._is_closed else ""
+        return f"<{type(self).__name__}: {count_text(self.machines, 'machine')}{ended}>"
+
     @python_arguments
     def train(
         self,
@@ -114,6 +119,7 @@ class Cluster:
         consistency: Literal["bsp", "ssp", "async"] = "bsp",
         staleness: int = 0,
         checkpoint_every: int = 10,
+        lost_after: float = DEFAULT_LOST_AFTER_S,
         checkpoints: PathArgument | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -134,6 +140,7 @@ class Cluster:
         ConvergenceWarning says so. `callbacks`: called with the `EpochReport` of every epoch, on
         another thread.
 
+        `lost_after`: seconds without any answer after which an executor counts as lost.
         `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
         earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
         it is no object. Raises BadInput, JobFailed.
@@ -160,6 +167,7 @@ class Cluster:
             consistency=consistency,
             staleness=staleness,
             checkpoint_every=checkpoint_every,
+            lost_after=lost_after,
             checkpoints=checkpoints,
             resume=resume,
             overwrite=overwrite,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast, get_args
 
@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
-from motet.runtime.core.options import StopRule, TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 
@@ -46,9 +46,9 @@ class CheckedTraining:
     @property
     def title(self) -> str:
         """The application and its data: `mlr on digits`."""
-        is_named = isinstance(self.data, str | os.PathLike)
-        data = os.fspath(self.data) if is_named else type(self.data).__name__
-        return f"{self.app.name} on {data}"
+        if isinstance(self.data, str | os.PathLike):
+            return f"{self.app.name} on {os.fspath(self.data)}"
+        return f"{self.app.name} on {self.data.source if isinstance(self.data, Dataset) else 'X'}"
 
     def datasets(self) -> tuple[Dataset, Dataset | None]:
         """Training data, and held-out data with the same numbering. Raises BadInput."""
@@ -82,6 +82,7 @@ class TrainArguments:
     consistency: str = "bsp"
     staleness: int = 0
     checkpoint_every: int = 10
+    lost_after: float = DEFAULT_LOST_AFTER_S
     checkpoints: PathArgument | None = None
     resume: bool = False
     overwrite: bool = False
@@ -130,6 +131,7 @@ class TrainArguments:
             consistency=consistency_named(self.consistency, self.staleness),
             until=_stop_rule(self.until),
             checkpoint_every=self.checkpoint_every,
+            lost_after_s=_seconds("lost_after", self.lost_after),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
             resume=self.resume,
             tol=app.tol,
@@ -169,7 +171,7 @@ def made_application(app: App, parameters: dict[str, Any]) -> Estimator:
     if unknown is not None:
         raise BadInput(
             f"{unknown}={parameters[unknown]!r:.40}: neither an argument of train nor a parameter "
-            f"of {made.__name__}; its parameters are {', '.join(sorted(known))}"
+            f"of {made.__name__}{UnknownName('parameter', unknown, known).hint}"
         )
     return made(**parameters)
 
@@ -250,6 +252,12 @@ def _seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise BadInput(f"seed={seed!r:.40}: must be None or a whole number of at least 0")
     return int(seed)
+
+
+def _seconds(name: str, seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise BadInput(f"{name}={seconds!r:.40}: give a number of seconds")
+    return float(seconds)
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

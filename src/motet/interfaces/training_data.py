@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from motet.apps.inputs.arrays import as_dataset
@@ -35,6 +35,12 @@ class DataArguments:
         """The data set that an application needs. `kind`: see `open_dataset`. Raises BadInput."""
         if isinstance(data, str | os.PathLike):
             return self._opened(kind, data, role)
+        dataset = self._of_object(kind, data, role)
+        # Arrays have no name of their own; messages tell training and test data apart.
+        is_named = isinstance(data, Dataset) or role == "train"
+        return dataset if is_named else replace(dataset, source=role)
+
+    def _of_object(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
         self._require_none("a file", "format", "na", "exclude", "labels")
         if _is_frame(data):
             return self._of_frame(kind, data)

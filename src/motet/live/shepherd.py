@@ -95,8 +95,10 @@ class Shepherd:
                 start_new_session=True,
                 preexec_fn=_prepare_child,
             )
-        except OSError as error:
-            os.write(log, f"motet: {task['argv'][0]}: {error.strerror}\n".encode())
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            reason = getattr(error, "strerror", None) or error
+            line = f"motet: {task['argv'][0]}: {reason}\n"
+            os.write(log, line.encode(errors="backslashreplace"))
             self._record(127 if isinstance(error, FileNotFoundError) else 126, None)
             return False
         finally:

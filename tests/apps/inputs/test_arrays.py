@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pandas import DataFrame, Series
+from pandas import DataFrame, Series, to_datetime, to_timedelta
 from scipy.sparse import coo_array, csc_matrix, csr_matrix
 
 from motet.apps.inputs.arrays import as_dataset, corpus_of, labelled_of, ratings_of
@@ -82,3 +82,49 @@ def test_counts_become_words_of_documents() -> None:
 def test_the_error_names_unusable_input(X: object, y: object, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         labelled_of(X, y)
+
+
+DATES = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
+SPANS = DATES - DATES[0]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "complaint"),
+    [
+        (DataFrame({"age": [1, 2], "when": DATES}), None, "X: column 'when' holds dates"),
+        (DataFrame({"when": to_datetime(DATES, utc=True)}), None, "X: column 'when' holds dates"),
+        (DataFrame({"took": to_timedelta(SPANS)}), None, "X: column 'took' holds time spans"),
+        (DataFrame({"z": [1j, 2.0]}), None, "X: column 'z' holds complex numbers"),
+        (DATES.reshape(2, 1), None, "X holds dates"),
+        ([[1j], [2.0]], None, "X holds complex numbers"),
+        (csr_matrix([[1j], [2.0]]), None, "X holds complex numbers"),
+        ([[1.0], [2.0]], DATES, "y holds dates"),
+        ([[1.0], [2.0]], Series(to_datetime(DATES, utc=True)), "y holds dates"),
+        ([[1.0], [2.0]], SPANS, "y holds time spans"),
+    ],
+)
+def test_dates_and_complex_numbers_are_refused(X: object, y: object, complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        labelled_of(X, y)
+
+
+def test_the_remedy_for_a_column_of_dates_gives_numbers() -> None:
+    X = DataFrame({"when": DATES})
+    with pytest.raises(BadInput, match=r"\(X\['when'\] - start\) / pd.Timedelta\('1D'\)"):
+        labelled_of(X)
+    days = DataFrame({"when": (X["when"] - X["when"].min()) / to_timedelta("1D")})
+    assert labelled_of(days).features.ravel().tolist() == [0.0, 1.0]
+
+
+def test_data_without_a_target_are_answered_with_arguments_of_python() -> None:
+    with pytest.raises(BadInput, match=r"found none; give y: model\.fit\(X, y\), or") as caught:
+        as_dataset("labelled", [[1.0]]).require_target()
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "texts", [["a b", "b c"], ("a b",), Series(["a b"]), np.array(["a b", "c"])], ids=type
+)
+def test_texts_are_answered_with_how_to_count_words(texts: object) -> None:
+    with pytest.raises(BadInput, match=r"X: holds texts; .* CountVectorizer\(\)"):
+        corpus_of(texts)

@@ -113,7 +113,7 @@ def missing(cell: str) -> str:
     )
 
 
-def no_number(cell: str, column: int) -> str:
+def no_number(cell: str, column: int | str) -> str:
     return (
         f"is '{cell}', not a number; correct it, leave the column out (--drop {column}), make it "
         f"the target (--target {column}), or say that it means a missing value (--na '{cell}')"
@@ -125,7 +125,7 @@ def no_number(cell: str, column: int) -> str:
     [
         ("1,2,3\n1,x,3\n", {}, f":2: column 1 {no_number('x', 1)}"),
         ("x,2,3\n1,2,3\n", {}, f":1: column 0 {no_number('x', 0)}"),
-        ("a,b\n1,2\n1,?\n", {}, f":3: column 1 'b' {no_number('?', 1)}"),
+        ("a,b\n1,2\n1,?\n", {}, f":3: column 1 'b' {no_number('?', 'b')}"),
         ("a,b\n1,2\n1,?\n", {"na": "?"}, f":3: column 1 'b' {missing('?')}"),
         ("a,b\n\n1,\n", {}, f":3: column 1 'b' {missing('')}"),
         ("a,b\n1,NaN\n", {}, f":2: column 1 'b' {missing('NaN')}"),
@@ -240,5 +240,60 @@ def test_a_column_of_words_is_named_with_its_remedy(complaint):
     message = complaint("a.csv", "colour,size\nred,1\nblue,2\n")
     assert message == (
         "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
-        "pandas.get_dummies, leave the column out (--drop 0), or make it the target (--target 0)"
+        "pandas.get_dummies, leave the column out (--drop colour), or make it the target "
+        "(--target colour)"
     )
+
+
+def test_all_columns_of_words_and_dates_are_named_at_once(complaint):
+    header = "id,size,when,my city,weird"
+    message = complaint("a.csv", f"{header}\np-0,1,2024-01-01,Rome,?\np-1,2,2024-01-02,Bonn,3\n")
+    assert message == (
+        "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds words ('2024-01-01'), "
+        "column 3 'my city' holds words ('Rome'); encode them as numbers, for example with "
+        "pandas.get_dummies, leave the columns out (--drop 'id,when,my city'), or make one the "
+        "target (--target)"
+    )
+
+
+def test_columns_with_unclear_names_are_given_by_their_index(complaint):
+    assert "(--drop '0,1')" in complaint("a.csv", "a,a,b\nx,y,1\nx,y,2\n")
+    assert "(--drop 0)" in complaint("a.csv", "7th,b\nx,1\nx,2\n")
+
+
+def test_a_name_of_two_columns_is_refused_and_noted(write, complaint):
+    content = "x,x,y\n1,2,3\n"
+    assert complaint("a.csv", content, target="x") == (
+        "a.csv: --target 'x': 2 columns have this name; give an index, 0 or 1"
+    )
+    assert labelled(write("b.csv", content)).notes == ("columns with the same name: 'x'",)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read_where_commas_separate_no_cells(write, separator):
+    lines = ["size;price;kind", '1,5;"-2,25";a, b', "2;3,5e1;c"]
+    path = write("a.csv", "\n".join(lines).replace(";", separator))
+    dataset = labelled(path, target="kind")
+    np.testing.assert_array_equal(dataset.features, [[1.5, -2.25], [2, 35]])
+    assert dataset.feature_names == ("size", "price")
+    assert dataset.class_names == ("a, b", "c")
+    assert dataset.notes == ("decimal commas are read as points: 1,5 is 1.5",)
+
+
+def test_commas_that_may_separate_thousands_are_refused(write, complaint):
+    content = "size;price\n1;2,500\n2;1,250\n"
+    assert complaint("a.csv", content).startswith(
+        "a.csv:2: column 1 'price' is '2,500', not a number; write 2.500 or 2500, leave the column "
+        "out (--drop price)"
+    )
+    assert labelled(write("b.csv", content), drop="price").features.tolist() == [[1], [2]]
+
+
+def test_points_as_decimal_marks_need_no_note(write):
+    assert labelled(write("a.csv", "size;price\n1.5;2\n")).notes == ()
+
+
+def test_a_line_with_the_name_of_the_target_is_a_header(write):
+    path = write("a.csv", "size,kind\n?,dog\n2,cat\n")
+    dataset = labelled(path, target="kind", na="?", drop="missing-rows")
+    np.testing.assert_array_equal(dataset.features, [[2]])

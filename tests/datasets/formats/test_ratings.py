@@ -165,3 +165,18 @@ def test_excluding_from_a_matrix_is_refused(write, complaint):
     assert (
         message == "--exclude held: a.csv holds a matrix of numbers; only ratings can be excluded"
     )
+
+
+def test_a_rating_that_is_a_word_or_missing_is_named_with_its_line(complaint):
+    assert complaint("a.csv", "user,item,rating\n1,2,good\n1,3,bad\n").startswith(
+        "a.csv:2: rating 'good' is not a number"
+    )
+    assert complaint("a.csv", "user,item,rating\n1,2,\n1,3,4\n") == (
+        "a.csv:2: the rating is missing; remove lines without a rating"
+    )
+
+
+def test_ids_keep_their_commas(write):
+    content = "user;item;rating\n1,5;a;3\n2,5;b;4\n"
+    ratings = open_dataset(write("a.csv", content), kind="ratings")
+    assert ratings.user_ids.tolist() == ["1,5", "2,5"]

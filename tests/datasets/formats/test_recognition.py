@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 
 from data_samples import SAMPLES, docword
@@ -86,3 +89,34 @@ def test_an_unknown_format_is_answered_with_the_nearest_one():
 def test_names_and_aliases_of_formats_are_unique():
     names = [name for entry in FORMATS for name in (entry.name, *entry.aliases)]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "described"),
+    [
+        ("a.csv", "\ufeffx;y\n1;2\n".encode("utf-16-le"), "is UTF-16, not UTF-8; save it as UTF-8"),
+        ("a.txt", "x\ty\n".encode("utf-16"), "is UTF-16, not UTF-8; save it as UTF-8"),
+        ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "is an Excel workbook"),
+        ("a.parquet", b"PAR1\x15\x04" + bytes(99), "is a Parquet file"),
+        ("a.feather", b"ARROW1\0\0" + bytes(99), "is a Feather file"),
+        ("a.h5", b"\x89HDF\r\n\x1a\n" + bytes(99), "is an HDF5 file"),
+        ("a.json", b'[{"x": 1, "y": 2}]', "is JSON"),
+        ("a.json", b'{"x": [1, 2],\n "y": [2, 3]}\n', "is JSON"),
+    ],
+)
+def test_files_that_pandas_can_convert_are_named(complaint, name, content, described):
+    assert f"{name}: {described}" in complaint(name, content, kind="labelled")
+
+
+@pytest.mark.parametrize("first", ["[Content_Types].xml", "docProps/app.xml", "mimetype"])
+def test_a_workbook_is_no_archive_of_arrays(complaint, first):
+    archive = BytesIO()
+    with ZipFile(archive, "w") as parts:
+        parts.writestr(first, "application/vnd.oasis.opendocument.spreadsheet")
+        parts.writestr("xl/workbook.xml", "<workbook/>")
+    for content in (archive.getvalue(), archive.getvalue()[:100]):
+        message = complaint("a.xlsx", content)
+        assert "is a workbook of Excel or another office program" in message
+        assert message.endswith(
+            "convert it to CSV: pandas.read_excel('a.xlsx').to_csv('data.csv', index=False)"
+        )

@@ -58,6 +58,19 @@ def test_texts_without_a_common_word_are_refused(complaint):
     )
 
 
+def test_one_document_is_no_corpus(complaint):
+    assert complaint("a.txt", "one ship\n", kind="corpus") == (
+        "a.txt: holds one document only; words count that occur in two documents or more"
+    )
+
+
 def test_a_folder_without_texts_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"holds no documents; a folder needs files of \.txt"):
         corpus(tmp_path)
+
+
+def test_a_table_that_is_read_as_text_has_a_note(write):
+    lines = ["id,text", *["a,big red dog", "b,big green tree", "c,red tree house"] * 2]
+    for name, is_noted in (("a.csv", True), ("a.txt", False)):
+        corpus = open_dataset(write(name, "\n".join(lines)), kind="corpus", format="text")
+        assert any("the words of all columns count" in note for note in corpus.notes) == is_noted

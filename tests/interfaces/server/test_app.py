@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from live_server import LiveServer
-from motet.interfaces.client import LiveClient, ServerAddress
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -174,7 +175,7 @@ def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
     server = LiveServer(tmp_path, "--cluster", "1x1")
     (tmp_path / "token").write_text("abc\n")
     (tmp_path / "token").chmod(0o644)
-    with pytest.raises(AssertionError, match="other users can read this token"):
+    with pytest.raises(AssertionError, match="lets other users read the server's token"):
         server.start()
 
 

@@ -44,8 +44,21 @@ def test_dates_and_timedeltas_are_seconds(zone: str | None) -> None:
         submit_time=began + pd.to_timedelta(JOBS["submit_time"], unit="s"),
         duration=pd.to_timedelta(JOBS["duration"], unit="s"),
     )
-    zero = began.timestamp()
-    assert ends(dated) == [zero + end for end in (100, 150, 160)]
+    assert ends(dated) == [100, 150, 160]
+
+
+def test_dates_count_from_the_first_submission_as_those_of_a_file() -> None:
+    began = pd.Timestamp("2026-03-01 12:00:00")
+    dated = JOBS.assign(submit_time=began + pd.to_timedelta([10, 0, 3], unit="s"))
+    jobs = simulate(dated, "1x4", "fifo", placement="count").jobs
+    assert sorted(jobs["submit_time"]) == [0, 3, 10]
+
+
+def test_durations_of_logs_are_read_as_text() -> None:
+    durations = ["00:01:40", "0-00:00:50", "10"]
+    assert ends(JOBS.assign(duration=durations)) == [100, 150, 160]
+    with pytest.raises(BadInput, match="row 2: duration is 'long', which is not a number"):
+        ends(JOBS.assign(duration=["00:01:40", "50", "long"]))
 
 
 def test_counts_that_pandas_made_floats_are_counts() -> None:
@@ -74,9 +87,20 @@ def test_rows_are_named_by_their_own_labels() -> None:
         ends(JOBS.assign(num_gpus=[1, 0, 0]).set_index(pd.Index(["first", "second", "third"])))
 
 
-def test_a_missing_column_is_named() -> None:
-    with pytest.raises(BadInput, match="no column 'duration'; the header has job_id, submit"):
+def test_rows_with_the_same_label_are_named_by_position_too() -> None:
+    with pytest.raises(BadInput) as raised:
+        ends(pd.concat([JOBS, JOBS]))
+    assert str(raised.value).startswith(
+        "trace: row 3 (label 0): job id 'j0' is already used in row 0 (label 0)"
+    )
+
+
+def test_a_missing_column_is_named_with_the_one_that_may_hold_it() -> None:
+    with pytest.raises(BadInput, match="no column 'duration'; the DataFrame has job_id, submit"):
         ends(JOBS.drop(columns="duration"))
+    with pytest.raises(BadInput, match="no column 'num_gpus'") as raised:
+        ends(JOBS.rename(columns={"num_gpus": "GPUs Used"}))
+    assert "jobs.rename(columns={'GPUs Used': 'num_gpus'})" in str(raised.value)
     with pytest.raises(BadInput, match="the DataFrame has no rows"):
         ends(JOBS.iloc[:0])
 

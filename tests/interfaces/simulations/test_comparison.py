@@ -85,6 +85,7 @@ def test_runs_of_other_jobs_are_warned_about() -> None:
         ((3,), "argument 1 is 3; give results of simulate"),
         (([1, 2],), r"argument 1 is \[1, 2\]"),
         (("nowhere",), "nowhere: no finished simulation"),
+        ((__file__,), "is a file; give a folder that 'motet simulate --out' has written"),
     ],
 )
 def test_what_cannot_be_compared_is_one_clear_error(

@@ -100,7 +100,7 @@ def test_a_class_of_the_main_program_simulates_in_other_processes(tmp_path: Path
     command = [sys.executable, str(script)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
-    assert ended.stdout == "<SimulatedRuns: Mine, srtf; 960 of 960 jobs finished>\n"
+    assert ended.stdout == "<SimulatedRuns: Mine, srtf on 15x4; 960 of 960 jobs finished>\n"
 
 
 def test_an_error_of_a_policy_names_its_line() -> None:

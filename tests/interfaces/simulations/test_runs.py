@@ -71,7 +71,7 @@ def test_runs_of_one_policy_and_every_run_are_results_themselves(result: Simulat
 
 
 def test_the_repr_is_one_line_and_html_a_table_with_a_figure(result: SimulatedRuns) -> None:
-    expected = "<SimulatedRuns: fifo, srtf, 2 seeds; 12 of 12 jobs finished>"
+    expected = "<SimulatedRuns: fifo, srtf on 1x2, 2 seeds; 12 of 12 jobs finished>"
     assert repr(result) == expected
     page = result._repr_html_()
     assert page.count("<tr>") == 5
@@ -99,8 +99,10 @@ def test_saved_runs_are_compared_by_the_command(result: SimulatedRuns, tmp_path:
     document = json.loads(ended.out)
     assert [policy["label"] for policy in document["policies"]] == POLICIES
     assert document["policies"][0]["jct_s"]["mean"] == result.summary["jct_mean_s"].iloc[0]
-    with pytest.raises(BadInput, match="results of a simulation already"):
+    with pytest.raises(BadInput, match="results of a simulation already") as caught:
         result.save(tmp_path / "runs")
+    assert str(caught.value).endswith("or pass overwrite=True")
+    assert "--" not in str(caught.value)
     result.save(tmp_path / "runs", overwrite=True)
 
 

@@ -47,12 +47,25 @@ def test_a_job_survives_its_way_through_the_journal() -> None:
         ({"run": []}, "run: the command is empty"),
         ({"workdir": "here"}, "workdir: an absolute path"),
         ({"envs": {"A": 1}}, "envs.A: "),
+        ({"run": "a\0b"}, "run: a NUL character"),
+        ({"run": ["echo", "a\0b"]}, "run: a NUL character"),
+        ({"run": "\ud800"}, "run: half of a surrogate pair"),
+        ({"workdir": "/\0"}, "workdir: a NUL character"),
+        ({"envs": {"A": "\0"}}, "envs: a NUL character"),
+        ({"envs": {"A\0": ""}}, "envs: a NUL character"),
+        ({"envs": {"A=B": "c"}}, "envs: the name of a variable"),
+        ({"envs": {"": "c"}}, "envs: the name of a variable"),
+        ({"a.b": 1}, "unknown key a.b;"),
+        ({"preempt": {"a.b": 1}}, "unknown key preempt.a.b;"),
+        ({"x" * 1_000_000: 1}, "unknown key x{80}[.]{3};"),
+        ({"envs": {"x" * 1_000_000: 1}}, "envs.x{75}[.]{3}: "),
     ],
 )
 def test_what_cannot_run_is_one_clear_error(values: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=rf"^job.yaml: {message}") as caught:
         job_spec({**LEAST, **values}, "job.yaml")
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("key", LEAST)
@@ -78,6 +91,9 @@ def test_a_job_with_an_application_is_a_training() -> None:
     ("values", "message"),
     [
         ({"kind": "mpi"}, "kind: 'mpi'; one of command, ps"),
+        ({"kind": ["ps"]}, "kind: .*; one of command, ps"),
+        ({"data": "a\0b"}, "data: a NUL character"),
+        ({"set": {"l2": "\udc80"}}, "set: half of a surrogate pair"),
         ({"run": "true"}, "unknown key run"),
         ({"wokers": 2}, "unknown key wokers; did you mean workers"),
         ({"workers": 0}, "workers: .*greater than or equal to 1"),
@@ -118,3 +134,9 @@ def test_a_training_with_bounds_is_elastic() -> None:
     rigid = job_spec({**TRAINING, "workers": {"min": 2, "max": 2}})
     assert isinstance(rigid, TrainingSpec)
     assert not rigid.is_elastic
+
+
+def test_a_misspelt_key_is_named_before_the_one_that_is_missing() -> None:
+    values = {"name": "train", "workdir": "/work", "runn": "python train.py"}
+    with pytest.raises(BadInput, match="unknown key runn; did you mean run"):
+        job_spec(values)

@@ -114,3 +114,10 @@ def test_the_files_are_private(tmp_path: Path) -> None:
 def test_an_address_that_cannot_be_opened_is_one_clear_error(address: str) -> None:
     with pytest.raises(BadInput, match="--database"):
         JournalStore(address)
+
+
+@pytest.mark.parametrize("start", ["postgresql+psycopg", "sqlite", "nodatabase", "bad url"])
+def test_a_password_on_the_command_line_is_refused_and_not_repeated(start: str) -> None:
+    with pytest.raises(BadInput, match="--database") as caught:
+        JournalStore(f"{start}://me:hunter2@127.0.0.1/journal")
+    assert "hunter2" not in str(caught.value)

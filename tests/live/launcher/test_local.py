@@ -71,19 +71,18 @@ class Launchers:
 
     def gang(self, script: str, size: int = 2, number: int = 1) -> StartAttempt:
         """An attempt of `size` processes that run a shell script."""
-        attempt = f"{os.getpid()}{id(self)}.{number}"
-        self.begun.append(attempt)
+        folder = str(self.folder / "attempts" / "7" / str(number))
+        self.begun.append(folder)
         tasks = [
             RankTask(
                 "m0",
                 ("sh", "-c", script),
                 "/",
-                {"PATH": os.environ["PATH"], MARK: attempt, "MOTET_RANK": str(rank)},
+                {"PATH": os.environ["PATH"], MARK: folder, "MOTET_RANK": str(rank)},
             )
             for rank in range(size)
         ]
-        folder = str(self.folder / "attempts" / "7" / str(number))
-        return StartAttempt(attempt, folder, tuple(tasks), signal.SIGTERM, 5.0, 60.0)
+        return StartAttempt(f"7.{number}", folder, tuple(tasks), signal.SIGTERM, 5.0, 60.0)
 
     def shepherd_of(self, rank: int) -> int:
         pid: int = attempt_file(self.folder, 7, 1, rank, "shepherd.json")["pid"]
@@ -95,8 +94,8 @@ class Launchers:
             identity = attempt_file(self.folder, 7, int(path.parts[-2]), 0, "shepherd.json")
             if identity is not None and b"shepherd.py" in _command_line(identity["pid"]):
                 os.kill(identity["pid"], signal.SIGKILL)
-        for attempt in self.begun:
-            for pid in marked_processes(attempt):
+        for folder in self.begun:
+            for pid in marked_processes(folder):
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -179,7 +178,27 @@ def test_a_killed_shepherd_is_a_lost_process_and_nothing_of_it_is_left(
     launchers.report()
     os.kill(launchers.shepherd_of(0), signal.SIGKILL)
     assert codes(launchers.report()) == [(None, None, "lost"), (None, 15, "stopped")]
-    assert marked_processes(request.attempt) == []
+    assert marked_processes(request.folder) == []
+
+
+def test_processes_of_another_server_with_the_same_id_are_left_alone(
+    launchers: Launchers, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = Launchers(tmp_path / "other")
+    try:
+        same = other.gang("exec sleep 1000", size=1)
+        other.send(same)
+        other.report()
+        request = launchers.gang("exec sleep 1000", size=1)
+        assert request.attempt == same.attempt
+        launchers.send(request)
+        launchers.report()
+        os.kill(launchers.shepherd_of(0), signal.SIGKILL)
+        assert codes(launchers.report()) == [(None, None, "lost")]
+        assert len(marked_processes(same.folder)) == 1
+    finally:
+        other.end()
 
 
 def test_a_process_that_was_lost_while_no_launcher_ran_is_found(launchers: Launchers) -> None:
@@ -194,7 +213,7 @@ def test_a_process_that_was_lost_while_no_launcher_ran_is_found(launchers: Launc
     if isinstance(report, AttemptRunning):
         report = launchers.report()
     assert codes(report)[1] == (None, None, "lost")
-    assert marked_processes(request.attempt) == []
+    assert marked_processes(request.folder) == []
 
 
 def test_progress_is_reported_before_the_end_and_again_by_the_next_launcher(

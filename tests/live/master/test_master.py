@@ -26,6 +26,7 @@ from motet.domain.errors import BadInput, NotFound
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.store import JournalStore
+from motet.live.launcher.leftovers import MARK
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Submit
 from motet.live.master.master import JournalDiverged, Master
@@ -47,6 +48,8 @@ def test_a_job_runs_from_submission_to_success(cluster: ScriptedCluster) -> None
     assert [task.machine for task in ranks] == ["m0", "m0", "m1"]
     assert [task.env["LOCAL_RANK"] for task in ranks] == ["0", "1", "0"]
     assert {task.env["WORLD_SIZE"] for task in ranks} == {"3"}
+    # Other servers have attempts with the same number.
+    assert {task.env[MARK] for task in ranks} == {cluster.launcher.running["1.1"].folder}
     cluster.ask(cluster.launcher.started("1.1"))
     assert cluster.job(job).state is JobState.RUNNING
     cluster.ask(cluster.launcher.ended("1.1"))

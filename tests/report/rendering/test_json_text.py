@@ -7,7 +7,9 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from motet.interfaces.cli.shell.streams.visible import visible_text
 from motet.report.rendering.json_text import plain, to_json
 
 
@@ -28,3 +30,11 @@ def test_numpy_scalars_and_paths_become_plain_values() -> None:
 
 def test_the_text_is_indented_and_ends_with_a_newline() -> None:
     assert to_json({"a": ["ä"]}) == '{\n  "a": [\n    "ä"\n  ]\n}\n'
+
+
+@pytest.mark.parametrize("text", ["\x1b[31m", "\x9b31m", "\x7f", "\u202eabc", "\u2028", "\ud800"])
+def test_what_a_terminal_obeys_is_escaped(text: str) -> None:
+    written = to_json({text: [text]})
+    assert json.loads(written) == {text: [text]}
+    assert visible_text(written) == written
+    written.encode()

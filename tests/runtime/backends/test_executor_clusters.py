@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import random
 import subprocess
@@ -29,7 +30,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from shared_ray import MACHINES
-from toy_app import ToyRegression
+from toy_app import HoldsInterpreter, ToyRegression
 from unhurried import UntilPlansAreDone
 
 pytestmark = pytest.mark.cluster
@@ -163,6 +164,19 @@ class EarlyAssassin(TrainObserver):
         self._killer.join(timeout=60)
 
 
+class Stopper(TrainObserver):
+    """Stops one of the job's executor processes (SIGSTOP) once, in the third epoch."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.stopped: list[psutil.Process] = []
+
+    def epoch_done(self, report: EpochReport) -> None:
+        if report.epoch == 2 and not self.stopped:
+            self.stopped.append(self._random.choice(executor_processes()))
+            self.stopped[0].suspend()
+
+
 class Meeting(TrainObserver):
     """Jobs wait for each other at the end of their first epoch, so that they train at once."""
 
@@ -207,6 +221,34 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
     assert len(result.recoveries) >= 1
     assert result.model_sha256 == expected.model_sha256
     assert result.losses == expected.losses
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
+def test_a_stopped_executor_is_lost_and_changes_no_model(
+    cluster: Cluster, undisturbed: Undisturbed, seed: int
+) -> None:
+    options = TrainOptions(
+        machines=4, workers=3, servers=2, epochs=6, checkpoint_every=2, lost_after_s=3.0
+    )
+    stopper = Stopper(seed)
+    result = train(cluster, options, stopper)
+    assert "no answer from executor" in result.recoveries[0].cause
+    assert result.model_sha256 == undisturbed(options, 20).model_sha256
+    assert psutil.wait_procs(stopper.stopped, timeout=30)[1] == []
+
+
+def test_an_executor_that_holds_its_interpreter_for_long_is_not_lost(
+    local_cluster: LocalCluster,
+) -> None:
+    turns, lost_after_s = 1 << 20, 2.0
+    began_s = time.perf_counter()
+    sum(itertools.repeat(0, turns))
+    turns = int(turns * 2 * lost_after_s / (time.perf_counter() - began_s))
+    app = HoldsInterpreter(turns)
+    options = TrainOptions(machines=2, workers=1, servers=1, epochs=2, lost_after_s=lost_after_s)
+    result = Job(app, app.prepare(None, seed=1), options, local_cluster).run()
+    assert result.recoveries == ()
+    assert result.epochs[0].comp_s > lost_after_s
 
 
 @pytest.mark.parametrize("phase", ["starting", "distributing"])

@@ -287,6 +287,8 @@ def test_a_suspended_job_continues_to_the_same_model(tmp_path: Path) -> None:
         ({"epochs": 0}, "epochs=0"),
         ({"worker_batch_size": 0}, "worker_batch_size=0"),
         ({"checkpoint_every": 0}, "checkpoint_every=0"),
+        ({"lost_after_s": 0.5}, "lost_after=0.5: must be between 1 and 1000000 seconds"),
+        ({"lost_after_s": float("nan")}, "lost_after=nan"),
     ],
 )
 def test_options_that_cannot_work_are_refused(changes: dict[str, int], message: str) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Batch, Step, Update
 from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.local_training import LocalTraining
 from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.subtask_gate import OPEN_GATE
@@ -119,3 +121,29 @@ def test_with_an_open_gate_nothing_waits_for_the_start() -> None:
     subtasks = BatchSubtasks(worker.step(0), SubtaskLog(), OPEN_GATE)
     worker.runner.run_batch(worker.share, 0, subtasks)
     assert worker.events == ["pull", "compute", "push"]
+
+
+class Returning(ToyRegression):
+    """Returns what the test says instead of an update."""
+
+    returned: Any
+
+    def compute(self, batch: Batch, model: Any, step: Step) -> Any:
+        return self.returned
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        (np.zeros((40, 1)), "returned ndarray; return Update"),
+        (None, "returned NoneType; return Update"),
+        (Update(np.zeros((39, 1))), r"returned a delta of shape \(39, 1\); it must be \(40, 1\)"),
+        (Update(np.zeros(40)), r"returned a delta of shape \(40,\); it must be \(40, 1\)"),
+    ],
+)
+def test_what_is_no_update_of_the_pulled_keys_is_refused(returned: Any, problem: str) -> None:
+    app = Returning(batch_size=100)
+    app.returned = returned
+    training = LocalTraining(app, app.prepare(None, seed=1), seed=0)
+    with pytest.raises(JobFailed, match=rf"test_plain_batch_runner.py:\d+ in compute: {problem}"):
+        next(training.epochs(1))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.ids import as_ids, is_missing_value
 from motet.datasets.rating_frames import rating_columns, ratings_from_frame
@@ -14,6 +15,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _SOURCE = "X"
+_TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
 # user, item, rating and perhaps a time
 _LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
@@ -53,7 +55,9 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
-    return LabelledMatrix(features, target, names, class_names, source=_SOURCE)
+    return LabelledMatrix(
+        features, target, names, class_names, target_remedy=_TARGET_REMEDY, source=_SOURCE
+    )
 
 
 def has_ids(X: Any) -> bool:
@@ -111,6 +115,7 @@ def _refuse_triples(matrix: Any) -> None:
 
 def corpus_of(X: Any) -> Corpus:
     """Convert a document x word matrix of counts to a corpus."""
+    _refuse_texts(X)
     matrix = finite_matrix(X)
     documents, words, counts = _entries(matrix)
     if ((counts < 0) | (counts != np.floor(counts))).any():
@@ -126,6 +131,18 @@ def corpus_of(X: Any) -> Corpus:
     )
 
 
+def _refuse_texts(X: Any) -> None:
+    """Raise BadInput for documents that are texts instead of counts of words."""
+    is_text = isinstance(X, str)
+    if isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1:
+        is_text = any(isinstance(document, str) for document in X)
+    if is_text:
+        raise BadInput(
+            f"{_SOURCE}: holds texts; count their words first, for example with scikit-learn's "
+            "CountVectorizer().fit_transform(X)"
+        )
+
+
 def finite_matrix(X: Any) -> Any:
     """Convert to float64, C-contiguous or CSR with sorted, unique columns. Raises BadInput."""
     matrix: Any
@@ -134,6 +151,7 @@ def finite_matrix(X: Any) -> Any:
     elif hasattr(X, "tocsr"):
         from scipy.sparse import csr_matrix
 
+        require_real(X, _SOURCE)
         matrix = csr_matrix(X, dtype=np.float64)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -141,7 +159,9 @@ def finite_matrix(X: Any) -> Any:
         values = matrix.data
     else:
         try:
-            values = matrix = np.ascontiguousarray(X, dtype=np.float64)
+            array = np.asarray(X)
+            require_real(array, _SOURCE)
+            values = matrix = np.ascontiguousarray(array, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise BadInput(f"{_SOURCE}: not a matrix of numbers ({error})") from None
     if matrix.ndim != 2:
@@ -152,7 +172,8 @@ def finite_matrix(X: Any) -> Any:
 
 
 def _numbers_of_frame(frame: Any) -> NDArray[np.float64]:
-    """The numbers of a DataFrame. Raises BadInput for a column of text or categories."""
+    """The numbers of a DataFrame. Raises BadInput for a column of text, categories or dates."""
+    require_real_columns(frame, _SOURCE)
     try:
         return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
@@ -185,7 +206,9 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
 
 
 def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    require_real(y, "y")
     target = np.asarray(y)
+    require_real(target, "y")
     if target.ndim != 1 or len(target) != row_count:
         raise BadInput(
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"

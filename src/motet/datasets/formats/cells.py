@@ -10,11 +10,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from motet.datasets.formats.decimal_commas import clearer_forms
 from motet.datasets.formats.layout import CellLayout
 from motet.datasets.formats.numbers import is_number
 from motet.domain.errors import BadInput
 
 _LOOK_AHEAD_LINES = 100
+_MOST_SHOWN = 8
+_DATE_OR_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d\d")
 
 
 @dataclass(frozen=True)
@@ -98,23 +101,49 @@ def _first_text(
     for number, cells in layout.data_lines():
         if len(cells) != layout.column_count:
             return layout.uneven(number, len(cells))
-        for column in columns:
-            if not _is_value(cells[column], na):
-                problem = f"{layout.column_name(column)} is {cells[column]!r}, not a number"
-                if cells[column].strip()[:1].isalpha() and holds_words(layout, column, na):
-                    problem = f"{layout.column_name(column)} holds words ({cells[column]!r})"
-                    remedy = (
-                        "encode them as numbers, for example with pandas.get_dummies, leave the "
-                        f"column out (--drop {column}), or make it the target (--target {column})"
-                    )
-                    return layout.file.complaint(problem, remedy, number)
-                remedy = (
-                    f"correct it, leave the column out (--drop {column}), make it the target "
-                    f"(--target {column}), or say that it means a missing value "
-                    f"(--na {cells[column]!r})"
-                )
-                return layout.file.complaint(problem, remedy, number)
+        wrong = [column for column in columns if not _is_value(cells[column], na)]
+        if not wrong:
+            continue
+        words = [column for column in wrong if _is_of_words(layout, column, cells[column], na)]
+        if wrong[0] not in words:
+            return _no_number(layout, wrong[0], cells[wrong[0]], number)
+        return _words_in_columns(layout, words, cells, number)
     return None
+
+
+def _is_of_words(layout: CellLayout, column: int, cell: str, na: tuple[str, ...]) -> bool:
+    """Whether a column holds words, dates or times, and not only some wrong numbers."""
+    looks_so = cell.strip()[:1].isalpha() or _DATE_OR_TIME.match(cell.strip()) is not None
+    return looks_so and holds_words(layout, column, na)
+
+
+def _no_number(layout: CellLayout, column: int, cell: str, number: int) -> BadInput:
+    name = layout.reference((column,))
+    problem = f"{layout.column_name(column)} is {cell!r}, not a number"
+    forms = clearer_forms(cell)
+    remedy = (
+        f"{f'write {forms}' if forms else 'correct it'}, leave the column out (--drop {name}), "
+        f"make it the target (--target {name}), or say that it means a missing value "
+        f"(--na {cell!r})"
+    )
+    return layout.file.complaint(problem, remedy, number)
+
+
+def _words_in_columns(
+    layout: CellLayout, columns: list[int], cells: list[str], number: int
+) -> BadInput:
+    """The error for all columns of words, so that one run of the user names them all."""
+    shown = ", ".join(
+        f"{layout.column_name(column)} holds words ({cells[column]!r})"
+        for column in columns[:_MOST_SHOWN]
+    )
+    more = f" and {len(columns) - _MOST_SHOWN} more" if len(columns) > _MOST_SHOWN else ""
+    name = layout.reference(columns)
+    out = f"leave the column out (--drop {name}), or make it the target (--target {name})"
+    if len(columns) > 1:
+        out = f"leave the columns out (--drop {name}), or make one the target (--target)"
+    encoding = "encode them as numbers, for example with pandas.get_dummies"
+    return layout.file.complaint(shown + more, f"{encoding}, {out}", number)
 
 
 @dataclass(frozen=True)

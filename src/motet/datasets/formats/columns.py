@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from motet.datasets.files import InputFile
+from motet.datasets.kinds.matrix import lack_of_columns
 from motet.domain.errors import BadInput, UnknownName
 
 MISSING = "missing"
@@ -36,8 +37,10 @@ def choose_columns(
 ) -> Columns:
     """Choose columns by name or index (negative ones count from the end, `0-4` is a range).
 
+    `only`: the features that are needed; in a table with names all others are left out.
+
     Raises `UnknownName` for a name that the header lacks, `BadInput` for an index outside the
-    table, a dropped target, or when no feature is left.
+    table, a dropped target, a lack of needed features, or when no feature is left.
     """
     table = _Table(file, names, column_count)
     wanted = None if target is None else table.index(target.strip(), "--target")
@@ -49,7 +52,10 @@ def choose_columns(
     features = tuple(
         column for column in range(column_count) if column not in dropped and column != wanted
     )
-    if only and names is not None and set(only) <= set(names):
+    if only and names is not None:
+        lacking = [name for name in only if name not in names]
+        if lacking:
+            raise lack_of_columns(str(file), lacking, len(only))
         features = tuple(column for column in features if names[column] in only)
     if not features:
         raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
@@ -82,7 +88,7 @@ class _Table:
     def index(self, text: str, flag: str) -> int:
         """Return the position from 0 of a column given by name or index."""
         if text in (self.names or ()):
-            return (self.names or ()).index(text)
+            return self._named(text, flag)
         if not re.fullmatch(r"-?\d+", text):
             if self.names is None:
                 raise BadInput(
@@ -96,3 +102,12 @@ class _Table:
                 f"give 0..{self.column_count - 1}, or -1 for the last"
             )
         return int(text) % self.column_count
+
+    def _named(self, name: str, flag: str) -> int:
+        places = [str(at) for at, each in enumerate(self.names or ()) if each == name]
+        if len(places) > 1:
+            raise BadInput(
+                f"{self.file}: {flag} {name!r}: {len(places)} columns have this name; "
+                f"give an index, {' or '.join(places)}"
+            )
+        return int(places[0])

@@ -7,12 +7,15 @@ unless `--drop missing` leaves their columns out or `--drop missing-rows` their 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
 from motet.datasets.formats.columns import Columns, choose_columns
+from motet.datasets.formats.decimal_commas import NOTE
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
 from motet.datasets.formats.layout import COMMENT_MARKS, CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number
@@ -55,7 +58,7 @@ class CsvFormat(Format):
     def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
         """A dense matrix; columns without a header are named by their index."""
         na = (*_MISSING_TOKENS, *options.na)
-        layout = layout_of(file, na)
+        layout = layout_of(file, na, _words_given(options), reads_commas=True)
         columns = choose_columns(
             file, layout.names, layout.column_count, options.target, options.drop, options.only
         )
@@ -71,6 +74,8 @@ class CsvFormat(Format):
             class_names=class_names,
             source=str(file),
             notes=(
+                *([NOTE] if layout.commas else []),
+                *_repeated_names(layout.names or ()),
                 *([f"columns left out because values are missing: {left_out}"] if left_out else []),
                 *([f"rows left out because values are missing: {lost:,}"] if lost else []),
             ),
@@ -79,6 +84,17 @@ class CsvFormat(Format):
 
 def _is_row(cells: list[str], width: int) -> bool:
     return len(cells) == width and 2 * sum(map(is_number, cells)) >= width
+
+
+def _repeated_names(names: tuple[str, ...]) -> list[str]:
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    return [f"columns with the same name: {', '.join(repeated)}"] if repeated else []
+
+
+def _words_given(options: ReadOptions) -> tuple[str, ...]:
+    """The names of columns in `--target` and `--drop`."""
+    dropped = [part.strip() for text in options.drop for part in (text, *text.split(","))]
+    return (*dropped, *options.only, *([options.target.strip()] if options.target else []))
 
 
 def _features(

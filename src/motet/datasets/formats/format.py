@@ -36,7 +36,7 @@ class ReadOptions:
 
     `kind`: the class of data set, None for any that the file can become. `target`, `drop`, `na`:
     for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
-    `only`: the features to read of a table whose header has all of them (empty: all columns).
+    `only`: the features to read of a table with a header, which must name them (empty: all).
     """
 
     kind: type[Dataset] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import InputFile
+from motet.datasets.formats.decimal_commas import DecimalCommas
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.separator import Separator
 from motet.domain.errors import BadInput
 
 COMMENT_MARKS = ("#", "%")
 _BLANK_LINE = re.compile(rb"^[ \t]+\r?(\n|\Z)", re.MULTILINE)
+_CLEAR_NAME = re.compile(r"(?!missing|-?\d|-)[^,']+")
 _NO_TEXT = re.compile(rb"\0|\r(?!\r*(?:\n|\Z))")
 _LINE_OF_SPACES = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
@@ -26,7 +28,7 @@ class CellLayout:
     """The layout of a file's lines: cells per line, and where the data start.
 
     `names`: the cells of a header line. `first_line`: number of the first line with data, from 1;
-    comment lines (`#`) and the header are before it.
+    comment lines (`#`) and the header are before it. `commas`: None if numbers have points.
     """
 
     file: InputFile
@@ -34,12 +36,13 @@ class CellLayout:
     column_count: int
     names: tuple[str, ...] | None
     first_line: int
+    commas: DecimalCommas | None = None
 
     def data_lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells of every line with data, with its number in the file."""
         for number, line in self.file.lines():
             if number >= self.first_line and line.strip():
-                yield number, self.separator.split(line)
+                yield number, self.separator.split(_with_points(line, self.commas))
 
     def line_number(self, row: int) -> int:
         """Return the line number of data row `row` (from 0)."""
@@ -49,6 +52,16 @@ class CellLayout:
     def column_name(self, column: int) -> str:
         """Return `column 3 'age'`, or `column 3` if the file has no header; from 0."""
         return f"column {column}" + (f" {self.names[column]!r}" if self.names else "")
+
+    def reference(self, columns: Sequence[int]) -> str:
+        """Return what `--drop` takes for these columns: names, or indices if names are unclear."""
+        names = self.names or ()
+        is_clear = all(
+            names.count(name) == 1 and _CLEAR_NAME.fullmatch(name)
+            for name in (names[column] if names else "" for column in columns)
+        )
+        text = ",".join(names[column] if is_clear else str(column) for column in columns)
+        return text if re.fullmatch(r"[\w-]+", text) else f"'{text}'"
 
     def data_blocks(self) -> Iterator[bytes]:
         """Yield the content from `first_line` on in blocks of whole lines.
@@ -65,7 +78,9 @@ class CellLayout:
             number += block.count(b"\n")
             if counts.any():
                 is_empty = False
-                yield data if counts.all() else self._without_blank_lines(data)
+                if not counts.all():
+                    data = self._without_blank_lines(data)
+                yield data if self.commas is None else self.commas.in_block(data)
         if is_empty:
             raise self.file.complaint("no line holds data", "give a file with data")
 
@@ -108,11 +123,19 @@ def _without_lines(block: bytes, count: int) -> bytes:
     return block[start:]
 
 
-def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> CellLayout:
+def layout_of(
+    file: InputFile,
+    na: tuple[str, ...] = (),
+    wanted: tuple[str, ...] = (),
+    *,
+    reads_commas: bool = False,
+) -> CellLayout:
     """Detect the layout from the first lines; `na`: texts for a missing number.
 
     The first line is a header if most columns with a number in the second line have a word in the
-    first. Raises `BadInput` if the file has only comments or a header.
+    first, or if it has one of the words `wanted`, names of columns that the user gave.
+    `reads_commas`: whether to detect decimal commas; ids of text keep theirs.
+    Raises `BadInput` if the file has only comments or a header.
     """
     filled = ((number, line) for number, line in file.lines() if line.strip())
     content = ((number, line) for number, line in filled if not line.startswith(COMMENT_MARKS))
@@ -120,15 +143,22 @@ def layout_of(file: InputFile, na: tuple[str, ...] = ()) -> CellLayout:
     if not lines:
         raise file.complaint("no line holds data", "give a file with data")
     separator = Separator.in_line(lines[0][1])
-    rows = [separator.split(line) for _, line in lines]
-    if not _has_header(rows, na):
-        return CellLayout(file, separator, len(rows[0]), None, lines[0][0])
+    commas = DecimalCommas.of(file, separator) if reads_commas else None
+    rows = [separator.split(_with_points(line, commas)) for _, line in lines]
+    if not _has_header(rows, na, wanted):
+        return CellLayout(file, separator, len(rows[0]), None, lines[0][0], commas)
     if len(rows) == 1:
         raise file.complaint("no row follows the header", "give a file with data", lines[0][0])
-    return CellLayout(file, separator, len(rows[0]), tuple(rows[0]), lines[1][0])
+    return CellLayout(file, separator, len(rows[0]), tuple(rows[0]), lines[1][0], commas)
 
 
-def _has_header(rows: list[list[str]], na: tuple[str, ...]) -> bool:
+def _with_points(line: str, commas: DecimalCommas | None) -> str:
+    return line if commas is None else commas.in_line(line)
+
+
+def _has_header(rows: list[list[str]], na: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    if any(cell in wanted and not is_number(cell) for cell in rows[0]):
+        return True
     words = [not is_number(cell) and cell != "" and cell not in na for cell in rows[0]]
     if len(rows) == 1:
         return all(words)

@@ -66,11 +66,18 @@ class RatingsFormat(Format):
 
     def read(self, file: InputFile, options: ReadOptions) -> Ratings:
         """Ratings with users and items numbered from 0 in the order of their ids."""
-        layout = layout_of(file)
+        layout = layout_of(file, wanted=_named_header(file.head))
         columns = _columns(layout)
         users, items, values = _parse(layout, columns)
         _require_finite(layout, values)
         return ratings_from_columns(users, items, values, source=str(file))
+
+
+def _named_header(head: Head) -> tuple[str, ...]:
+    """The cells of the first line if they name user, item and rating."""
+    line = head.lines[0] if head.lines else ""
+    cells = Separator.in_line(line).split(line)
+    return () if None in rating_columns(cells) else tuple(cells)
 
 
 def _is_rating(cells: list[str]) -> bool:
@@ -169,6 +176,9 @@ def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
         for what, column in (("user", columns.user), ("item", columns.item)):
             if not cells[column].strip():
                 return layout.file.complaint(f"the {what} id is empty", _REMEDY, number)
+        if not cells[columns.value].strip():
+            problem, remedy = "the rating is missing", "remove lines without a rating"
+            return layout.file.complaint(problem, remedy, number)
         if not is_number(cells[columns.value]):
             problem = f"rating {cells[columns.value]!r} is not a number"
             return layout.file.complaint(problem, _REMEDY, number)

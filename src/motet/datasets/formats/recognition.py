@@ -6,6 +6,7 @@ from motet.datasets.files import InputFile
 from motet.datasets.formats.arrays import NpyFormat, NpzFormat
 from motet.datasets.formats.delimited import CsvFormat
 from motet.datasets.formats.docword import DocwordFormat
+from motet.datasets.formats.foreign import refusal_of_json
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, RECOGNISED, Format, Guess
 from motet.datasets.formats.idx import IdxFormat
 from motet.datasets.formats.ldac import LdacFormat
@@ -89,5 +90,8 @@ def _unrecognised(file: InputFile, kind: type[Dataset] | None, guesses: _Guesses
         problem = f"looks like {entry.name} ({guess.why}), which cannot become {described}"
         formats = ", ".join(own.name for own, _ in possible)
         return file.complaint(problem, f"give data for this application ({formats})")
+    json = refusal_of_json(file, file.head)
+    if json is not None:
+        return json
     reasons = ", ".join(f"{entry.name} ({guess.why})" for entry, guess in possible if guess.why)
     return file.complaint(f"format not recognised: {reasons}", "give --format NAME")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import (
@@ -22,6 +23,11 @@ from motet.datasets.kinds import Corpus
 from motet.datasets.words import VocabularyRule, corpus_from_texts
 
 _SUFFIXES = (".txt", ".md", ".rst", ".text")
+_TABLES = (".csv", ".tsv")
+_TABLE_NOTE = (
+    "read as text, a document per line: the header and the words of all columns count; give a file "
+    "with the texts alone to leave them out"
+)
 _LETTERS_SHARE = 0.6
 _PARAGRAPHS = re.compile(r"\n[ \t\r]*\n")
 
@@ -51,8 +57,12 @@ class TextFormat(Format):
             wanted = " ".join(_SUFFIXES)
             raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
         corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
+        if file.plain_name.endswith(_TABLES):
+            corpus = replace(corpus, notes=(*corpus.notes, _TABLE_NOTE))
         if not corpus.token_count:
             problem = f"its {len(texts)} documents have no word in common"
+            if len(texts) == 1:
+                problem = "holds one document only"
             raise file.complaint(problem, "words count that occur in two documents or more")
         return corpus
 

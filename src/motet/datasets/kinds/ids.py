@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,26 +13,39 @@ from motet.domain.errors import BadInput
 
 Ids: TypeAlias = NDArray[Any]
 """(n,) int64 or text."""
+_MOST = 2**63 - 1
+_MOST_OF_FLOATS = 2.0**53  # Above it several whole numbers are one float.
 
 
 def as_ids(values: Any, what: str) -> Ids:
     """Convert a column of ids `(n,)`: whole numbers to int64, everything else to text.
 
-    Raises BadInput for a missing id; `what` names the column.
+    Raises BadInput for a missing id and for numbers that int64 cannot hold; `what` names the
+    column.
     """
     column = np.asarray(values)
     if column.ndim != 1:
         raise BadInput(f"{what}: has shape {column.shape}; ids are one column")
     if column.dtype.kind in "iu":
+        _require_int64(column.max(initial=0), what)
         return column.astype(np.int64)
     if column.dtype.kind == "f":
         return _whole_numbers(column, what)
-    missing = [row for row, value in enumerate(column.tolist()) if _is_no_id(value)]
-    if missing:
-        raise BadInput(f"{what}: row {missing[0]} has no id; remove such rows")
-    if column.dtype.kind == "O" and all(type(value) is int for value in column.tolist()):
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if isinstance(value, Collection) and not isinstance(value, str):
+            raise BadInput(f"{what}: row {row} is {value!r:.40}; ids are whole numbers or text")
+        if _is_no_id(value):
+            raise BadInput(f"{what}: row {row} has no id; remove such rows")
+    if column.dtype.kind == "O" and all(type(value) is int for value in values):
+        _require_int64(max(map(abs, values), default=0), what)
         return column.astype(np.int64)
     return column.astype(np.str_)
+
+
+def _require_int64(largest: int, what: str) -> None:
+    if largest > _MOST:
+        raise BadInput(f"{what}: {largest} has more than 64 bits; give such ids as text")
 
 
 def id_positions(ids: Ids, known_ids: Ids) -> Indices:
@@ -59,6 +73,10 @@ def _whole_numbers(column: NDArray[Any], what: str) -> Ids:
         row = int(odd[0])
         raise BadInput(
             f"{what}: row {row} is {column[row]}; ids are whole numbers or text, remove such rows"
+        )
+    if (np.abs(column) > _MOST_OF_FLOATS).any():
+        raise BadInput(
+            f"{what}: {np.abs(column).max():.0f} is not exact as a float; give such ids as text"
         )
     return column.astype(np.int64)
 

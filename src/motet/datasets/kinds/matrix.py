@@ -24,7 +24,7 @@ class LabelledMatrix(Dataset):
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
     `target`: (rows,) float64. `class_names`: the word for target value k in the source; None if
-    the target column held numbers.
+    the target column held numbers. `target_remedy`: how to give a target, for error messages.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -34,6 +34,10 @@ class LabelledMatrix(Dataset):
     target: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
+    target_remedy: str = (
+        "name its column with --target NAME_OR_INDEX (-1: the last), or put the labels file beside "
+        "the images"
+    )
 
     @property
     def row_count(self) -> int:
@@ -76,8 +80,7 @@ class LabelledMatrix(Dataset):
         """Return the target, (rows,) float64. Raises `BadInput` if the source had none."""
         if self.target is None:
             raise BadInput(
-                f"{self.source}: this application needs a target, found none; name its column with "
-                "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
+                f"{self.source}: this application needs a target, found none; {self.target_remedy}"
             )
         return self.target
 
@@ -100,6 +103,14 @@ class LabelledMatrix(Dataset):
         """
         like = of_same_kind(self, train)
         return _same_classes(_same_columns(self, like), like)
+
+
+def lack_of_columns(source: str, missing: Sequence[str], count: int) -> BadInput:
+    """Return the error for data without some of the `count` columns of the training data."""
+    return BadInput(
+        f"{source}: no column {missing[0]!r}, which the training data has "
+        f"({len(missing)} of {count} are missing); give both files the same columns"
+    )
 
 
 def _stored(features: csr_matrix[np.float64]) -> str:
@@ -126,10 +137,7 @@ def _columns_by_name(
     position = {name: index for index, name in enumerate(found)}
     missing = [name for name in wanted if name not in position]
     if missing:
-        raise BadInput(
-            f"{test.source}: no column {missing[0]!r}, which the training data has "
-            f"({len(missing)} of {len(wanted)} are missing); give both files the same columns"
-        )
+        raise lack_of_columns(test.source, missing, len(wanted))
     order = np.array([position[name] for name in wanted], dtype=np.intp)
     return replace(test, features=test.features[:, order], feature_names=wanted)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Header, Query
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -38,6 +39,7 @@ def create_app(master: MasterLoop, workplace: Workplace, access: Access, user: s
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
+    app.exception_handler(HTTPException)(_refuse_request)
     routes, jobs = JobRoutes(master, workplace, user), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
@@ -168,3 +170,10 @@ def _refuse_arguments(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:])
     return problem(422, f"{place}: {first['msg']}" if place else first["msg"])
+
+
+def _refuse_request(request: Request, error: Exception) -> JSONResponse:
+    """A path, a method or a body that the framework does not accept."""
+    del request
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, str(error.detail))

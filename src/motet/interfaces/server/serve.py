@@ -15,9 +15,11 @@ import uvicorn
 
 import motet
 from motet.domain.errors import BadInput
-from motet.interfaces.client import ADDRESS_FILE
-from motet.interfaces.server.access import Access, server_token
+from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
+from motet.interfaces.server.connections import LimitedConnection
+from motet.interfaces.server.state_folder import open_state_folder, server_token
+from motet.interfaces.server_address import ADDRESS_FILE
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
@@ -44,7 +46,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
     Raises BadInput, JournalInUse.
     """
     folder = options.folder
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    open_state_folder(folder)
     access = Access(server_token(folder), _LOOPBACK)
     listener = _listener(options.port)
     workplace = Workplace(folder, _environment(), _training_program())
@@ -62,7 +64,14 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         failed,
     )
     app = create_app(master, workplace, access, getpass.getuser())
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app,
+        http=LimitedConnection,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
+    )
     server = uvicorn.Server(config)
     master.start()
     try:

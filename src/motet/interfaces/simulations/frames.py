@@ -8,14 +8,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
+from motet.sim.traces.durations import duration_us
+from motet.sim.traces.formats.motet_columns.any_table import usual_column
+from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED
 from motet.sim.traces.reading import read_source
 from motet.sim.traces.source import Source
 from motet.sim.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series, Timedelta
+    from pandas import DataFrame, Series, Timedelta, Timestamp
 
 _NAME = "DataFrame"
 _FORMAT = "motet"
@@ -27,14 +32,17 @@ _LINES_ABOVE = 2
 def trace_of_frame(frame: DataFrame) -> Trace:
     """Read jobs from columns `job_id`, `submit_time`, `num_gpus`, `duration` and optional ones.
 
-    `submit_time`, `duration`: numbers of seconds, or dates and timedeltas of pandas. An index with
-    the name of a column counts as one. Raises BadInput, which names the row by its index.
+    `submit_time`: numbers of seconds, or dates of pandas, which count from the first submission as
+    those of a file do. `duration`: numbers of seconds, timedeltas, or text such as `1-02:03:04`. An
+    index with the name of a column counts as one. Raises BadInput, which names the row by its
+    index.
     """
     if frame.empty:
         raise BadInput("trace: the DataFrame has no rows; give a row per job")
     named = [name for name in frame.index.names if name is not None]
     whole = frame.reset_index() if named else frame
-    text = whole.apply(_in_seconds).to_csv(index=False)
+    _require_columns([str(name) for name in whole.columns])
+    text = _on_clock(whole).to_csv(index=False)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     try:
         return read_source(Source(Path(_NAME), sha256, text), _FORMAT)
@@ -42,14 +50,63 @@ def trace_of_frame(frame: DataFrame) -> Trace:
         raise BadInput(_with_labels(str(error), frame)) from None
 
 
-def _in_seconds(column: Series[Any]) -> Series[Any]:
-    """Dates as seconds since 1970 and timedeltas as seconds, as exact text; others as they are."""
+def _require_columns(names: list[str]) -> None:
+    known = {name.strip().lower() for name in names}
+    missing = [name for name in NEEDED if name not in known]
+    if not missing:
+        return
+    guesses = {name: usual_column(name, names) for name in missing}
+    renamed = {guess: name for name, guess in guesses.items() if guess is not None}
+    remedy = f"rename columns: jobs.rename(columns={renamed})" if renamed else "add it"
+    raise BadInput(
+        f"trace: no column {', '.join(map(repr, missing))}; the DataFrame has "
+        f"{', '.join(names[:20])[:160]}; {remedy}"
+    )
+
+
+def _on_clock(frame: DataFrame) -> DataFrame:
+    """Dates as seconds since the first submission, time spans and durations as seconds."""
     import pandas as pd
 
-    if column.dtype.kind not in "mM":
-        return column
-    zero = pd.Timestamp(0, tz=column.dt.tz) if column.dtype.kind == "M" else pd.Timedelta(0)
-    return column.map(lambda time: "" if pd.isna(time) else _seconds_text(time - zero))
+    submitted = next(frame[name] for name in frame.columns if _plain(name) == "submit_time")
+    is_dated = submitted.dtype.kind == "M" and submitted.notna().any()
+    zero = _as_utc(submitted).min() if is_dated else pd.Timestamp(0, tz="UTC")
+    columns = [
+        _in_seconds(frame.iloc[:, position], _plain(name) == "duration", zero)
+        for position, name in enumerate(frame.columns)
+    ]
+    return pd.concat(columns, axis=1)
+
+
+def _in_seconds(column: Series[Any], is_duration: bool, zero: Timestamp) -> Series[Any]:
+    """Times and durations as exact text; other columns and cells as they are."""
+    import pandas as pd
+
+    kind = column.dtype.kind
+    if kind == "M":
+        column = _as_utc(column) - zero
+    if kind in "mM":
+        return column.map(lambda time: "" if pd.isna(time) else _seconds_text(time))
+    return column.map(_duration_text) if is_duration and kind == "O" else column
+
+
+def _as_utc(dates: Series[Any]) -> Series[Any]:
+    utc: Series[Any] = (
+        dates.dt.tz_localize("UTC") if dates.dt.tz is None else dates.dt.tz_convert("UTC")
+    )
+    return utc
+
+
+def _duration_text(cell: object) -> object:
+    """Text such as `1-02:03:04` as seconds; the reader complains about cells that are none."""
+    try:
+        return exact_seconds(duration_us(cell)) if isinstance(cell, str) else cell
+    except ValueError:
+        return cell
+
+
+def _plain(name: object) -> str:
+    return str(name).strip().lower()
 
 
 def _seconds_text(duration: Timedelta) -> str:
@@ -63,9 +120,16 @@ def _with_labels(message: str, frame: DataFrame) -> str:
         row = int(match["line"]) - _LINES_ABOVE
         if not 0 <= row < len(frame):
             return "the columns"
-        return f"row {frame.index[row]!r}"
+        return f"row {_label(frame, row)}"
 
     for remedy in _REMEDIES_OF_FILES:
         message = message.replace(remedy, "")
     named = re.sub(rf"^{_NAME}:(?P<line>\d+)", label, message)
     return "trace: " + re.sub(r"\bline (?P<line>\d+)", label, named)
+
+
+def _label(frame: DataFrame, row: int) -> str:
+    """The label of the index, after the position if rows share labels (`pd.concat`)."""
+    label = frame.index[row]
+    shown = repr(label.item() if isinstance(label, np.generic) else label)
+    return shown if frame.index.is_unique else f"{row} (label {shown})"

@@ -109,9 +109,13 @@ class SimulatedRuns(RunFigures):
         """
         outputs = self._outputs()
         names = [output.name for output in outputs]
-        with locked_folder(Path(folder)):
-            written = SimulationFolder(Path(folder), names, overwrite=overwrite)
-            written.write(outputs, self._setup())
+        try:
+            with locked_folder(Path(folder)):
+                written = SimulationFolder(Path(folder), names, overwrite=overwrite)
+                written.write(outputs, self._setup())
+        except BadInput as error:
+            message = str(error).removeprefix("--out ")
+            raise BadInput(message.replace("add --overwrite", "pass overwrite=True")) from None
 
     def __getitem__(self, policy: str) -> SimulatedRuns:
         """The runs of one policy, all seeds. Raises UnknownName."""
@@ -131,7 +135,10 @@ class SimulatedRuns(RunFigures):
         finished = sum(int(result.outcome.is_finished.sum()) for result in self.runs)
         jobs = sum(len(result.outcome.workload) for result in self.runs)
         names = ", ".join(self.policies)
-        return f"<{type(self).__name__}: {names}{seeds}; {finished:,} of {jobs:,} jobs finished>"
+        return (
+            f"<{type(self).__name__}: {names} on {self._cluster}{seeds}; "
+            f"{finished:,} of {jobs:,} jobs finished>"
+        )
 
     def _repr_html_(self) -> str:
         """A table and the figure of completion times, for notebooks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from motet.domain.errors import BadInput, nearest_name
 from motet.live.jobs.job_spec import COUNT_FORMS, SECTIONS, CommandSpec, JobSpec, TrainingSpec
 
+_LONGEST_PLACE = 80
 _KINDS: Mapping[str, type[CommandSpec | TrainingSpec]] = {
     "command": CommandSpec,
     "ps": TrainingSpec,
@@ -22,7 +23,7 @@ def job_spec(values: Mapping[str, Any], source: str = "job") -> JobSpec:
     Without `kind`, a job with `app` is a training, any other one a command.
     """
     kind = values.get("kind", "ps" if "app" in values else "command")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise BadInput(f"{source}: kind: {str(kind)[:40]!r}; one of {', '.join(_KINDS)}")
     model = _KINDS[kind]
     try:
@@ -32,11 +33,15 @@ def job_spec(values: Mapping[str, Any], source: str = "job") -> JobSpec:
 
 
 def _told(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first problem in one line."""
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in problem["loc"] if part not in _UNION_MEMBERS)
+    """The first problem in one line; a misspelt key explains one that is missing."""
+    problems = error.errors(include_url=False)
+    problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
+    loc = [str(part) for part in problem["loc"] if part not in _UNION_MEMBERS]
+    place = ".".join(loc)
+    if len(place) > _LONGEST_PLACE:
+        place = f"{place[:_LONGEST_PLACE]}..."
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {place}{_hint(place, model)}"
+        return f"unknown key {place}{_hint(loc, model)}"
     if problem["type"] == "missing":
         return f"{place} is missing"
     text = problem["msg"].removeprefix("Value error, ")
@@ -47,9 +52,9 @@ _UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS
 """Pydantic names the member of a union after the key."""
 
 
-def _hint(place: str, model: type[BaseModel]) -> str:
-    section, _, key = place.rpartition(".")
-    for name in filter(None, section.split(".")):
+def _hint(loc: Sequence[str], model: type[BaseModel]) -> str:
+    *sections, key = loc
+    for name in sections:
         model = SECTIONS[name]
     known = sorted(model.model_fields)
     near = nearest_name(key, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
@@ -68,11 +68,25 @@ class _JobKeys(_Section):
     preempt: PreemptOptions = PreemptOptions()
     retry: Retry = Retry()
 
+    @field_validator("*")
+    @classmethod
+    def _can_be_given_to_processes(cls, value: object) -> object:
+        for text in _texts(value):
+            _check_for_process(text)
+        return value
+
     @field_validator("workdir")
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         if not value.startswith("/"):
             raise ValueError("an absolute path")
+        return value
+
+    @field_validator("envs")
+    @classmethod
+    def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
+        if any(not name or "=" in name for name in value):
+            raise ValueError("the name of a variable is not empty and has no '='")
         return value
 
 
@@ -225,6 +239,26 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "servers": Bounds,
 }
 """Keys whose values have keys."""
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts in a value of a job file."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for pair in value.items() for each in pair for text in _texts(each))
+    elif isinstance(value, tuple):
+        yield from (text for each in value for text in _texts(each))
+
+
+def _check_for_process(text: str) -> None:
+    """The kernel takes arguments, variables and paths as bytes without NUL. Raises ValueError."""
+    if "\0" in text:
+        raise ValueError("a NUL character cannot be given to a process")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair cannot be given to a process") from None
 
 
 def _rule(text: str) -> tuple[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +27,15 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
 from motet.domain.errors import BadInput, MotetError
 
 FORMAT_VERSION = 1
 _PAGE = 1000
+# Of a damaged database; drivers raise the last two for values of the wrong kind.
+_DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
+_LOGIN = re.compile("//[^/@]*@")
 
 _TABLES = MetaData()
 _META = Table(
@@ -62,6 +66,16 @@ class MasterSuperseded(MotetError):
     """A later master has taken over this journal; this one must end."""
 
 
+class JournalDamaged(MotetError):
+    """The journal cannot be read; the message tells what to do."""
+
+    def __init__(self, part: str, reason: object) -> None:
+        super().__init__(
+            f"{part} cannot be read ({reason!s:.120}); restore a copy of the journal, or start the "
+            "server with another --state-dir"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One step of the engine. `events`, `facts` and `actions` are JSON.
@@ -81,7 +95,9 @@ class JournalStore:
     """An open journal. One process at a time; used from one thread."""
 
     def __init__(self, address: str) -> None:
-        """`address`: a database URL, or the path of a SQLite file. Raises BadInput, JournalInUse.
+        """`address`: a database URL, or the path of a SQLite file.
+
+        Raises BadInput, JournalInUse, JournalDamaged.
 
         Opening begins an epoch: masters that had the journal before can no longer append.
         """
@@ -95,9 +111,11 @@ class JournalStore:
         try:
             self._connection = self._engine.connect()
             self.epoch = self._begin_epoch()
+            self._next = self._last_sequence() + 1
         except OperationalError as error:
-            raise BadInput(f"--database {address}: cannot be opened: {error.orig}") from error
-        self._next = self._last_sequence() + 1
+            raise BadInput(f"--database {_shown(url)}: cannot be opened: {error.orig}") from error
+        except _DAMAGES as error:
+            raise JournalDamaged(f"the journal {_shown(url)}", error) from error
 
     def append(self, records: Sequence[Record]) -> None:
         """Make records durable, all or none. Raises MasterSuperseded."""
@@ -124,14 +142,17 @@ class JournalStore:
         return self._next
 
     def records(self, first: int = 1) -> Iterator[Record]:
-        """All records from a number on, in order."""
+        """All records from a number on, in order. Raises JournalDamaged."""
         columns = [_RECORDS.c[name] for name in Record.__slots__]
         while True:
             query = select(*columns).where(_RECORDS.c.sequence >= first)
-            with self._connection.begin():
-                page = self._connection.execute(
-                    query.order_by(_RECORDS.c.sequence).limit(_PAGE)
-                ).all()
+            try:
+                with self._connection.begin():
+                    page = self._connection.execute(
+                        query.order_by(_RECORDS.c.sequence).limit(_PAGE)
+                    ).all()
+            except _DAMAGES as error:
+                raise JournalDamaged(f"the journal from record {first} on", error) from error
             if not page:
                 return
             for row in page:
@@ -165,6 +186,8 @@ class JournalStore:
                 row = {"id": 1, "format_version": FORMAT_VERSION, "epoch": 1}
                 self._connection.execute(insert(_META).values(row))
                 return 1
+            if not isinstance(found.format_version, int) or not isinstance(found.epoch, int):
+                raise TypeError("its format is no number")
             if found.format_version > FORMAT_VERSION:
                 raise BadInput(
                     f"the journal has format {found.format_version}; this version of Motet reads "
@@ -196,10 +219,22 @@ def _url_of(address: str) -> URL:
         url = make_url(address)
         url.get_dialect().import_dbapi()
     except ArgumentError as error:
-        raise BadInput(f"--database {address}: not a database URL") from error
+        raise BadInput(f"--database {_LOGIN.sub('//', address)}: not a database URL") from error
     except ImportError as error:
-        raise BadInput(f"--database {address}: pip install {error.name}") from error
+        raise BadInput(f"--database {_shown(url)}: pip install {error.name}") from error
+    if url.password is not None:
+        raise BadInput(
+            f"--database {_shown(url)}: other users see a password on the command line; put it "
+            "into ~/.pgpass, and leave it out here"
+        )
     return url
+
+
+def _shown(url: URL) -> str:
+    """For messages: a path, or a URL without its password."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.render_as_string(hide_password=True)
 
 
 def _locked(path: Path) -> int:

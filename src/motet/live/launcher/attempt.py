@@ -138,7 +138,7 @@ class LocalAttempt:
         self._tell_progress(rank)
         if end is not None:
             self._ended(rank, end)
-        elif kill_marked(self.request.attempt, rank):
+        elif kill_marked(self.request.folder, rank):
             started_s = self._files[rank].started_s()
             self._ended(rank, RankExit(None, None, "lost", started_s, time.time()))
         else:

@@ -7,20 +7,21 @@ import signal
 from contextlib import suppress
 
 MARK = "MOTET_ATTEMPT"
-"""Variable in the environment of every process of an attempt; its value is the attempt's id."""
+"""Variable in the environment of every process of an attempt; its value is the attempt's folder,
+because servers with other state folders have attempts with the same ids."""
 
 
-def marked_processes(attempt: str, rank: int | None = None) -> list[int]:
-    """Processes of this user that belong to the attempt, or to one rank of it."""
-    wanted = {f"{MARK}={attempt}".encode()}
+def marked_processes(folder: str, rank: int | None = None) -> list[int]:
+    """Processes of this user that belong to the attempt of a folder, or to one rank of it."""
+    wanted = {f"{MARK}={folder}".encode()}
     if rank is not None:
         wanted.add(f"MOTET_RANK={rank}".encode())
     return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and wanted <= _variables(pid)]
 
 
-def kill_marked(attempt: str, rank: int) -> bool:
+def kill_marked(folder: str, rank: int) -> bool:
     """Kill the processes of one rank; returns whether none was found."""
-    found = marked_processes(attempt, rank)
+    found = marked_processes(folder, rank)
     for pid in found:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

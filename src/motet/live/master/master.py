@@ -17,7 +17,7 @@ from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
-from motet.live.journal.store import JournalStore, Record
+from motet.live.journal.store import JournalDamaged, JournalStore, Record
 from motet.live.launcher.messages import Request
 from motet.live.master.facts import (
     AttemptOver,
@@ -160,15 +160,23 @@ class Master:
         self._store.append([self._record(now_us, [cluster], [], self._step(now_us, []))])
 
     def _replay(self, record: Record) -> None:
-        for fact in facts_from_json(record.facts):
-            self.state.fold(record.at_us, fact)
-        events = [event_from_json(each) for each in json.loads(record.events)]
-        actions = self._step(record.at_us, events)
+        try:
+            actions = self._replayed(record)
+        except MotetError:
+            raise
+        except Exception as error:  # Damaged events and facts lead to errors of many types.
+            raise JournalDamaged(f"record {record.sequence} of the journal", repr(error)) from error
         if _actions_text(actions) != record.actions:
             raise JournalDiverged(
                 f"record {record.sequence} of the journal was decided by Motet {record.software}; "
                 f"version {__version__} decides otherwise: start version {record.software}"
             )
+
+    def _replayed(self, record: Record) -> list[Action]:
+        for fact in facts_from_json(record.facts):
+            self.state.fold(record.at_us, fact)
+        events = [event_from_json(each) for each in json.loads(record.events)]
+        return self._step(record.at_us, events)
 
 
 def _actions_text(actions: Sequence[Action]) -> str:

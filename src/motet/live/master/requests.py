@@ -87,9 +87,10 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
     ]
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
+    folder = str(workplace.attempt_folder(job.number, attempt.number))
     return StartAttempt(
         attempt_id(job, attempt),
-        str(workplace.attempt_folder(job.number, attempt.number)),
+        folder,
         tuple(
             RankTask(
                 machines[rank],
@@ -99,6 +100,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                     **workplace.env,
                     **_variables(job, attempt, machines, rank, checkpoints),
                     **env,
+                    MARK: folder,
                 },
             )
             for rank in range(len(machines))
@@ -135,7 +137,6 @@ def _variables(
     local = [each for each in range(len(machines)) if machines[each] == machine]
     return {
         **job.spec.envs,
-        MARK: attempt_id(job, attempt),
         "MOTET_JOB_ID": str(job.number),
         "MOTET_JOB_NAME": job.spec.name,
         "MOTET_ATTEMPT_NUMBER": str(attempt.number),

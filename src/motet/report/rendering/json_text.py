@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
+
+# Characters that JSON allows and that terminals obey: DEL, C1, line separators, marks that change
+# the direction of text; and halves of surrogate pairs, which UTF-8 cannot encode.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def to_json(document: object) -> str:
-    """An indented document with a newline at its end; numbers that are not finite become null."""
-    return json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    """An indented document with a newline at its end; numbers that are not finite become null.
+
+    Control characters of text are escaped.
+    """
+    text = json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def plain(value: object) -> object:

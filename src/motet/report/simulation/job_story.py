@@ -108,4 +108,4 @@ def _near(job: str, known: Sequence[str]) -> str:
     near = get_close_matches(job, alike, n=3)
     if near:
         return f"; did you mean {' or '.join(map(repr, near))}?"
-    return f"; its {len(known):,} jobs are called like {known[0]!r}" if known else "; it has none"
+    return f"; its {len(known):,} jobs have ids such as {known[0]!r}" if known else "; it has none"

@@ -56,6 +56,8 @@ def read_runs(path: Path) -> list[StoredRun]:
     if not names and (path / JOBS).exists() and (path / SUMMARY).exists():
         return [_read_run(path)]
     found = [_read_run(path / name) for name in names]
+    if path.is_file():
+        raise NotFound(f"{path}: is a file; give a folder that 'motet simulate --out' has written")
     if not found:
         raise NotFound(f"{path}: no finished simulation; 'motet simulate --out {path}' makes one")
     return found

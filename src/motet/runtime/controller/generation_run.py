@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from motet.domain.errors import Unreachable
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.event_inbox import EventInbox, ExecutorEnded
 from motet.runtime.controller.executor_pool import ExecutorPool
-from motet.runtime.controller.generation.epoch_loop import EpochLoop
+from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
 from motet.runtime.controller.generation.generation import Generation
+from motet.runtime.controller.generation.liveness import LivenessWatch
 from motet.runtime.controller.job_plan import JobPlan
-from motet.runtime.controller.ports import ExecutorCluster, ExecutorHandle
+from motet.runtime.controller.ports import (
+    ClusterLost,
+    ExecutorCluster,
+    ExecutorHandle,
+    ExecutorLost,
+)
 from motet.runtime.controller.progress import Progress
 from motet.runtime.controller.reconfiguration.operations import Operations
 from motet.runtime.controller.reconfiguration.plan_queue import PlanQueue
@@ -49,6 +57,7 @@ class GenerationRun:
         self._progress = progress
         self._job = job
         self._is_over = threading.Event()
+        self._silence = ""
         self._generation = Generation(
             number, job.plan, layout, job.pool.handles, job.inbox.endpoint, job.secret
         )
@@ -60,6 +69,13 @@ class GenerationRun:
             lambda: len(progress.reports),
             self._reconfigured,
             self._lost,
+        )
+        self._liveness = LivenessWatch(
+            lambda: self._generation.members.handles,
+            job.secret,
+            number,
+            job.options.lost_after_s,
+            self._silent,
         )
 
     @property
@@ -73,11 +89,17 @@ class GenerationRun:
         Raises GenerationLost, ExecutorLost, Unreachable, or what ends the job: see `EpochLoop.run`.
         """
         try:
+            self._liveness.start()
             self._start()
             self._epochs().run()
+        except (GenerationLost, ExecutorLost, Unreachable) as lost:
+            if self._silence:
+                raise GenerationLost(self._silence) from lost
+            raise
         finally:
             self._plans.stop_taking()
             self._is_over.set()
+            self._liveness.close()
             self._generation.close()
             self._plans.close()
 
@@ -111,6 +133,22 @@ class GenerationRun:
 
     def _lost(self, cause: str) -> None:
         self._ended(CONTROLLER, 0, RunOutcome("aborted", cause))
+
+    def _silent(self, handles: Sequence[ExecutorHandle]) -> None:
+        """Wake all threads that wait for these executors, and end them."""
+        try:
+            names = {machine.number: machine.name for machine in self._job.cluster.machines()}
+        except ClusterLost:  # ends the job in any case
+            return
+        which = " and ".join(f"executor {it.number} ({names[it.number]})" for it in handles)
+        self._silence = (
+            f"no answer from {which} for {self._job.options.lost_after_s:g} s: the process is "
+            "stopped, or its host stands still"
+        )
+        self._lost(self._silence)
+        self._generation.cut_off()
+        for handle in handles:
+            handle.kill()
 
     def _reconfigured(self, report: ReconfigurationReport) -> None:
         self._progress.reconfigurations.append(report)

@@ -57,6 +57,10 @@ class ExecutorHandle(Protocol):
         """End the process now; never raises."""
         ...
 
+    def cpu_s(self) -> float | None:
+        """CPU time that the process has used; None: not known here. Never raises."""
+        ...
+
 
 def never() -> bool:
     """The `is_given_up` of a launch that is never given up."""

@@ -11,6 +11,9 @@ from motet.runtime.core.consistency import DEFAULT_CONSISTENCY, Consistency
 
 Stragglers = Literal["ignore", "help"]
 
+DEFAULT_LOST_AFTER_S = 30.0
+LEAST_LOST_AFTER_S, _MOST_LOST_AFTER_S = 1.0, 1e6
+
 # An epoch that leaves the loss exactly as it is may have rejected a step that was too long
 # (Newton, L-BFGS); so many in a row have converged.
 _MOST_REJECTED = 5
@@ -62,7 +65,8 @@ class TrainOptions:
     (`convergence.py`; 0: never), under SSP and async at the next checkpoint. `spent_s`: seconds
     that the run took before this job, in start-up and up to the checkpoint that it resumes; they
     count in `TrainResult.wall_s`. `stragglers`: with "help" idle workers compute instances of late
-    ones (BSP only); sums are then added in an order that depends on who was late.
+    ones (BSP only); sums are then added in an order that depends on who was late. `lost_after_s`:
+    an executor that has answered nothing for so long counts as lost.
     """
 
     machines: int
@@ -81,6 +85,7 @@ class TrainOptions:
     tol: float = 0.0
     spent_s: float = 0.0
     stragglers: Stragglers = "ignore"
+    lost_after_s: float = DEFAULT_LOST_AFTER_S
 
     def __post_init__(self) -> None:
         for role, count in (("workers", self.workers), ("servers", self.servers)):
@@ -93,6 +98,11 @@ class TrainOptions:
             raise BadInput(
                 f"stragglers=help with consistency={self.consistency.name}: only under bsp do "
                 "workers wait for late ones; leave one of them out"
+            )
+        if not LEAST_LOST_AFTER_S <= self.lost_after_s <= _MOST_LOST_AFTER_S:
+            raise BadInput(
+                f"lost_after={self.lost_after_s:g}: must be between {LEAST_LOST_AFTER_S:g} and "
+                f"{_MOST_LOST_AFTER_S:.0f} seconds"
             )
         if self.epochs < 1:
             raise BadInput(f"epochs={self.epochs}: must be at least 1")

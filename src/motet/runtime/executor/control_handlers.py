@@ -21,6 +21,7 @@ from motet.runtime.wire.control_messages import (
     LoadRows,
     Meet,
     MoveBlocks,
+    Ping,
     PrepareWork,
     ReadState,
     Settle,
@@ -51,6 +52,11 @@ class ControlHandler(Generic[M]):
             request.reply(ReplyStatus.STALE)
         else:
             self.carry_out(context, message, request)
+
+
+def _ping(context: GenerationContext, message: Ping, request: Request) -> None:
+    del context, message
+    request.reply(ReplyStatus.OK)
 
 
 def _load_rows(context: GenerationContext, message: LoadRows, request: Request) -> None:
@@ -113,6 +119,7 @@ def _dismiss(context: GenerationContext, message: Dismiss, request: Request) -> 
 
 
 _HANDLERS: tuple[ControlHandler[Any], ...] = (
+    ControlHandler(Ping, _ping),
     ControlHandler(LoadRows, _load_rows),
     ControlHandler(ReadState, _read_state),
     ControlHandler(Meet, _meet),

@@ -21,6 +21,7 @@ from motet.runtime.stealing.stealing_gain import StealingGain
 from motet.runtime.stealing.thief import PulledValues, StolenWork, Thief
 from motet.runtime.stealing.victim import OfferedPart, Victim
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.checked_compute import computed_update
 from motet.runtime.worker.plain_batch_runner import computed
 from motet.runtime.worker.share import BatchPart, DataShare
 
@@ -121,7 +122,7 @@ class StealingBatchRunner:
     ) -> PartialUpdate:
         values, step = self._values_of(piece, pulled), subtasks.step
         update = self._timed(
-            lambda: self._app.compute(piece, values, step), len(piece.rows), subtasks
+            lambda: computed_update(self._app, piece, values, step), len(piece.rows), subtasks
         )
         return PartialUpdate(piece.keys, update)
 

@@ -25,6 +25,7 @@ from motet.runtime.stealing.messages import (
 from motet.runtime.stealing.model_port import StealingModel
 from motet.runtime.wire.stealing_messages import StealRequest
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.checked_compute import computed_update
 from motet.transport import Call
 
 _MEMORY = 0.5
@@ -145,7 +146,9 @@ class Thief:
     ) -> None:
         batch, step = self._app.make_batch(part.rows), subtasks.step
         values = self._values(batch, pulled, subtasks)
-        update, _ = subtasks.compute(lambda: self._app.compute(batch, values, step), len(part.rows))
+        update, _ = subtasks.compute(
+            lambda: computed_update(self._app, batch, values, step), len(part.rows)
+        )
         subtasks.log.add_help(part.victim, step.clock, len(part.rows))
         stolen.parts.append(PartialUpdate(batch.keys, update))
         columns = self._app.state_columns

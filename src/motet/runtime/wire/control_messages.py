@@ -70,6 +70,13 @@ class Dismiss(ControlRequest):
     kind = RequestKind.DISMISS
 
 
+@dataclass(frozen=True, eq=False)
+class Ping(ControlRequest):
+    """The executor answers as long as its process runs, also while it computes."""
+
+    kind = RequestKind.PING
+
+
 # -- model blocks --------------------------------------------------------------------------------
 
 

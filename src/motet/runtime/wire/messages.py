@@ -29,6 +29,7 @@ class RequestKind(IntEnum):
     PREPARE_WORK = 40
     ASK_WORK = 41
     RETURN_STATE = 42
+    PING = 43
 
 
 TABLE_KINDS = (

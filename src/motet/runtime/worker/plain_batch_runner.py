@@ -7,6 +7,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application, Step, Update
 from motet.runtime.core.partial_updates import PartialUpdate, RunningSum, rows_at
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.checked_compute import computed_update
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import BatchPart, DataShare
 
@@ -38,12 +39,12 @@ def computed(app: Application, part: BatchPart, values: Array, step: Step) -> Up
     keys = part.keys.keys
     if part.is_whole:
         (batch,) = part.batches()
-        return app.compute(batch, values, step)
+        return computed_update(app, batch, values, step)
     total = RunningSum(keys, len(values))
     for batch in part.batches():
         some = rows_at(values, keys, batch.keys)
         if some is None:
             raise JobFailed(f"{app.name}: make_batch gave other keys for the same instances")
-        total.add(PartialUpdate(batch.keys, app.compute(batch, some, step)))
+        total.add(PartialUpdate(batch.keys, computed_update(app, batch, some, step)))
     assert total.result is not None
     return total.result.update

@@ -109,7 +109,10 @@ def _format(source: Source, name: str | None) -> TraceFormat:
         return nearest  # Its reader reports the missing columns.
     if looks_like_jobs(source):
         raise missing_columns(source, delimited_header(source, delimiter_of(source)))
-    remedy = _remedy_for_relative(source) or f"known with --format are {', '.join(FORMATS)}"
+    remedy = _remedy_for_relative(source) or (
+        f"known with --format are {', '.join(FORMATS)}; of any other table name the columns: "
+        "--columns submit_time=COLUMN,num_gpus=COLUMN,duration=COLUMN"
+    )
     raise source.complaint("not a trace in a known format", remedy, 1)
 
 

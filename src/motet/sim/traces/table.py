@@ -86,12 +86,17 @@ def stripped(cells: Cells) -> list[str]:
 
 def delimited_header(source: Source, delimiter: str) -> tuple[str, ...]:
     """The names in the first line, in lower case."""
+    return tuple(name.lower() for name in header_names(source, delimiter))
+
+
+def header_names(source: Source, delimiter: str) -> tuple[str, ...]:
+    """The names in the first line as they are written."""
     try:
         (names,) = csv.reader([source.head[0]], delimiter=delimiter)
     except (csv.Error, ValueError) as error:
         problem, remedy = f"cannot be read as a header ({error})", "check the quotes"
         raise source.complaint(problem, remedy, 1) from None
-    return tuple(name.strip().lower() for name in names)
+    return tuple(name.strip() for name in names)
 
 
 def check_named_columns(source: Source, header: Sequence[str]) -> None:

@@ -75,7 +75,7 @@ class TimeStamps:
         if self._zone is None:
             return (_ASSUMED_UTC,) if self._without_zone and says_utc else ()
         unclear = [
-            f"{count:,} of an hour that {which}"
+            f"{count:,} {'time lies' if count == 1 else 'times lie'} in an hour that {which}"
             for count, which in (
                 (self._repeated, "occurred twice (read as the first)"),
                 (self._skipped, "was left out (read an hour later)"),
@@ -84,7 +84,7 @@ class TimeStamps:
         ]
         if not unclear:
             return ()
-        return (f"daylight saving time in {self._zone}: times {' and '.join(unclear)}",)
+        return (f"daylight saving time in {self._zone}: {', '.join(unclear)}",)
 
     def _local_us(self, moment: datetime, zone: tzinfo) -> int:
         local = moment.replace(tzinfo=zone)

@@ -24,7 +24,7 @@ def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:
         raise BadInput(
             f"job {workload.ids[number]} needs {workload.gpus[number]} GPUs, the cluster has "
             f"{cluster.gpu_count}{f'; {FULL_REQUEST_MUST_FIT}' if is_elastic else ''}; give a "
-            "larger --cluster or skip such jobs (--skip-bad-rows)"
+            "larger --cluster; --skip-bad-rows leaves such jobs of a file out"
         )
     _check_demands(workload, cluster)
 

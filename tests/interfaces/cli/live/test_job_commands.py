@@ -78,6 +78,13 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
 
 
+def test_a_misspelt_key_is_named_with_its_file(run: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("runn: python train.py\n")
+    with pytest.raises(BadInput, match=r"train.yaml: unknown key runn; did you mean run"):
+        run("submit", "-f", str(path))
+
+
 def test_wait_tells_how_the_job_ended(run: Shell) -> None:
     job = run.submit("sh", "-c", "exit 5")
     result = run("wait", job)
@@ -125,7 +132,7 @@ def test_describe_shows_every_attempt(run: Shell) -> None:
     ("words", "error", "message"),
     [
         (["describe", "999"], NotFound, "there is no job 999"),
-        (["describe", "x"], BadInput, "number"),
+        (["describe", "x"], BadInput, "give the number of a job"),
         (["logs", "999"], NotFound, "there is no job 999"),
         (["submit", "--processes", "99", "--", "true"], BadInput, "the cluster has 2 slots"),
         (["submit", "--env", "A", "--", "true"], BadInput, "write NAME=VALUE"),

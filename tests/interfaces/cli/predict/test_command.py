@@ -40,6 +40,7 @@ def test_a_table_without_the_target_is_written_to_a_file(wine: Path, tmp_path: P
     out = tmp_path / "predicted.csv"
     ended = run_motet("predict", wine, "--data", tmp_path / "new.csv", "--out", out)
     assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"{len(features)} rows of predictions in {out}\n"
     assert len(out.read_text().splitlines()) == 1 + len(features)
 
 
@@ -91,3 +92,13 @@ def test_columns_that_the_model_does_not_use_are_not_read(tmp_path: Path) -> Non
     assert header == ["prediction"]
     wanted = model.predict(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     assert [float(row[0]) for row in rows] == pytest.approx(wanted)
+
+
+def test_a_lack_of_a_column_is_reported_before_unused_columns_are_read(tmp_path: Path) -> None:
+    data = tmp_path / "new.csv"
+    data.write_text("name,a\nann,1\nbob,3\n")
+    frame = pd.DataFrame({"a": [1.0, 3.0, 5.0, 7.0], "b": [2.0, 4.0, 5.0, 9.0]})
+    motet.LinearRegression().fit(frame, [1.0, 2.0, 3.0, 5.0]).save(tmp_path / "model.npz")
+    ended = run_motet("predict", tmp_path, "--data", data)
+    assert ended.code == 2
+    assert "no column 'b', which the training data has (1 of 2 are missing)" in ended.err

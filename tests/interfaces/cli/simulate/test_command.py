@@ -616,5 +616,7 @@ def test_columns_and_zones_are_for_files_and_are_recorded(
     assert json.loads(capsys.readouterr().out)["runs"][0]["makespan_s"] == 5400
     setup = json.loads((tmp_path / "run" / "summary.json").read_text())["setup"]
     assert (setup["columns"]["num_gpus"], setup["timezone"]) == ("GPUs", "Europe/Berlin")
-    with pytest.raises(BadInput, match=r"is not a file; .* --columns and --timezone need a file"):
+    with pytest.raises(
+        BadInput, match=r"is not a file; .* --timezone and --skip-bad-rows need a file"
+    ):
         run_simulations(flags(Path("tiresias-480"), **given))

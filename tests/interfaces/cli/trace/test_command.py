@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.cli.shell.exits import exit_code_of
+from motet.sim.known_names import WORKLOAD_NAMES
 from motet.sim.traces import read_trace
 
 TIRESIAS = """\
@@ -50,6 +51,28 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     said = capsys.readouterr()
     assert (code, said.out, said.err.count("\n")) == (2, "", 1)
     return said.err
+
+
+@pytest.mark.parametrize("name", WORKLOAD_NAMES)
+def test_a_drawn_workload_is_described_as_its_file_is(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "in.csv"
+    run("generate", file, "--mix", name, "--seed", 3)
+    of_file = json.loads(run("describe", file, "--json")[0])
+    of_name = json.loads(run("describe", name, "--seed", 3, "--json")[0])
+    told = {"file", "format", "notices"}
+    assert {key: of_name[key] for key in of_name.keys() - told} == {
+        key: of_file[key] for key in of_file.keys() - told
+    }
+    page, _ = run("describe", name, "--seed", 3)
+    assert page.startswith(f"{name}: {of_name['jobs']:,} jobs   drawn workload\n")
+
+
+def test_options_of_a_file_are_refused_for_a_drawn_workload(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "slaq-160 is not a file" in refused(
+        capsys, "describe", "slaq-160", "--timezone", "Europe/Berlin"
+    )
 
 
 def test_describe_shows_sizes_durations_arrivals_and_load(file_of: FileOf) -> None:
@@ -264,6 +287,7 @@ def test_a_bad_row_ends_the_command_in_one_line(
     ("arguments", "problem"),
     [
         (["describe", "none.csv"], "none.csv: no such file"),
+        (["describe", "slaq-16"], "slaq-16: no such file; did you mean 'slaq-160'?"),
         (["describe", "none.csv", "--format", "x"], "none.csv: no such file"),
         (["generate", "out.csv", "--jobs", "0"], "--jobs 0: must be within 1"),
         (["generate", "out.csv", "--mix", "x"], "unknown mix 'x'"),

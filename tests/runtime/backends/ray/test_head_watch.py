@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -50,13 +51,26 @@ def test_the_cluster_is_lost_after_a_while_without_an_answer(listener: socket.so
     port = listener.getsockname()[1]
     watch.answers()
     listener.close()
+    clock.s += 1
+    assert not watch.answers()
     clock.s += PATIENCE_S - 1
     assert not watch.answers()
-    assert not watch.is_lost
     clock.s += 1
     with pytest.raises(ClusterLost, match=rf"the GCS at 127\.0\.0\.1:{port} does not answer.*--re"):
         watch.answers()
-    assert watch.is_lost
+    with pytest.raises(ClusterLost):  # for good, without asking again
+        watch.answers()
+
+
+def test_a_first_silence_after_a_long_time_without_a_look_is_no_loss(
+    listener: socket.socket,
+) -> None:
+    clock = Clock()
+    watch = watch_of(listener, clock)
+    watch.answers()
+    listener.close()
+    clock.s += 100 * PATIENCE_S
+    assert not watch.answers()
 
 
 def test_a_restart_within_the_patience_is_no_loss(listener: socket.socket) -> None:
@@ -64,10 +78,35 @@ def test_a_restart_within_the_patience_is_no_loss(listener: socket.socket) -> No
     watch = watch_of(listener, clock)
     address = listener.getsockname()
     listener.close()
-    clock.s += PATIENCE_S - 1
     assert not watch.answers()
+    clock.s += PATIENCE_S - 1
     with socket.create_server(address):
-        clock.s += 1
         assert watch.answers()
+    clock.s += 1
+    assert not watch.answers()
     clock.s += PATIENCE_S - 1
     assert not watch.answers()
+
+
+def test_a_request_gives_what_it_returns_or_raises(listener: socket.socket) -> None:
+    watch = watch_of(listener, Clock())
+    assert watch.call(lambda: 7) == 7
+    with pytest.raises(KeyError):
+        watch.call(lambda: {}["nothing"])
+
+
+def test_a_request_that_does_not_return_ends_with_the_cluster(listener: socket.socket) -> None:
+    clock = Clock()
+    watch = watch_of(listener, clock)
+    never = threading.Event()
+
+    def request() -> None:
+        listener.close()
+        clock.s += 1
+        assert not watch.answers()
+        clock.s += PATIENCE_S
+        never.wait()
+
+    with pytest.raises(ClusterLost):
+        watch.call(request)
+    never.set()

@@ -10,7 +10,7 @@ import pytest
 from controlled_generation import ControlledGeneration, controlled_generation
 from motet.domain.errors import BadInput, JobFailed
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Switch
-from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost
+from motet.runtime.controller.ports import ClusterLost, ExecutorHandle, ExecutorLost
 from motet.runtime.controller.reconfiguration.cost import Cost
 from motet.runtime.controller.reconfiguration.operations import CannotLaunch, Operations
 from motet.runtime.wire.assignment import Assignment
@@ -187,6 +187,13 @@ def test_an_executor_that_does_not_start_changes_nothing(
         operate.carry_out(Add(4, "worker"))
     assert operate.layout is made.layout
     assert kinds(made) == {0: [], 1: [], 2: [], 3: []}
+
+
+def test_the_loss_of_the_cluster_is_no_failed_start(made: ControlledGeneration) -> None:
+    operate, processes = operations(made)
+    processes.failure = ClusterLost("the GCS does not answer")
+    with pytest.raises(ClusterLost):
+        operate.carry_out(Add(4, "worker"))
 
 
 class DiesWhenConfigured(ScriptedExecutor):

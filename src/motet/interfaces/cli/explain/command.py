@@ -89,7 +89,8 @@ def _explain_live(
     from motet.interfaces.cli.explain.live_job import explanation_page
     from motet.interfaces.cli.live.screens import print_document
     from motet.interfaces.cli.shell.streams.results import print_result
-    from motet.interfaces.client import LiveClient, ServerAddress
+    from motet.interfaces.client import LiveClient
+    from motet.interfaces.server_address import ServerAddress
 
     with LiveClient(ServerAddress.find(server, state_folder)) as client:
         document = client.explain(job)

@@ -15,7 +15,8 @@ def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def wrapped(*args: Any, server: str | None, state_folder: Path | None, **others: Any) -> Any:
-        from motet.interfaces.client import LiveClient, ServerAddress
+        from motet.interfaces.client import LiveClient
+        from motet.interfaces.server_address import ServerAddress
 
         with LiveClient(ServerAddress.find(server, state_folder)) as client:
             return command(*args, client=client, **others)

@@ -13,6 +13,8 @@ from motet.domain.bounded_reading.yaml_text import read_yaml
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.name_value import name_and_value
 
+_LARGEST_BYTES = 4 << 20
+
 
 def job_values(
     path: Path | None, command: Sequence[str], envs: Sequence[str], given: Mapping[str, Any]
@@ -27,7 +29,7 @@ def job_values(
         given["set"] = {**_section(values, "set"), **given.get("set", {})}
     values.update({name: value for name, value in given.items() if value != {}})
     home = Path.cwd() if path is None else path.parent
-    values["workdir"] = str((home / str(values.get("workdir", "."))).resolve())
+    values["workdir"] = _resolved(home, values.get("workdir", "."))
     values.setdefault("name", path.stem if path else _name(command, given))
     if envs:
         values["envs"] = {
@@ -53,8 +55,24 @@ def _section(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     return section
 
 
+def _resolved(home: Path, folder: object) -> str:
+    try:
+        return str((home / str(folder)).resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # A loop of links, a NUL character.
+        raise BadInput(f"workdir: not a folder ({error})") from error
+
+
 def _read(path: Path) -> dict[str, Any]:
-    found = read_yaml(path.read_text(encoding="utf-8"), str(path))
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+        if len(content) > _LARGEST_BYTES:
+            raise BadInput(f"{path}: larger than {_LARGEST_BYTES:,} bytes; a job file is YAML")
+        found = read_yaml(content.decode(), str(path))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not text in UTF-8; a job file is YAML") from error
     if not isinstance(found, dict):
         raise BadInput(f"{path}: a job file has lines 'name: ...', 'run: ...'")
     return found

@@ -10,8 +10,8 @@ import click
 
 from motet.domain.cluster import ClusterSpec
 from motet.interfaces.cli.live.name_value import name_and_value
-from motet.interfaces.client import TOKEN_FILE, default_server_folder
 from motet.interfaces.server.serve import ServerOptions
+from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 

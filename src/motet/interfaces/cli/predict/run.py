@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+import click
 import numpy as np
 
 from motet.apps import load_application, load_model
@@ -16,7 +16,9 @@ from motet.apps.estimator import Estimator, check_columns
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
+from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
 from motet.report.rendering.csv_cells import inert_cell
+from motet.report.rendering.quantities import count_text
 from motet.report.training.folder import MODEL
 
 _ROWS_AT_ONCE = 65_536
@@ -56,13 +58,15 @@ def run_prediction(flags: PredictFlags) -> None:
     model = _model(flags)
     table = predictions_of(model, _dataset(flags, model))
     if flags.out is None:
-        _write(table, sys.stdout)
+        _write(table, data_output())
         return
     try:
         with flags.out.open("w", newline="", encoding="utf-8") as file:
             _write(table, file)
     except OSError as error:
         raise BadInput(f"--out {flags.out}: cannot be written ({error.strerror})") from error
+    rows = count_text(len(table.values[0]), "row")
+    click.echo(f"{rows} of predictions in {flags.out}", err=True)
 
 
 def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
@@ -95,7 +99,6 @@ def _model(flags: PredictFlags) -> Estimator:
 def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
     """The data; of a table with a header only the columns that the model needs."""
     kind = model.dataset_kind
-    trained_on = vars(model).get("feature_names_in_")
     return open_dataset(
         flags.data,
         kind="unlabelled" if kind == "labelled" and flags.target is None else kind,
@@ -103,11 +106,18 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
-        only=() if trained_on is None else tuple(trained_on.tolist()),
+        only=_named_columns(model),
     )
 
 
-def _write(table: Predictions, file: TextIO) -> None:
+def _named_columns(model: Estimator) -> tuple[str, ...]:
+    """The columns that the model needs; none if its training data had no header."""
+    trained_on = vars(model).get("feature_names_in_")
+    names = () if trained_on is None else tuple(map(str, trained_on.tolist()))
+    return () if all(name.isdigit() for name in names) else names
+
+
+def _write(table: Predictions, file: Writer) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table.columns)
     writer.writerows(map(_cells, table.rows()))

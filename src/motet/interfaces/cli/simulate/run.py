@@ -15,7 +15,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, JobFailed
 from motet.interfaces.cli.shell.streams.results import print_result
 from motet.interfaces.cli.shell.streams.visible import echo_note
-from motet.interfaces.cli.simulate.input import TraceFlags, traces
+from motet.interfaces.cli.shell.trace_input import TraceFlags, traces
 from motet.interfaces.cli.simulate.policy_settings import experiments
 from motet.interfaces.cli.simulate.progress import simulation_progress
 from motet.interfaces.cli.simulate.result_writer import ResultWriter, absolute_if_file
@@ -73,7 +73,8 @@ def _simulate(flags: SimulateFlags) -> tuple[Trace, ClusterSpec, Sequence[Simula
     wanted = experiments(flags.policies, flags.settings, _seeds(flags), flags.sweeps)
     cluster = open_cluster(flags.cluster)
     timeline = _timeline(flags, cluster)
-    trace_of = traces(flags, cluster, sorted({experiment.seed for experiment in wanted}))
+    seeds = sorted({experiment.seed for experiment in wanted})
+    trace_of = traces(flags, cluster.gpu_count, seeds, "--trace ")
     trace = trace_of[wanted[0].seed]
     _print_notices(flags, trace, wanted, cluster)
     names = run_names_of(wanted)

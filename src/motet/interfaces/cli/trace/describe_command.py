@@ -21,6 +21,7 @@ from motet.interfaces.cli.trace.options import (
     skip_option,
     throughputs_option,
 )
+from motet.sim.known_names import WORKLOAD_NAMES
 
 if TYPE_CHECKING:
     from motet.domain.cluster import ClusterSpec
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 
 
 @click.command("describe", cls=SectionedCommand, short_help="Show statistics of a trace.")
-@click.argument("file", cls=DescribedArgument, type=path_type, describe="A log of jobs.")
+@click.argument(
+    "file",
+    cls=DescribedArgument,
+    type=path_type,
+    describe=f"A log of jobs, or a workload that is drawn: {', '.join(WORKLOAD_NAMES)}.",
+)
 @format_option
 @skip_option
 @throughputs_option
@@ -39,6 +45,14 @@ if TYPE_CHECKING:
     "cluster_spec",
     metavar="SPEC",
     help="Compare what jobs ask for with this cluster: 15x4, or a .csv or .yaml file.",
+)
+@input_option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="K",
+    help="Seed of a workload that is drawn.",
 )
 @output_option(
     "--out", type=OutFolder(), metavar="DIR", help="Write trace.png and trace.json there."
@@ -52,29 +66,34 @@ def describe_command(
     column_texts: tuple[str, ...],
     timezone: str | None,
     cluster_spec: str | None,
+    seed: int,
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Show number, sizes, durations and arrivals of the jobs in FILE."""
+    """Show number, sizes, durations and arrivals of the jobs in FILE.
+
+    \b
+    Examples:
+      motet trace describe jobs.csv --cluster 15x4
+      motet trace describe slaq-160 --seed 3
+    """
     from rich.console import Group
     from rich.text import Text
 
     from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.shell.trace_input import TraceFlags, traces
     from motet.interfaces.cli.trace.output_file import print_trace_notices
     from motet.interfaces.cli.trace.policy_uses import policy_use_page, policy_uses
     from motet.interfaces.cli.trace.screen import trace_document, trace_table
     from motet.report.rendering.folder import Folder
     from motet.report.rendering.json_text import to_json
     from motet.sim.cluster_file import open_cluster
-    from motet.sim.traces import read_trace
-    from motet.sim.traces.options import parse_columns
     from motet.sim.traces.summary import summarise
 
     cluster = open_cluster(cluster_spec) if cluster_spec else None
     folder = Folder(out) if out else None
-    largest = cluster.gpu_count if cluster else None
-    columns = parse_columns(column_texts)
-    trace = read_trace(file, format_name, skip_bad_rows, largest, throughputs, columns, timezone)
+    flags = TraceFlags(file, format_name, throughputs, column_texts, timezone, skip_bad_rows)
+    trace = traces(flags, cluster.gpu_count if cluster else None, [seed])[seed]
     summary = summarise(trace, (cluster.size, cluster.gpu_count) if cluster else None)
     document = trace_document(file, trace, summary)
     uses = policy_uses(trace.workload)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from motet.interfaces.cli.shell.streams.terminal_output import data_output
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def write_trace_csv(target: Path, text: str, jobs: int) -> None:
     from motet.sim.traces.writing import write_text
 
     if str(target) == "-":
-        click.echo(text, nl=False)
+        data_output().write(text)
         return
     write_text(target, text)
     echo_note(f"{jobs:,} jobs written to {target}")

@@ -42,8 +42,9 @@ def trace_document(file: Path, trace: Trace, summary: TraceSummary) -> dict[str,
 
 def trace_table(file: Path, trace: Trace, summary: TraceSummary) -> RenderableType:
     """The page that `motet trace describe` prints."""
+    described = FORMATS[trace.format].described if trace.format in FORMATS else "drawn workload"
     heading = Text(f"{file.name}: {count_text(summary.jobs, 'job')}", style="bold")
-    heading.append(f"   {FORMATS[trace.format].described}", style=QUIET_STYLE)
+    heading.append(f"   {described}", style=QUIET_STYLE)
     return Group(heading, Text(), _sizes(summary), Text(), _facts(summary))
 
 

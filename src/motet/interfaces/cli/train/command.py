@@ -139,6 +139,15 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="help: idle workers compute for late ones, and workers that stay slow get less data. The "
     "model is then equal up to rounding (LDA: exactly) instead of bit by bit.",
 )
+@training_option(
+    "--lost-after",
+    type=float,
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="An executor that answers nothing for so long counts as lost: training continues from the "
+    "last checkpoint.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",

@@ -32,7 +32,7 @@ from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
 from motet.runtime.controller.job_plan import most_workers, plan_job
 from motet.runtime.core.convergence import has_converged
-from motet.runtime.core.options import StopRule, Stragglers, TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, Stragglers, TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 
@@ -70,6 +70,7 @@ class TrainFlags:
     auto: bool = False
     stragglers: Stragglers = "ignore"
     leaves_surplus: bool = False
+    lost_after: float = DEFAULT_LOST_AFTER_S
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -196,6 +197,7 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         port=flags.port,
         tol=settings.app.tol,
         stragglers=flags.stragglers,
+        lost_after_s=flags.lost_after,
     )
 
 

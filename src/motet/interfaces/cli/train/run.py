@@ -117,7 +117,9 @@ def _log(flags: TrainFlags, folder: RunFolder | None, console: Console) -> RunLo
     return RunLog(
         None if folder is None else folder.log_file,
         echo=no_echo if flags.quiet or _is_live(flags) else _to_stderr,
-        echo_remark=no_echo if flags.quiet else lambda text: console.print(text, style=QUIET_STYLE),
+        echo_remark=no_echo
+        if flags.quiet
+        else lambda text: console.print(text, style=QUIET_STYLE, soft_wrap=True),
     )
 
 

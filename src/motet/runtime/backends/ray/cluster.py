@@ -11,27 +11,34 @@ from __future__ import annotations
 import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping
+from concurrent.futures import wait
 from typing import Self
 
 import ray
 
 from motet.domain.errors import BadInput, Unreachable
-from motet.runtime.backends.ray.head_watch import HeadWatch
+from motet.runtime.backends.ray.head_watch import HeadWatch, begun
 from motet.runtime.backends.ray.launcher import ExecutorLauncher
 from motet.runtime.backends.ray.machine_register import MachineRegister
 from motet.runtime.backends.ray.nodes import present_nodes
-from motet.runtime.backends.ray.ray_internals import drop_error_messages, listen_on_loopback_only
+from motet.runtime.backends.ray.ray_internals import (
+    drop_error_messages,
+    listen_on_loopback_only,
+    wait_for_ports_in_steps,
+)
 from motet.runtime.backends.ray.reservations import logical_machine
+from motet.runtime.backends.ray.start import started_ray
 from motet.runtime.backends.ray.token import PrivateToken, require_private_token
-from motet.runtime.controller.ports import ExecutorHandle, LaunchRequest
+from motet.runtime.controller.ports import ClusterLost, ExecutorHandle, LaunchRequest
 from motet.runtime.core.machine import Machine
 
 _OBJECT_STORE_BYTES = 100 << 20
 _LOGICAL_CAPACITY = 1000
-_SHUTDOWN_S = 2.0
+_SHUTDOWN_S = 1.0
 
 
 class RayCluster:
@@ -41,6 +48,7 @@ class RayCluster:
         self,
         machine_count: int,
         host: str,
+        head: HeadWatch,
         register: MachineRegister | None = None,
         token: PrivateToken | None = None,
     ) -> None:
@@ -53,9 +61,9 @@ class RayCluster:
         self._register = register
         self._token = token
         self._looking = threading.Lock()
-        self._head = HeadWatch.of_this_driver()
+        self._head = head
         self._known: tuple[Machine, ...] = ()
-        self._launcher = ExecutorLauncher(self.machines, register, lambda: self._head.is_lost)
+        self._launcher = ExecutorLauncher(self.machines, register, self._head)
 
     @classmethod
     def embedded(cls, machines: int) -> Self:
@@ -64,12 +72,14 @@ class RayCluster:
         Its processes authenticate with a token of this run, which only the user can read.
         """
         drop_error_messages()
+        wait_for_ports_in_steps()
         token = PrivateToken()
         listen_on_loopback_only(True)
         resources: dict[str, float] = {
             logical_machine(number): _LOGICAL_CAPACITY for number in range(machines)
         }
-        try:
+
+        def start() -> HeadWatch:
             ray.init(
                 address="local",
                 num_cpus=machines,
@@ -80,11 +90,14 @@ class RayCluster:
                 logging_level=logging.ERROR,
                 object_store_memory=_OBJECT_STORE_BYTES,
             )
+            return HeadWatch.of_this_driver()
+
+        try:
+            return cls(machines, "127.0.0.1", started_ray(start), token=token)
         except BaseException:
-            ray.shutdown()
+            wait([begun(ray.shutdown)], _SHUTDOWN_S)
             _discard(token)
             raise
-        return cls(machines, "127.0.0.1", token=token)
 
     @classmethod
     def join(cls, address: str, machines: int, at_least: int | None = None) -> Self:
@@ -115,7 +128,8 @@ class RayCluster:
                 f"--machines {needed}: the Ray cluster at {address} has {found} node(s); "
                 "lower --machines or add nodes"
             )
-        return cls(machines, ray.util.get_node_ip_address(), register)
+        head = HeadWatch.of_this_driver()
+        return cls(machines, ray.util.get_node_ip_address(), head, register)
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +158,7 @@ class RayCluster:
         # A report that is used after a newer one would lose machines that came between them.
         with self._looking:
             if answers or not self._known:
-                self._known = self._register.update(present_nodes())
+                self._known = self._register.update(self._head.call(present_nodes))
             return self._known
 
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
@@ -153,19 +167,17 @@ class RayCluster:
 
     def close(self) -> None:
         """Leave the cluster; an embedded one ends."""
-        if self._head.is_lost:
-            _shut_down_at_most(_SHUTDOWN_S)
-        else:
-            ray.shutdown()
+        _shut_down(self._head)
         if self._token is not None:
             _discard(self._token)
 
 
-def _shut_down_at_most(seconds: float) -> None:
-    """Ray waits for a GCS that is gone; what is left ends with this process."""
-    thread = threading.Thread(target=ray.shutdown, daemon=True)
-    thread.start()
-    thread.join(seconds)
+def _shut_down(head: HeadWatch) -> None:
+    """Ray waits for a GCS that is gone; what is left then ends with this process."""
+    done = begun(ray.shutdown)
+    with contextlib.suppress(ClusterLost):
+        while not wait([done], _SHUTDOWN_S).done:
+            head.answers()
 
 
 def _discard(token: PrivateToken) -> None:

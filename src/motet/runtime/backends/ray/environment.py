@@ -1,7 +1,8 @@
 """Environment variables that Ray reads when it is first imported; import this module before Ray.
 
 Ray's clusters require a token by default, but clients send theirs only with RAY_AUTH_MODE=token. An
-embedded Ray starts idle workers ahead of need, which executors cannot use.
+embedded Ray starts idle workers ahead of need, which executors cannot use. A request that was left
+to a thread when its cluster was lost would start another Ray.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 _DEFAULTS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
 }

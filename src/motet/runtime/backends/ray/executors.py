@@ -14,6 +14,7 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.ray.head_watch import HeadWatch
 from motet.runtime.backends.ray.reservations import Reservation
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
@@ -66,14 +67,14 @@ class RayExecutor:
         actor: Any,
         endpoint: Endpoint,
         place: Reservation,
-        is_lost: Callable[[], bool],
+        head: HeadWatch,
     ) -> None:
-        """`is_lost()`: whether the cluster has ended, so that no request to it would return."""
         self.number = number
-        self._is_lost = is_lost
+        self._head = head
         self._place = place
         self._actor = actor
         self._endpoint = endpoint
+        self._is_killed = False
 
     def endpoint(self) -> Endpoint:
         """Where it listens."""
@@ -81,7 +82,7 @@ class RayExecutor:
 
     def configure(self, assignment: Assignment) -> None:
         """Hand over an assignment."""
-        self._call(self._actor.configure.remote(assignment))
+        self._call(lambda: self._actor.configure.remote(assignment))
 
     def run(self, on_end: Callable[[int, RunOutcome | None], None]) -> None:
         """Start the executor; `on_end` is called from a Ray thread."""
@@ -94,25 +95,33 @@ class RayExecutor:
 
     def abort(self) -> None:
         """End the executor's generation."""
-        self._call(self._actor.abort.remote())
+        self._call(self._actor.abort.remote)
 
     def process_id(self) -> int:
         """The operating system's number of the executor's process."""
-        return int(self._call(self._actor.process_id.remote()))
+        return int(self._call(self._actor.process_id.remote))
 
     def kill(self) -> None:
         """End the process; in a cluster that has ended it ends without the controller."""
-        if self._is_lost():
+        if self._is_killed:
             return
-        end_actor(self._actor)
+        self._is_killed = True
         with contextlib.suppress(Exception):
-            self._place.leave(self.number)
+            self._head.call(self._end)
 
-    def _call(self, reference: Any) -> Any:
-        if self._is_lost():
-            raise ExecutorLost(f"executor {self.number}: the cluster has ended")
+    def cpu_s(self) -> None:
+        """Executors may run on other hosts."""
+
+    def _end(self) -> None:
+        end_actor(self._actor)
+        self._place.leave(self.number)
+
+    def _call(self, submit: Callable[[], Any]) -> Any:
+        """The answer to a call. Raises JobFailed, ExecutorLost or ClusterLost."""
+        if self._is_killed:  # Ray takes a while to end a process that is stopped.
+            raise ExecutorLost(f"executor {self.number} was ended")
         try:
-            return ray.get(reference, timeout=_CALL_TIMEOUT_S)
+            return self._head.call(lambda: ray.get(submit(), timeout=_CALL_TIMEOUT_S))
         except RayTaskError as error:
             raise JobFailed(f"executor {self.number}: {brief(error)}") from error
         except (RayActorError, TimeoutError) as error:

@@ -1,7 +1,8 @@
 """Whether the control processes of a Ray cluster answer: its GCS, and the raylet of this node.
 
 Ray ends a process whose GCS has not answered for a minute, in the middle of whatever it does, and
-waits as long for a raylet that is gone. A refused connection tells within seconds.
+waits as long for a raylet that is gone. A refused connection tells within seconds, and a request to
+Ray that would not return is left to a thread of its own.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from typing import TypeVar
 
 import ray
 
 from motet.runtime.controller.ports import ClusterLost
 from motet.transport import Endpoint
+
+T = TypeVar("T")
 
 # A head that restarts (GCS fault tolerance) is silent for a moment.
 PATIENCE_S = 5.0
@@ -36,9 +41,9 @@ class HeadWatch:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._looked_s = -_EVERY_S
-        self._answered_s = now_s()
         self._silent = ""
-        self.is_lost = False
+        self._silent_since_s = 0.0
+        self._lost = ""
 
     @classmethod
     def of_this_driver(cls) -> HeadWatch:
@@ -56,18 +61,27 @@ class HeadWatch:
     def answers(self) -> bool:
         """Whether all answered when they were last asked. Raises ClusterLost after PATIENCE_S."""
         with self._lock:
-            if self._now_s() - self._looked_s >= _EVERY_S:
+            if not self._lost and self._now_s() - self._looked_s >= _EVERY_S:
                 self._look()
-            if self._silent and self._now_s() - self._answered_s >= PATIENCE_S:
-                self.is_lost = True
+            if self._silent and self._now_s() - self._silent_since_s >= PATIENCE_S:
+                self._lost = self._silent
+            if self._lost:
                 raise ClusterLost(
-                    f"{self._silent} does not answer any more: it was killed, or its host is gone; "
+                    f"{self._lost} does not answer any more: it was killed, or its host is gone; "
                     "start the cluster again and continue with --resume"
                 )
             return not self._silent
 
+    def call(self, request: Callable[[], T]) -> T:
+        """What a request to Ray returns. Raises what it raises, or ClusterLost."""
+        self.answers()
+        done = begun(request)
+        while not wait([done], _EVERY_S).done:
+            self.answers()
+        return done.result()
+
     def _look(self) -> None:
-        self._silent = next(
+        silent = next(
             (
                 f"{what} at {endpoint.host}:{endpoint.port}"
                 for what, endpoint in self._addresses.items()
@@ -76,8 +90,26 @@ class HeadWatch:
             "",
         )
         self._looked_s = self._now_s()
-        if not self._silent:
-            self._answered_s = self._looked_s
+        if silent and not self._silent:
+            self._silent_since_s = self._looked_s
+        self._silent = silent
+
+
+def begun(request: Callable[[], T]) -> Future[T]:
+    """Make a request on a thread of its own, which does not keep the process from ending."""
+    done: Future[T] = Future()
+    threading.Thread(
+        target=settle_future, args=(done, request), name="ray-call", daemon=True
+    ).start()
+    return done
+
+
+def settle_future(done: Future[T], request: Callable[[], T]) -> None:
+    """Make a request; its result or error is that of `done`."""
+    try:
+        done.set_result(request())
+    except BaseException as error:
+        done.set_exception(error)
 
 
 def _listens(endpoint: Endpoint) -> bool:

@@ -15,6 +15,7 @@ from ray.exceptions import RayActorError, RayError
 
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.ray.executors import ExecutorActor, RayExecutor, brief, end_actor
+from motet.runtime.backends.ray.head_watch import HeadWatch
 from motet.runtime.backends.ray.machine_register import MachineRegister
 from motet.runtime.backends.ray.reservations import (
     LOOK_EVERY_S,
@@ -43,19 +44,19 @@ class ExecutorLauncher:
         self,
         machines: Callable[[], Sequence[Machine]],
         register: MachineRegister | None,
-        is_lost: Callable[[], bool],
+        head: HeadWatch,
     ) -> None:
-        """`machines`: as they are now. `register` None: they are logical.
-
-        `is_lost()`: whether the cluster has ended.
-        """
+        """`machines`: as they are now. `register` None: they are logical."""
         self._machines = machines
-        self._is_lost = is_lost
+        self._head = head
         self._is_embedded = register is None
         self._reservations = Reservations(register)
 
     def launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         """See `ExecutorCluster.launch`; compiles the application's kernels."""
+        return self._head.call(lambda: self._launch(request))
+
+    def _launch(self, request: LaunchRequest) -> Mapping[int, ExecutorHandle]:
         _pickle_by_value(request.app)
         self._check_machines(request)
         places = self._reservations.places_for(
@@ -79,7 +80,7 @@ class ExecutorLauncher:
         self._await_warm(actors, request)
         endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         return {
-            number: RayExecutor(number, actor, endpoint, places[number], self._is_lost)
+            number: RayExecutor(number, actor, endpoint, places[number], self._head)
             for number, actor, endpoint in zip(request.machines, actors, endpoints, strict=True)
         }
 

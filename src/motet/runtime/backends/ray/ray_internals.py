@@ -5,12 +5,20 @@ from __future__ import annotations
 import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
+import time
 from collections.abc import Mapping
 
+from ray._private import node as ray_node
 from ray._private import ray_constants
 from ray._private import state as ray_state
 from ray._private import worker as ray_worker
-from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+from ray._raylet import (  # type: ignore[attr-defined]
+    AuthenticationTokenLoader,
+    Config,
+    wait_for_persisted_port,
+)
+
+_STEP_MS = 50
 
 
 def listen_on_loopback_only(is_alone: bool) -> None:
@@ -28,6 +36,21 @@ def drop_error_messages() -> None:
     The job reports deaths itself.
     """
     ray_worker.print_to_stdstream = lambda *_, **__: None
+
+
+def wait_for_ports_in_steps() -> None:
+    """Ray waits for its GCS to listen in one call, in which no other thread of a process runs."""
+    ray_node.wait_for_persisted_port = _persisted_port  # type: ignore[attr-defined]
+
+
+def _persisted_port(session: str, node: str, process: str, *, timeout_ms: int) -> int:
+    deadline_s = time.monotonic() + timeout_ms / 1000
+    while True:
+        try:
+            return int(wait_for_persisted_port(session, node, process, timeout_ms=_STEP_MS))
+        except RuntimeError:
+            if time.monotonic() >= deadline_s:
+                raise
 
 
 def drain_deadlines_ms() -> Mapping[str, int]:

@@ -136,6 +136,10 @@ class Generation:
         """
         return self._loader.read_state(self.workers_of(epoch_count - 1))
 
+    def cut_off(self) -> None:
+        """End the controller's requests to executors; they raise ConnectionLost."""
+        self._peers.close()
+
     def close(self) -> None:
         """Drop the controller's connections."""
         self._peers.close()

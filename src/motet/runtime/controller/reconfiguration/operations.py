@@ -11,7 +11,7 @@ from typing import Any
 from motet.domain.errors import BadInput, JobFailed
 from motet.domain.reconfiguration import Add, Delete, Move, Operation, Role, Switch
 from motet.runtime.controller.generation.generation import Generation
-from motet.runtime.controller.ports import ExecutorHandle, ExecutorLost
+from motet.runtime.controller.ports import ClusterLost, ExecutorHandle, ExecutorLost
 from motet.runtime.controller.reconfiguration.cost import Cost, total_cost
 from motet.runtime.controller.reconfiguration.model_moves import ModelMoves
 from motet.runtime.controller.reconfiguration.shared_layout import SharedLayout
@@ -98,6 +98,8 @@ class Operations:
     def _start(self, executor: int) -> None:
         try:
             handle = self._launch(executor)
+        except ClusterLost:
+            raise
         except (JobFailed, ExecutorLost) as error:
             raise CannotLaunch(f"executor {executor} did not start: {error}") from error
         try:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 
 from marked_process import MarkedProcess
@@ -95,10 +96,38 @@ def test_a_killed_command_tells_how_to_continue(tmp_path: Path) -> None:
     assert record.read_text() == "3"
 
 
-def test_when_the_supervisor_is_killed_its_command_dies_too_and_the_next_one_cleans_up() -> None:
+def test_a_command_killed_with_sigkill_leaves_no_process_and_no_file() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()
     running.process.kill()
+
+    _, err = running.process.communicate(timeout=30)  # until the last process has closed it
+    running.wait_until(lambda: running.descendants() == {})
+    assert err == "\nmotet: interrupted\n"
+    assert not Path(scratch).parent.exists()
+
+
+def test_a_killed_supervisor_leaves_no_process_and_no_file() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
+    scratch = running.first_line()
+    (supervisor,) = psutil.Process(running.process.pid).children()
+    supervisor.kill()
+
+    _, err = running.process.communicate(timeout=30)
+    assert (running.process.returncode, err) == (1, "motet: error: stopped by SIGKILL\n")
+    assert running.descendants() == {}
+    assert not Path(scratch).parent.exists()
+
+
+def test_what_both_killed_processes_leave_is_removed_by_the_next_command() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
+    scratch = running.first_line()
+    command = psutil.Process(running.process.pid)
+    (supervisor,) = command.children()
+    for each in (command, supervisor):
+        each.suspend()
+    for each in (supervisor, command):
+        each.kill()
 
     try:
         running.wait_until(lambda: not any("python" in it for it in running.descendants().values()))

@@ -109,8 +109,8 @@ def test_a_time_zone_has_its_daylight_saving_time(file_of: FileOf) -> None:
     # 00:30, 01:30 and 01:30 UTC on the one day, 00:30 UTC on the other, 210 days later.
     assert found == {"before": 0, "never": 1, "after": 1, "twice": 210 * 24}
     assert trace.notices == (
-        "daylight saving time in Europe/Berlin: times 1 of an hour that occurred twice (read as "
-        "the first) and 1 of an hour that was left out (read an hour later)",
+        "daylight saving time in Europe/Berlin: 1 time lies in an hour that occurred twice (read "
+        "as the first), 1 time lies in an hour that was left out (read an hour later)",
     )
 
 
@@ -125,16 +125,16 @@ def test_bad_cells_are_told_with_their_line(file_of: FileOf) -> None:
 
 
 def test_missing_columns_are_asked_for_with_a_proposal(file_of: FileOf) -> None:
-    path = file_of("Job ID;Created;GPU;Elapsed\na;2024-03-01;1;60\n")
+    path = file_of("Job ID;Created;GPUs Used;Elapsed\na;2024-03-01;1;60\n")
 
     with pytest.raises(BadInput) as caught:
         read_trace(path)
     assert str(caught.value) == (
-        f"{path}:1: no column 'submit_time', 'num_gpus', 'duration'; the header has job id, "
-        "created, gpu, elapsed; name the columns with --columns "
-        "submit_time=created,num_gpus=gpu,duration=elapsed (or another --format)"
+        f"{path}:1: no column 'submit_time', 'num_gpus', 'duration'; the header has Job ID, "
+        "Created, GPUs Used, Elapsed; name the columns with --columns "
+        "'submit_time=Created,num_gpus=GPUs Used,duration=Elapsed' (or another --format)"
     )
-    proposed = {"submit_time": "created", "num_gpus": "gpu", "duration": "elapsed"}
+    proposed = {"submit_time": "Created", "num_gpus": "GPUs Used", "duration": "Elapsed"}
     assert len(read_trace(path, columns=proposed).workload) == 1
 
 
@@ -144,8 +144,8 @@ def test_a_start_and_an_end_are_proposed_for_a_missing_duration(file_of: FileOf)
     with pytest.raises(BadInput) as caught:
         read_trace(path)
     assert (
-        "--columns 'submit_time=submitted at,num_gpus=gpu count,start_time=started,"
-        "end_time=finished' (or" in str(caught.value)
+        "--columns 'submit_time=Submitted At,num_gpus=GPU Count,start_time=Started,"
+        "end_time=Finished' (or" in str(caught.value)
     )
 
 

@@ -1,8 +1,11 @@
 """Ctrl-C at any time: exit code 130, no traceback, no process and no file in /tmp left.
 
 A KeyboardInterrupt is unreliable inside an import, the start of Ray or a compiled kernel. So a
-command that starts processes runs in a child process, and this process only waits: it can handle a
+command that starts processes runs in a child of a supervisor, which only waits: it can handle a
 signal at any time, by killing the child and all descendants of the child.
+
+The supervisor is a process of its own below the user's, so that one of the two is left to remove
+all descendants when the other one is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -36,56 +39,93 @@ def leave_on_signals() -> None:
 
 
 def run_supervised(command: Callable[[], int]) -> int:
-    """Run `command` in a child process, with a scratch folder as TMPDIR; returns its exit code.
+    """Run `command` in a child of a supervisor, with a scratch folder as TMPDIR; its exit code.
 
-    Afterwards, and after a signal, all descendants have ended and the scratch folder is removed.
+    Afterwards, after a signal, and after a SIGKILL of this process, of the supervisor or of the
+    child, all descendants have ended and the scratch folder is removed.
     """
-    # Signals are blocked until both processes have installed their handlers.
+    # Signals are blocked until every process has installed its handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     scratch = make_scratch()
+    supervisor = _fork(lambda: _supervise(command, scratch), ends_with_parent_by=signal.SIGINT)
+
+    def forward(number: int, frame: object) -> None:
+        del frame
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(supervisor, number)
+
+    _handle_signals(forward)
+    return _end_of(supervisor, scratch)
+
+
+def _supervise(command: Callable[[], int], scratch: Path) -> int:
+    child = _fork(lambda: _run(command, scratch), ends_with_parent_by=signal.SIGKILL)
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        del frame
+        _interrupt(child, scratch, number)
+
+    _handle_signals(interrupt)
+    return _end_of(child, scratch)
+
+
+def _run(command: Callable[[], int], scratch: Path) -> int:
+    """Signals are for the supervisor to handle."""
+    _handle_signals(signal.SIG_IGN)
+    os.environ["TMPDIR"] = str(scratch)
+    tempfile.tempdir = None
+    code = command()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _fork(main: Callable[[], int], ends_with_parent_by: signal.Signals) -> int:
+    """Start a process that exits with the result of `main`; returns its process id.
+
+    This process adopts descendants whose parent ends; the new one gets the signal when this one
+    ends.
+    """
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     parent, child = os.getpid(), os.fork()
-    if child == 0:
-        _run_as_child(command, scratch, parent)
-    supervisor = _Supervisor(child, scratch)
-    _handle_signals(supervisor.interrupt)
-    return supervisor.wait()
+    if child:
+        return child
+    _prctl(PR_SET_PDEATHSIG, ends_with_parent_by)
+    if os.getppid() != parent:
+        os._exit(_exit_code(signal.SIGHUP))
+    os._exit(main())
 
 
-class _Supervisor:
-    """The parent process, which waits for the child."""
+def _end_of(child: int, scratch: Path) -> int:
+    """Wait for a child and remove what it left; returns its exit code, 1 after a signal."""
+    _, status = os.waitpid(child, 0)
+    _handle_signals(signal.SIG_IGN)
+    _kill_descendants()
+    code = os.waitstatus_to_exitcode(status)
+    hint = carry_out_interruption(scratch) if code < 0 else ""
+    _remove(scratch)
+    if code < 0:
+        told = f"motet: error: stopped by {signal.Signals(-code).name}"
+        _write_stderr("\n".join([told, *([hint] if hint else [])]))
+        return 1
+    return code
 
-    def __init__(self, child: int, scratch: Path) -> None:
-        self._child, self._scratch = child, scratch
 
-    def wait(self) -> int:
-        """Wait for the child and remove its descendants; returns its exit code."""
-        _, status = os.waitpid(self._child, 0)
-        _handle_signals(signal.SIG_IGN)
-        _kill_descendants()
-        code = os.waitstatus_to_exitcode(status)
-        hint = carry_out_interruption(self._scratch) if code < 0 else ""
-        self._remove_scratch()
-        if code < 0:
-            told = f"motet: error: stopped by {signal.Signals(-code).name}"
-            _write_stderr("\n".join([told, *([hint] if hint else [])]))
-            return 1
-        return code
+def _interrupt(child: int, scratch: Path, number: int) -> NoReturn:
+    """Kill all descendants, leave what the command prepared, and exit."""
+    _handle_signals(signal.SIG_IGN)
+    with contextlib.suppress(ProcessLookupError):  # the child has just ended
+        os.kill(child, signal.SIGKILL)
+    _kill_descendants()
+    hint = carry_out_interruption(scratch)
+    _remove(scratch)
+    lines = "\n".join(["motet: interrupted", *([hint] if hint else [])])
+    _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\n{lines}")
+    os._exit(_exit_code(number))
 
-    def interrupt(self, number: int, frame: object) -> NoReturn:
-        """Signal handler: kill all descendants, leave what the command prepared, and exit."""
-        _handle_signals(signal.SIG_IGN)
-        with contextlib.suppress(ProcessLookupError):  # the child has just ended
-            os.kill(self._child, signal.SIGKILL)
-        _kill_descendants()
-        hint = carry_out_interruption(self._scratch)
-        self._remove_scratch()
-        lines = "\n".join(["motet: interrupted", *([hint] if hint else [])])
-        _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\n{lines}")
-        os._exit(_exit_code(number))
 
-    def _remove_scratch(self) -> None:
-        shutil.rmtree(self._scratch, ignore_errors=True)
+def _remove(scratch: Path) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _exit_code(number: int) -> int:
@@ -93,21 +133,7 @@ def _exit_code(number: int) -> int:
     return 128 + number
 
 
-def _run_as_child(command: Callable[[], int], scratch: Path, parent: int) -> NoReturn:
-    """Ignore signals, which the parent handles; the kernel kills this process with the parent."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(_exit_code(signal.SIGHUP))
-    _handle_signals(signal.SIG_IGN)
-    os.environ["TMPDIR"] = str(scratch)
-    tempfile.tempdir = None
-    code = command()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-def _handle_signals(handler: Callable[[int, object], NoReturn] | signal.Handlers) -> None:
+def _handle_signals(handler: Callable[[int, object], object] | signal.Handlers) -> None:
     for number in _handled_signals():
         signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -21,7 +21,7 @@ from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED, jobs_of
 from motet.sim.traces.formats.motet_columns.stray_columns import STEPS
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header
+from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
 from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
 
@@ -31,7 +31,10 @@ _KNOWN = frozenset((*TRACE_COLUMNS, *INTERVENTION_COLUMNS, *WORK_COLUMNS))
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "job_id": ("jobid", "id", "job", "job_name", "name", "uid"),
     "submit_time": ("submit", "submitted", "submitted_at", "created", "created_at", "timestamp"),
-    "num_gpus": ("gpus", "gpu", "gpu_num", "num_gpu", "gpu_count", "ngpus", "allocgpus", "gres"),
+    "num_gpus": (
+        *("gpus", "gpu", "gpu_num", "num_gpu", "gpu_count", "ngpus", "allocgpus", "gres"),
+        *("gpus_used", "used_gpus", "gpus_requested", "requested_gpus", "gpus_allocated"),
+    ),
     "duration": ("elapsed", "runtime", "run_time", "wall_time", "walltime", "elapsedraw"),
     "start_time": ("start", "started", "started_at"),
     "end_time": ("end", "ended", "ended_at", "finished", "finished_at", "completed_at"),
@@ -85,6 +88,7 @@ def looks_like_jobs(source: Source) -> bool:
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
     """The error for a table without the necessary columns; proposes names for --columns."""
     missing = _missing(header, source.options.columns)
+    header = header_names(source, delimiter_of(source))
     has = ", ".join(header[:20])[:160]
     return source.complaint(
         f"no column {', '.join(map(repr, missing))}; the header has {has}",
@@ -95,9 +99,9 @@ def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
 
 def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
     """`submit_time=created,num_gpus=gpus`, quoted for a shell."""
-    guesses = {name: _guess(name, header) for name in missing}
+    guesses = {name: usual_column(name, header) for name in missing}
     if "duration" in guesses and guesses["duration"] is None:
-        ends = {name: _guess(name, header) for name in ("start_time", "end_time")}
+        ends = {name: usual_column(name, header) for name in ("start_time", "end_time")}
         if None not in ends.values():
             del guesses["duration"]
             guesses |= ends
@@ -118,15 +122,15 @@ def _missing(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
     return needed
 
 
-def _guess(name: str, header: Sequence[str]) -> str | None:
-    """The column of the header that has one of the usual names, or a similar one."""
+def usual_column(name: str, header: Sequence[str]) -> str | None:
+    """The column of the header that has one of the usual names of a column, or a similar one."""
     plain = {_plain(column): column for column in header}
     usual = next((plain[alias] for alias in _ALIASES[name] if alias in plain), None)
     return usual or nearest_name(name, header)
 
 
 def _plain(column: str) -> str:
-    return column.replace(" ", "_").replace("-", "_")
+    return column.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _motet_columns(

@@ -1,4 +1,4 @@
-"""The input of `motet simulate`: a log of jobs, or a workload drawn for every seed."""
+"""The input of `simulate` and `trace describe`: a log of jobs, or a workload drawn from a seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.sim.generate.named import drawn_trace, is_drawn
 from motet.sim.known_names import WORKLOAD_NAMES
@@ -17,7 +16,7 @@ from motet.sim.traces.options import parse_columns
 
 @dataclass(frozen=True)
 class TraceFlags:
-    """The options of the trace."""
+    """The options of the trace. `trace`: a file, or the name of a drawn workload."""
 
     trace: Path
     format_name: str | None
@@ -28,26 +27,33 @@ class TraceFlags:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether --trace names a drawn workload instead of a file."""
+        """Whether the trace is a drawn workload instead of a file."""
         return is_drawn(str(self.trace))
 
 
-def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Mapping[int, Trace]:
-    """The trace for each seed; the same one for all seeds if it is a file. Raises BadInput."""
+def traces(
+    flags: TraceFlags, gpu_count: int | None, seeds: Sequence[int], option: str = ""
+) -> Mapping[int, Trace]:
+    """The trace for each seed; the same one for all seeds if it is a file.
+
+    `gpu_count`: of the cluster, if there is one. `option`: the beginning of messages, `--trace `.
+    Raises BadInput.
+    """
     if flags.is_drawn:
-        if flags.format_name or flags.throughputs or flags.column_texts or flags.timezone:
+        of_files = (flags.format_name, flags.throughputs, flags.column_texts, flags.timezone)
+        if any(of_files) or flags.skip_bad_rows:
             raise BadInput(
-                f"--trace {flags.trace} is not a file; --format, --throughputs, --columns and "
-                "--timezone need a file"
+                f"{option}{flags.trace} is not a file; --format, --throughputs, --columns, "
+                "--timezone and --skip-bad-rows need a file"
             )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
-        raise _missing(flags.trace)
+        raise _missing(flags.trace, option)
     trace = read_trace(
         flags.trace,
         flags.format_name,
         flags.skip_bad_rows,
-        cluster.gpu_count,
+        gpu_count,
         flags.throughputs,
         parse_columns(flags.column_texts),
         flags.timezone,
@@ -55,10 +61,10 @@ def traces(flags: TraceFlags, cluster: ClusterSpec, seeds: Sequence[int]) -> Map
     return dict.fromkeys(seeds, trace)
 
 
-def _missing(trace: Path) -> BadInput:
+def _missing(trace: Path, option: str) -> BadInput:
     """The error for a missing file, with the most similar name of a workload."""
     near = get_close_matches(str(trace).lower(), WORKLOAD_NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return BadInput(
-        f"--trace {trace}: no such file; {hint}built-in workloads: {', '.join(WORKLOAD_NAMES)}"
+        f"{option}{trace}: no such file; {hint}built-in workloads: {', '.join(WORKLOAD_NAMES)}"
     )

@@ -1,0 +1,122 @@
+"""Where the server of the live cluster answers, and the token for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from platformdirs import user_data_path
+
+from motet.domain.errors import AuthenticationFailed, BadInput, Unreachable
+
+SERVER_VARIABLE, TOKEN_VARIABLE = "MOTET_SERVER", "MOTET_TOKEN"
+ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
+"""Files in the state folder of a server."""
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_ROOT, _LISTENING = 0, "0A"
+
+
+def default_server_folder() -> Path:
+    """Where a server keeps its state, and where commands of the same user find it."""
+    return user_data_path("motet") / "server"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a server answers, and the token it accepts."""
+
+    url: str
+    token: str
+
+    @classmethod
+    def find(cls, url: str | None = None, folder: Path | None = None) -> Self:
+        """The given server, that of MOTET_SERVER, or the one of this user on this machine.
+
+        Raises BadInput, Unreachable, AuthenticationFailed.
+        """
+        home = folder or default_server_folder()
+        chosen = url or os.environ.get(SERVER_VARIABLE) or _local_url(home / ADDRESS_FILE)
+        if chosen is None:
+            raise Unreachable(
+                "no server is known; start one with 'motet server', or give --server URL"
+            )
+        token = os.environ.get(TOKEN_VARIABLE)
+        if not token:
+            token = _text(home / TOKEN_FILE)
+            _require_own_server(chosen)
+        if not token:
+            raise AuthenticationFailed(
+                f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that its server printed"
+            )
+        if not (token.isascii() and token.isprintable()):
+            raise AuthenticationFailed(f"not a token: {token[:20]!r}; set {TOKEN_VARIABLE}")
+        return cls(chosen.rstrip("/"), token)
+
+
+def _require_own_server(url: str) -> None:
+    """The token in the state folder is for a server of this user alone.
+
+    The port of a server that has ended is free for other users, who would be sent the token.
+    """
+    host, port = _host_and_port(url)
+    if host not in _LOOPBACK:
+        raise AuthenticationFailed(
+            f"the token of the server on this machine is not sent to {host}; set {TOKEN_VARIABLE} "
+            f"to the token of {url}"
+        )
+    owners = set(_listeners(port))
+    if not owners:
+        raise Unreachable(
+            f"{url} does not answer; start it with 'motet server', or give --server URL"
+        )
+    if owners - {os.geteuid(), _ROOT}:
+        raise AuthenticationFailed(
+            f"at {url} another user's process listens, which may ask for your token; start your "
+            f"server with 'motet server', or set {TOKEN_VARIABLE} to the token of that one"
+        )
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise BadInput(f"--server {url}: not a URL ({error})") from error
+    if parts.scheme not in ("http", "https") or host is None:
+        raise BadInput(f"--server {url}: not a URL; write http://HOST:PORT")
+    return host, port or (443 if parts.scheme == "https" else 80)
+
+
+def _listeners(port: int) -> Iterator[int]:
+    """The users whose processes listen on a TCP port of this machine."""
+    for table in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):  # A kernel without IPv6.
+            for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                local, state, owner = (line.split()[column] for column in (1, 3, 7))
+                if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                    yield int(owner)
+
+
+def _local_url(path: Path) -> str | None:
+    text = _text(path)
+    if text is None:
+        return None
+    try:
+        return str(json.loads(text)["url"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{path}: damaged; start 'motet server' again, which writes it") from error
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error

@@ -1,0 +1,131 @@
+"""Where commands send the token of the state folder: to a server of the same user, and no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
+from motet.interfaces.server_address import ServerAddress
+
+NOBODY = 65534
+TOKEN = "t" * 43
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOTET_SERVER", "MOTET_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "token").write_text(TOKEN + "\n")
+    return tmp_path
+
+
+@contextmanager
+def listening(user: int, family: socket.AddressFamily = socket.AF_INET) -> Iterator[socket.socket]:
+    """A socket of a user that listens. Its owner is the user that has created it."""
+    before = os.geteuid()
+    os.seteuid(user)
+    try:
+        listener = socket.socket(family)
+    finally:
+        os.seteuid(before)
+    with listener:
+        listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+        listener.listen()
+        listener.setblocking(False)
+        yield listener
+
+
+def port_of(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])
+
+
+def tell(folder: Path, port: int) -> None:
+    (folder / "server.json").write_text(json.dumps({"url": f"http://127.0.0.1:{port}", "pid": 1}))
+
+
+def test_a_server_of_the_same_user_gets_the_token(folder: Path) -> None:
+    with listening(os.geteuid()) as listener:
+        tell(folder, port_of(listener))
+        found = ServerAddress.find(folder=folder)
+    assert found == ServerAddress(f"http://127.0.0.1:{port_of_url(found.url)}", TOKEN)
+
+
+def port_of_url(url: str) -> int:
+    return int(url.rpartition(":")[2])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make sockets of other users")
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_another_user_at_the_port_of_a_dead_server_does_not(
+    folder: Path, family: socket.AddressFamily
+) -> None:
+    """He could use the token as soon as the server is started again."""
+    with listening(NOBODY, family) as listener:
+        tell(folder, port_of(listener))
+        with pytest.raises(AuthenticationFailed, match="another user's process listens"):
+            ServerAddress.find(folder=folder)
+        with pytest.raises(AuthenticationFailed, match="another user's process listens"):
+            ServerAddress.find(f"http://localhost:{port_of(listener)}", folder)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make sockets of other users")
+def test_a_token_that_is_meant_for_another_user_is_sent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTET_TOKEN", "x" * 43)
+    with listening(NOBODY) as listener:
+        url = f"http://127.0.0.1:{port_of(listener)}"
+        assert ServerAddress.find(url, folder) == ServerAddress(url, "x" * 43)
+
+
+def test_a_port_without_a_server_is_not_asked(folder: Path) -> None:
+    with listening(os.geteuid()) as listener:
+        tell(folder, port_of(listener))
+    with pytest.raises(Unreachable, match="does not answer; start it with 'motet server'"):
+        ServerAddress.find(folder=folder)
+
+
+@pytest.mark.parametrize("url", ["http://example.org", "http://127.0.0.1.example.org:80"])
+def test_the_token_of_this_machine_is_not_sent_to_another(folder: Path, url: str) -> None:
+    with pytest.raises(AuthenticationFailed, match="is not sent to"):
+        ServerAddress.find(url, folder)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["foo", "//x", "http://", "http://[::", "http://127.0.0.1:x", "http://h:99999", "file:///etc"],
+)
+def test_what_is_no_url_is_one_clear_error(folder: Path, url: str) -> None:
+    with pytest.raises(BadInput, match="not a URL"):
+        ServerAddress.find(url, folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"12", b'"x"', b"\xff", b"{}", b"[" * 100_000]
+)
+def test_a_damaged_address_file_is_one_clear_error(folder: Path, content: bytes) -> None:
+    (folder / "server.json").write_bytes(content)
+    with pytest.raises(BadInput, match=r"server\.json: damaged; start 'motet server' again"):
+        ServerAddress.find(folder=folder)
+
+
+@pytest.mark.parametrize("token", ["\x1b[31m", "a\nb", "é", "\udcff"])
+def test_what_is_no_token_is_one_clear_error(
+    folder: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTET_TOKEN", token)
+    with pytest.raises(MotetError, match="not a token"):
+        ServerAddress.find("http://127.0.0.1:1", folder)
