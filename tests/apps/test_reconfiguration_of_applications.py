@@ -25,7 +25,7 @@ from random_plans import RandomPlans
 from small_data import corpus, ratings
 
 MACHINES = 5
-PLANS = 20
+PLANS = 10
 
 
 PATIENCE_S = 0.05
@@ -62,17 +62,17 @@ def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) 
 
 
 CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
-    "nmf": (NMF(rank=4, batch_size=30), ratings, 120),
-    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, 200),
-    "mlr, saga": (MLR(solver="saga", l2=1e-3, batch_size=200), load_digits, 60),
-    "lda": (LDA(topics=5), corpus, 60),
-    "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 160),
+    "nmf": (NMF(rank=4, batch_size=60), ratings, 60),
+    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, 60),
+    "mlr, saga": (MLR(solver="saga", l2=1e-3, batch_size=600), load_digits, 60),
+    "lda": (LDA(topics=5), corpus, 40),
+    "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 80),
 }
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(it, marks=pytest.mark.soak) for it in (1, 2))])
 @pytest.mark.parametrize("case", CASES)
-def test_twenty_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
+def test_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
     app, load, epochs = CASES[case]
     still = train(app, load(), epochs)
     moved = train(app, load(), epochs, seed)

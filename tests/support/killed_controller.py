@@ -15,8 +15,9 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
+from unhurried import THREADS_GROWTH, THREADS_PAUSE_S, UntilPlansAreDone
 
-EPOCHS, PLAN_EPOCH = 50, 4
+EPOCHS, PLAN_EPOCH = 20, 4
 SOURCE, DESTINATION, NEWCOMER = 3, 4, 2
 PLAN = Plan.of(
     [
@@ -30,7 +31,7 @@ PLAN = Plan.of(
 
 def train(cluster: InProcessCluster, folder: Path | None, *, resume: bool = False) -> TrainResult:
     """With checkpoints in `folder`, and the plan carried out at its epoch; None: neither."""
-    app = ToyRegression()
+    app = ToyRegression(batch_size=70)
     options = TrainOptions(
         machines=5,
         workers=2,
@@ -41,7 +42,8 @@ def train(cluster: InProcessCluster, folder: Path | None, *, resume: bool = Fals
         resume=resume,
     )
     timetable = () if folder is None else (TimedPlan(lambda layout: PLAN, at_epoch=PLAN_EPOCH),)
-    return Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
+    patient = UntilPlansAreDone(len(timetable), THREADS_PAUSE_S, THREADS_GROWTH)
+    return Job(app, app.prepare(None, seed=1), options, cluster, patient, timetable).run()
 
 
 def train_until_killed(folder: Path, executor: int, kind: RequestKind, nth: int) -> None:

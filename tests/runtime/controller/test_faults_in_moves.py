@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import numpy as np
@@ -16,8 +17,9 @@ from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.messages import RequestKind
 from toy_app import ToyRegression
+from unhurried import THREADS_GROWTH, THREADS_PAUSE_S, UntilPlansAreDone
 
-EPOCHS = 50
+EPOCHS = 20
 SOURCE, DESTINATION = 3, 4
 
 
@@ -50,23 +52,30 @@ class Fault:
 
 
 def train(fault: Fault | None, *operations: Operation) -> TrainResult:
-    app = ToyRegression()
+    app = ToyRegression(batch_size=50)
     options = TrainOptions(machines=5, workers=2, servers=2, epochs=EPOCHS, checkpoint_every=10)
     cluster = InProcessCluster(5) if fault is None else fault.cluster
 
     def make_plan(layout: JobLayout) -> Plan:
         return Plan.of(operations)
 
-    timetable = (TimedPlan(make_plan, at_epoch=4),) if operations else ()
-    result = Job(app, app.prepare(None, seed=1), options, cluster, timetable=timetable).run()
+    timetable = (TimedPlan(make_plan, at_epoch=2),) if operations else ()
+    patient = UntilPlansAreDone(len(timetable), THREADS_PAUSE_S, THREADS_GROWTH)
+    rows = app.prepare(None, seed=1)
+    result = Job(app, rows, options, cluster, patient, timetable).run()
     if fault is not None:
         assert len(fault.crashes) == 1
         fault.crashes[0].join(timeout=30)
     return result
 
 
+@functools.cache
+def undisturbed() -> TrainResult:
+    return train(None)
+
+
 def assert_right(result: TrainResult) -> None:
-    expected = train(None).app
+    expected = undisturbed().app
     np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
     assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
     assert len(result.recoveries) >= 1
@@ -116,7 +125,7 @@ def test_a_death_at_any_step_of_a_data_move_is_recovered_from(
 def test_a_death_while_a_server_leaves_is_recovered_from(kind: RequestKind) -> None:
     executor = SOURCE if kind in (RequestKind.DISMISS, RequestKind.MOVE_BLOCKS) else None
     result = train(Fault(executor, kind), Delete(SOURCE))
-    np.testing.assert_allclose(result.app.coef_, train(None).app.coef_, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(result.app.coef_, undisturbed().app.coef_, rtol=1e-10, atol=1e-13)
     assert result.reconfigurations[-1].after.servers == 1
 
 

@@ -23,7 +23,7 @@ from motet.runtime.core.reporting.reports import (
 )
 from toy_app import ToyRegression
 
-EPOCHS = 60
+EPOCHS = 40
 OPTIONS = TrainOptions(machines=4, workers=3, servers=1, epochs=EPOCHS, checkpoint_every=10)
 
 
@@ -59,7 +59,7 @@ def train(
     on_machines: Callable[[Sequence[Machine]], None] | None = None,
     options: TrainOptions = OPTIONS,
 ) -> tuple[TrainResult, Job]:
-    app = ToyRegression()
+    app = ToyRegression(batch_size=70)
     rows = app.prepare(None, seed=1)
     job = Job(app, rows, options, cluster, observer)
     if on_machines is not None:
