@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from motet.domain.arrays import Floats
 from motet.estimate.speed_function import PARAMETERS, SpeedMode, speed
@@ -71,6 +70,8 @@ class NonNegativeFitter:
 
 
 def _fit(samples: Floats, mode: SpeedMode) -> FittedSpeed:
+    from scipy.optimize import nnls
+
     workers, speeds = samples[:, 0], samples[:, 2]
     step_s = (workers if mode == SpeedMode.ASYNC else 1.0) / speeds
     weighted = _terms(mode, samples[:, :2]) / step_s[:, None]

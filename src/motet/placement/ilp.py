@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.model_profile import UNKNOWN_MODEL, ModelProfile
@@ -100,6 +99,8 @@ class _Program:
 
     def solve(self) -> tuple[Ints, NDArray[np.bool_]]:
         """Solve to optimality with HiGHS. Raises ValueError if there is no solution."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         size, pairs = self._shape[0], self._shape[0] * self._shape[1]
         products = np.repeat(self._free, self._shape[1])
         upper = np.concatenate([self._free, np.ones(pairs), products, [np.inf]])

@@ -35,8 +35,10 @@ def draw_over_time(
     for style, label, run in styled(runs, styles):
         if len(run.times_s) > 1:
             edges, means = time_averages(run.times_s, value(run), TIME_SLICES)
-            edges -= start_s
-            axes.stairs(means, edges, label=label, baseline=None, **{"linewidth": 1.4, **style})
+            # A line: the limits of patches, as `stairs` draws them, take a hundred times longer.
+            heights = np.append(means, means[-1])
+            look = {"linewidth": 1.4, **style}
+            axes.step(edges - start_s, heights, where="post", label=label, **look)
     axes.set_xlim(0, span_s)
     scale_time(axes.xaxis, span_s)
 
