@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     with_cluster = {item.path for item in items if item.get_closest_marker("cluster")}
     items.sort(key=lambda item: item.path not in with_cluster)
+
+
+def pytest_collection_finish() -> None:
+    """Garbage collections pass over what all tests together consist of: most of this process."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +76,12 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip(f"needs real datasets: {data} is not there (set MOTET_SHARED)")
     return data
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """See `blank_pictures`, whose imports most tests do not need."""
+    from blank_pictures import blank_pictures
+
+    with blank_pictures():
+        yield

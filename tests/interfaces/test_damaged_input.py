@@ -267,6 +267,7 @@ def test_damaged_model_headers(tmp_path: Path, seeds: range) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary.json", "jobs.csv", "fairness.csv", "timeline.csv"])
+@pytest.mark.usefixtures("undrawn")
 @EXAMPLES
 def test_damaged_results(tmp_path: Path, name: str, seeds: range) -> None:
     run = run_output("fifo", result_of(QUEUE_OF_THREE), {"policy": "fifo", "seed": 0})

@@ -93,6 +93,7 @@ def test_several_processes_give_the_same_jobs(result: SimulatedRuns) -> None:
     assert beside.jobs.equals(result.jobs)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_saved_runs_are_compared_by_the_command(result: SimulatedRuns, tmp_path: Path) -> None:
     result.save(tmp_path / "runs")
     ended = run_motet("compare", tmp_path / "runs", "--json")
@@ -114,6 +115,7 @@ def test_a_folder_that_another_run_writes_to_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_labels_that_are_no_file_names_are_saved(tmp_path: Path) -> None:
     labels = {"a/b": "fifo", "k = 2": "srtf"}
     simulate(workload_of(QUEUE_OF_THREE), "1x2", labels).save(tmp_path)

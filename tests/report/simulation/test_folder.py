@@ -18,6 +18,8 @@ from motet.sim.experiment import Experiment
 from motet.sim.workload.workload import Workload
 from small_traces import QUEUE_OF_THREE, elastic_result, result_of
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SETUP = {"policy": "fifo", "settings": {}, "seed": 0}
 
 

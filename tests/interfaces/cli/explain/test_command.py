@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from blank_pictures import blank_pictures
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.cli.explain.command import complete_jobs, explain_command
@@ -42,6 +44,12 @@ def simulate(folder: Path, policies: str, *, logged: bool = True, **others: Any)
     asked = SimulateFlags(**{**flags, **others})
     run_simulations(asked)
     return asked.out or folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def undrawn() -> Iterator[None]:
+    with blank_pictures():
+        yield
 
 
 @pytest.fixture(scope="module")
