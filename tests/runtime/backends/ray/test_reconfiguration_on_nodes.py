@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
 
@@ -104,6 +106,36 @@ def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
 
 
+class KillsOnce(TrainObserver):
+    """Kills an executor at a mini-batch; remembers the placement groups that were made since."""
+
+    def __init__(self, batch: int) -> None:
+        self._left = batch
+        self._before = set(ray.util.placement_group_table())
+        self.seen: set[str] = set()
+
+    def batch_done(self, epoch: int, batch: int, batch_count: int) -> None:
+        del epoch, batch, batch_count
+        self._left -= 1
+        if self._left == 0:
+            random.Random(5).choice(executor_processes()).kill()
+
+    def epoch_done(self, report: EpochReport) -> None:
+        del report
+        self.seen |= set(ray.util.placement_group_table()) - self._before
+
+
+def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(address: str) -> None:
+    options = TrainOptions(machines=3, workers=2, servers=2, epochs=4, checkpoint_every=2)
+    app = ToyRegression(batch_size=5)
+    with RayCluster.join(address, machines=3) as cluster:
+        observer = KillsOnce(batch=1)
+        result = Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
+    assert len(result.recoveries) == 1
+    assert len(observer.seen) == 1
+
+
+@pytest.mark.soak
 def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(
     address: str, local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
