@@ -158,9 +158,10 @@ def test_one_seed_gives_one_model_and_another_seed_another() -> None:
 @pytest.mark.parametrize(
     ("path", "topics", "tomotopy"),
     [
-        ("reuters/reuters.ldac", 20, -8.030),
+        # Once, with three workers, in `e2e/test_quality.py`.
+        pytest.param("reuters/reuters.ldac", 20, -8.030, marks=pytest.mark.soak),
         pytest.param("reuters/reuters.ldac", 50, -7.982, marks=pytest.mark.soak),
-        ("kos/docword.kos.txt.gz", 20, -8.135),
+        pytest.param("kos/docword.kos.txt.gz", 20, -8.135, marks=pytest.mark.soak),
         pytest.param("kos/docword.kos.txt.gz", 50, -8.210, marks=pytest.mark.soak),
     ],
 )
@@ -273,8 +274,15 @@ def perplexities(corpus: Corpus, own: LDA, peer: LatentDirichletAllocation) -> t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("topics", [5, 20])
-@pytest.mark.parametrize("path", ["pydoc", "reuters/reuters.ldac"])
+@pytest.mark.parametrize(
+    ("path", "topics"),
+    [
+        pytest.param("pydoc", 5, marks=pytest.mark.soak),
+        ("pydoc", 20),
+        ("reuters/reuters.ldac", 5),
+        pytest.param("reuters/reuters.ldac", 20, marks=pytest.mark.soak),
+    ],
+)
 def test_held_out_perplexity_is_at_most_3_percent_above_scikit_learns(
     request: pytest.FixtureRequest, path: str, topics: int
 ) -> None:

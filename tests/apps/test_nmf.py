@@ -121,7 +121,12 @@ def test_finds_planted_factors() -> None:
     assert -model.score(test) < 0.1 * np.std(test.values)
 
 
-@pytest.mark.parametrize("batch_size", [32, None, 0], ids=lambda size: f"batch_size={size}")
+@pytest.mark.parametrize(
+    "batch_size",
+    # The automatic one: with three workers, in `e2e/test_quality.py`.
+    [32, pytest.param(None, marks=pytest.mark.soak), pytest.param(0, marks=pytest.mark.soak)],
+    ids=lambda size: f"batch_size={size}",
+)
 def test_movielens_test_rmse_reaches_the_gate_with_few_and_many_mini_batches(
     shared_data: Path, batch_size: int | None
 ) -> None:

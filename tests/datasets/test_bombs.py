@@ -27,6 +27,8 @@ except BadInput as error:
     print(error)
 """
 PIECE = b"0" * (1 << 20)
+MEGABYTES = 150
+"""Half as much again as the limit."""
 LINES = (b"1 1:1\n" * 200_000)[: 1 << 20]
 
 
@@ -40,21 +42,21 @@ def _gz(path: Path, piece: bytes, pieces: int) -> Path:
 @pytest.fixture(scope="module")
 def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bombs")
-    _gz(folder / "zeros.csv.gz", PIECE, 400)
+    _gz(folder / "zeros.csv.gz", PIECE, MEGABYTES)
     for name, compressor in (("bz2", bz2.BZ2Compressor()), ("xz", lzma.LZMACompressor(preset=0))):
         with (folder / f"zeros.csv.{name}").open("wb") as file:
-            for _ in range(300):
+            for _ in range(MEGABYTES):
                 file.write(compressor.compress(PIECE))
             file.write(compressor.flush())
     with zipfile.ZipFile(folder / "zeros.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         header = io.BytesIO()
-        shape = (300 << 17, 1)
+        shape = (MEGABYTES << 17, 1)
         np.lib.format.write_array_header_1_0(
             header, {"descr": "<f8", "fortran_order": False, "shape": shape}
         )
         with archive.open("X.npy", "w") as member:
             member.write(header.getvalue())
-            for _ in range(300):
+            for _ in range(MEGABYTES):
                 member.write(b"\0" * (1 << 20))
     return folder
 

@@ -16,9 +16,10 @@ from trained_here import trained_here
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 EPOCHS = 40
+DATA = "synthetic-corpus:documents=700"
 # A checkpoint has 360 kB; two are kept while a third is written.
 LDA = (
-    *("lda", "--data", "pydoc", "--set", "topics=4", "--epochs", str(EPOCHS)),
+    *("lda", "--data", DATA, "--set", "topics=4", "--epochs", str(EPOCHS)),
     *("--machines", "2", "--checkpoint-every", "1", "-v", "--json"),
 )
 ENOUGH_KB = 100_000
@@ -26,7 +27,7 @@ ENOUGH_KB = 100_000
 
 @functools.cache
 def undisturbed() -> str:
-    return trained_here("lda", "pydoc", EPOCHS, roles=(1, 1), topics=4).model_sha256
+    return trained_here("lda", DATA, EPOCHS, roles=(1, 1), topics=4).model_sha256
 
 
 @pytest.fixture

@@ -20,7 +20,10 @@ MOMENTS = [
     ("starting", signal.SIGTERM),
     ("epoch 3/", signal.SIGINT),
 ]
-MOMENTS_OF_RAY = [("starting Ray", signal.SIGINT), ("3 executors", signal.SIGTERM)]
+MOMENTS_OF_RAY = [
+    pytest.param("starting Ray", signal.SIGINT, marks=pytest.mark.soak),
+    ("3 executors", signal.SIGTERM),
+]
 LONGEST_DELAY_S = 2.0
 
 
@@ -95,7 +98,9 @@ def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:
     assert_ends_clean(running, number)
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.05, 0.2, 0.4])
+@pytest.mark.parametrize(
+    "delay_s", [0.05, 0.4, *(pytest.param(it, marks=pytest.mark.soak) for it in (0.0, 0.2))]
+)
 def test_ctrl_c_during_the_imports_says_no_traceback(delay_s: float) -> None:
     running = train_forever()
     running.wait_until(lambda: _handles_interrupts(running.process.pid))

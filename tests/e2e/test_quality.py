@@ -78,7 +78,7 @@ def test_mlr_on_a9a_is_within_one_percent_of_lbfgs(
     ("solver", "l1"),
     [
         ("gram", 0.073842),
-        ("fista", 0.0073842),
+        pytest.param("fista", 0.0073842, marks=pytest.mark.soak),
         pytest.param("gram", 0.0073842, marks=pytest.mark.soak),
         pytest.param("fista", 0.073842, marks=pytest.mark.soak),
     ],

@@ -107,6 +107,7 @@ class Training:
         return document
 
 
+@pytest.mark.soak
 def test_a_job_continues_on_other_hosts_after_a_kill_and_the_host_returns(bed: Bed) -> None:
     training = Training(bed, "--epochs", "20", "--checkpoint-every", "5")
     training.wait_for("epoch 2/")

@@ -74,7 +74,12 @@ def test_the_descents_of_large_fleets_find_the_optimum_of_nearly_every_small_one
 
 @pytest.mark.parametrize(
     ("machines", "types", "data_blocks", "model_blocks"),
-    [(60, 3, 100, 24), (60, 3, 1_000, 24), (300, 2, 400, 64), (300, 2, 2_000, 64)],
+    [
+        (60, 3, 100, 24),
+        pytest.param(60, 3, 1_000, 24, marks=pytest.mark.soak),
+        pytest.param(300, 2, 400, 64, marks=pytest.mark.soak),
+        (300, 2, 2_000, 64),
+    ],
 )
 def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_blocks_too(
     machines: int, types: int, data_blocks: int, model_blocks: int
@@ -93,7 +98,9 @@ def test_no_placement_of_single_blocks_on_single_machines_is_better(seed: int) -
 
 
 @pytest.mark.parametrize("is_batch_global", [True, False], ids=["batch of all", "of each"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (2, 3))]
+)
 def test_the_integer_program_finds_nothing_better(seed: int, is_batch_global: bool) -> None:
     profile, fleet = random_case(seed, 8, 1 + seed % 3, 24, 12, is_batch_global)
     program_s = epoch_s(profile, fleet, optimal_configuration(profile, fleet))

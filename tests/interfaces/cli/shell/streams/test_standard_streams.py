@@ -45,8 +45,8 @@ def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: 
     ("command", "streams", "code"),
     [
         (IN_ONE_PROCESS, ">&-", 1),
-        (IN_ONE_PROCESS, "2>&-", 0),
-        (IN_ONE_PROCESS, ">/dev/full", 1),
+        pytest.param(IN_ONE_PROCESS, "2>&-", 0, marks=pytest.mark.soak),
+        pytest.param(IN_ONE_PROCESS, ">/dev/full", 1, marks=pytest.mark.soak),
         (IN_ONE_PROCESS, "2>/dev/full", 0),
         (SIMULATE, "<&- >&- 2>&-", 1),
     ],
@@ -66,7 +66,14 @@ def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("streams", "code"), [(">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+@pytest.mark.parametrize(
+    ("streams", "code"),
+    [
+        pytest.param(">&-", 1, marks=pytest.mark.soak),
+        ("2>&-", 0),
+        ("<&- >&- 2>&-", 1),
+    ],
+)
 def test_a_model_is_trained_and_written_whatever_the_streams_are(
     tmp_path: Path, streams: str, code: int
 ) -> None:
