@@ -297,7 +297,7 @@ def test_one_configuration_and_seed_gives_the_same_bits(
     np.testing.assert_array_equal(runs[0], runs[1])
 
 
-@pytest.mark.soak  # L-BFGS: in `e2e/test_quality.py`.
+@pytest.mark.soak
 @pytest.mark.parametrize(("solver", "epochs"), [("lbfgs", 60), ("saga", 10)])
 def test_gate_mnist(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     """L-BFGS: objective 0.287579, accuracy 0.9116; wanted: within 1 % and half a point."""

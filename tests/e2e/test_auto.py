@@ -16,7 +16,7 @@ from trained_here import trained_here
 pytestmark = pytest.mark.cluster
 
 DATA = "synthetic-classification:rows=25000,features=50,classes=20"
-EPOCHS = 100
+EPOCHS = 60
 KMEANS = (
     "kmeans",
     "--data",

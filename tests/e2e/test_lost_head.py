@@ -26,6 +26,7 @@ def test_a_killed_control_process_ends_the_run_which_can_be_resumed(
 ) -> None:
     running = motet_process(
         *("train", "nmf", "--data", "digits-ratings", "--epochs", "1000000", "--ray"),
+        *("--machines", "1", "--workers", "1", "--servers", "1"),
         *("--set", "tol=0", "--out", tmp_path, "--checkpoint-every", "1"),
     )
     running.wait_until(lambda: (tmp_path / "checkpoints").exists() and _epochs(tmp_path) > 3)

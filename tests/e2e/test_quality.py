@@ -55,6 +55,7 @@ def test_nmf_predicts_movielens_ratings(local_cluster: LocalCluster, shared_data
     assert app.test_metrics(test)["test_rmse"] <= 0.938
 
 
+@pytest.mark.soak
 def test_mlr_on_mnist_is_within_one_percent_of_lbfgs(
     local_cluster: LocalCluster, shared_data: Path
 ) -> None:

@@ -109,7 +109,11 @@ def shared(local_cluster: LocalCluster) -> Callable[[str], TrainResult]:
     return functools.cache(lambda app_name: trained(local_cluster, app_name, 3, 2))
 
 
-@pytest.mark.parametrize("app_name", DATA)
+# Every application, on executors that are threads: `apps/test_placement_independence.py`.
+@pytest.mark.parametrize(
+    "app_name",
+    ["nmf", "lda", *(pytest.param(name, marks=pytest.mark.soak) for name in ("mlr", "lasso"))],
+)
 def test_workers_and_servers_do_not_change_what_is_learned(
     app_name: str, local_cluster: LocalCluster, shared: Callable[[str], TrainResult]
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_job_continues_on_other_hosts_after_a_kill_and_the_host_returns(bed: B
     come_back(bed, victim)
 
 
+@pytest.mark.soak
 def test_a_job_leaves_a_draining_host_without_losing_an_update(bed: Bed) -> None:
     parameters = {"solver": "saga", "batch_size": 300, "epochs": EPOCHS, "random_state": 0}
     undisturbed = load_application("mlr")(**parameters)

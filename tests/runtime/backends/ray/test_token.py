@@ -19,7 +19,7 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 import other_unix_user
 from motet.domain.errors import BadInput
 from motet.runtime.backends.ray.cluster import RayCluster, ray
-from motet.runtime.backends.ray.token import require_private_token
+from motet.runtime.backends.ray.token import PrivateToken, require_private_token
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_TMPDIR")
@@ -75,16 +75,19 @@ def test_every_run_has_a_token_of_its_own_that_ends_with_it(
     del no_shared_ray
     monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
     before = {name: os.environ.get(name) for name in VARIABLES}
-    tokens = set()
-    for _ in range(2):
-        with RayCluster.embedded(machines=1):
-            path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
-            tokens.add(path.read_text())
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
-            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-            assert "RAY_AUTH_TOKEN" not in os.environ
-        assert not path.parent.exists()
-    assert len(tokens) == 2
+    with RayCluster.embedded(machines=1):
+        path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
+        of_one_run = path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert "RAY_AUTH_TOKEN" not in os.environ
+    assert not path.parent.exists()
+    assert {name: os.environ.get(name) for name in VARIABLES} == before
+    of_the_next = PrivateToken()
+    try:
+        assert Path(os.environ["RAY_AUTH_TOKEN_PATH"]).read_text() != of_one_run
+    finally:
+        of_the_next.discard()
     assert {name: os.environ.get(name) for name in VARIABLES} == before
 
 
