@@ -1,4 +1,4 @@
-"""A public class or function has a name of its own: a search for it finds one definition."""
+"""A public class, function or type has a name of its own: a search for it finds one definition."""
 
 from __future__ import annotations
 
@@ -7,16 +7,27 @@ from collections import defaultdict
 
 from source_tree import MODULES, name_of, syntax_tree
 
-DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+def defined_name(node: ast.stmt) -> str:
+    """Of a class, a function or an alias of a type; else empty."""
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) if name[0].isupper() and not name.isupper():
+            return name
+    return ""
 
 
 def definitions() -> dict[str, list[str]]:
-    """The modules that define each public top-level class or function."""
+    """The modules that define each public top-level name of a class, function or type."""
     modules: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for node in syntax_tree(path).body:
-            if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
-                modules[node.name].append(name_of(path))
+            name = defined_name(node)
+            if name and not name.startswith("_"):
+                modules[name].append(name_of(path))
     return modules
 
 

@@ -8,9 +8,9 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptRunning,
     ExitReason,
+    LauncherRequest,
     RankExit,
     Report,
-    Request,
     StartAttempt,
     StopAttempt,
 )
@@ -24,7 +24,7 @@ class ScriptedLauncher:
         self.stopping: set[str] = set()
         self._ended: set[str] = set()
 
-    def receive(self, requests: Sequence[Request]) -> None:
+    def receive(self, requests: Sequence[LauncherRequest]) -> None:
         """Requests of the master; repeated ones change nothing."""
         for request in requests:
             if request.attempt in self._ended:

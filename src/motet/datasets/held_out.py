@@ -9,11 +9,11 @@ import numpy as np
 
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 
-Part = Literal["train", "test"]
+SplitPart = Literal["train", "test"]
 _SPLIT_SEED = 20_240_229
 
 
-def part_of(dataset: Dataset, part: Part, source: str) -> Dataset:
+def part_of(dataset: Dataset, part: SplitPart, source: str) -> Dataset:
     """Return four fifths ("train") or the other fifth ("test") of the rows, ratings or documents.
 
     The split depends on their number only, so the two parts never overlap; order is kept.

@@ -19,9 +19,9 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptRunning,
+    LauncherRequest,
     RankTask,
     Report,
-    Request,
     StartAttempt,
     StopAttempt,
     message_line,
@@ -58,13 +58,13 @@ class Launchers:
         self.process.kill()
         self.process.wait()
 
-    def send(self, request: Request) -> None:
+    def send(self, request: LauncherRequest) -> None:
         assert self.process is not None
         assert self.process.stdin is not None
         self.process.stdin.write(message_line(request) + "\n")
         self.process.stdin.flush()
 
-    def report(self) -> Request | Report:
+    def report(self) -> LauncherRequest | Report:
         assert self.process is not None
         assert self.process.stdout is not None
         return parse_message(self.process.stdout.readline())
@@ -106,7 +106,7 @@ def launchers(tmp_path: Path) -> Iterator[Launchers]:
     found.end()
 
 
-def codes(report: Request | Report) -> list[tuple[int | None, int | None, str]]:
+def codes(report: LauncherRequest | Report) -> list[tuple[int | None, int | None, str]]:
     assert isinstance(report, AttemptEnded)
     return [(end.code, end.signal, end.reason) for end in report.exits]
 

@@ -9,10 +9,10 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptRunning,
+    LauncherRequest,
     RankExit,
     RankTask,
     Report,
-    Request,
     StartAttempt,
     StopAttempt,
     message_line,
@@ -34,7 +34,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda it: type(it).__name__)
-def test_a_message_is_one_line_and_comes_back_as_it_was(message: Request | Report) -> None:
+def test_a_message_is_one_line_and_comes_back_as_it_was(message: LauncherRequest | Report) -> None:
     line = message_line(message)
     assert "\n" not in line
     assert parse_message(line) == message

@@ -96,19 +96,19 @@ class AttemptEnded:
     exits: tuple[RankExit, ...]
 
 
-Request: TypeAlias = StartAttempt | StopAttempt
+LauncherRequest: TypeAlias = StartAttempt | StopAttempt
 Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded
 
 _PARTS = {"ranks": RankTask, "exits": RankExit}
-_KINDS = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Report))}
+_KINDS = {kind.__name__: kind for kind in (*get_args(LauncherRequest), *get_args(Report))}
 
 
-def message_line(message: Request | Report) -> str:
+def message_line(message: LauncherRequest | Report) -> str:
     """A line of JSON without its end."""
     return json.dumps({"kind": type(message).__name__, **asdict(message)})
 
 
-def parse_message(line: str) -> Request | Report:
+def parse_message(line: str) -> LauncherRequest | Report:
     """The message of a line. Raises BadInput."""
     try:
         values = json.loads(line)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from motet.live.launcher.messages import Report, Request, message_line, parse_message
+from motet.live.launcher.messages import LauncherRequest, Report, message_line, parse_message
 
 
 class LauncherProcess:
@@ -40,7 +40,7 @@ class LauncherProcess:
         """Of the process."""
         return self._process.pid
 
-    def send(self, requests: Sequence[Request]) -> None:
+    def send(self, requests: Sequence[LauncherRequest]) -> None:
         """Hand over requests; those that a dead launcher misses are repeated to the next one."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):

@@ -18,7 +18,7 @@ from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
 from motet.live.journal.store import JournalDamaged, JournalStore, Record
-from motet.live.launcher.messages import Request
+from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.facts import (
     AttemptOver,
     ClusterDeclared,
@@ -87,11 +87,11 @@ class Master:
         return self._engine.recheck_at_us
 
     @property
-    def pending_requests(self) -> list[Request]:
+    def pending_requests(self) -> list[LauncherRequest]:
         """Everything that a new launcher has to do."""
         return requests_of(self.state, self._workplace)
 
-    def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[Request]]:
+    def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[LauncherRequest]]:
         """One step: replies in the order of the inputs, and requests for the launcher.
 
         Raises MasterSuperseded or an error of the database; no reply may be given then.

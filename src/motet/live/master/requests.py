@@ -10,7 +10,7 @@ from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
-from motet.live.launcher.messages import RankTask, Request, StartAttempt, StopAttempt
+from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
 
 LEASE_S = 600.0
@@ -53,20 +53,20 @@ class Workplace:
         return self.folder / "results" / str(job)
 
 
-def requests_of(state: LiveState, workplace: Workplace) -> list[Request]:
+def requests_of(state: LiveState, workplace: Workplace) -> list[LauncherRequest]:
     """Everything that the launcher should do now; it ignores what it does already."""
-    requests: list[Request] = []
+    requests: list[LauncherRequest] = []
     for number in sorted(state.active):
         requests += requests_of_job(state, state.active[number], workplace)
     return requests
 
 
-def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> list[Request]:
+def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> list[LauncherRequest]:
     """The start of the present attempt, and its stop."""
     attempt = job.attempt
     if attempt is None:
         return []
-    requests: list[Request] = [_start(state, job, attempt, workplace)]
+    requests: list[LauncherRequest] = [_start(state, job, attempt, workplace)]
     if attempt.phase is AttemptPhase.STOPPING:
         preempt = job.spec.preempt
         requests.append(StopAttempt(attempt_id(job, attempt), preempt.number, preempt.grace_s))
