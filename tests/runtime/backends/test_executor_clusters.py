@@ -228,6 +228,7 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
     assert result.losses == expected.losses
 
 
+@LOCAL
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_a_stopped_executor_is_lost_and_changes_no_model(
     cluster: Cluster, undisturbed: Undisturbed, seed: int
@@ -345,6 +346,7 @@ def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
     assert train(cluster, more).resumed_from_epoch == 2
 
 
+@LOCAL
 def test_a_machine_that_was_left_is_used_again_while_the_job_trains(cluster: Cluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=60)
