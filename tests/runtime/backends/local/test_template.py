@@ -8,7 +8,8 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ from marked_process import MarkedProcess
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.local import executors, template_client, template_process
 from motet.runtime.backends.local.cluster import LocalCluster
+from motet.runtime.backends.local.executor_process import READY
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import ExecutorProcess, TemplateClient
+from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp, LaunchRequest
+from motet.transport import Endpoint
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
@@ -79,6 +83,29 @@ def test_another_template_replaces_one_that_was_killed(template: TemplateClient)
     psutil.Process(killed).kill()
 
     assert executor(template.fork(0, bytes(32))).ppid() == template.process_id != killed
+
+
+class KilledAfterFork(TemplateProcess):
+    """Its executor has begun to answer when the template is killed."""
+
+    def fork(
+        self, number: int, secret: bytes, descriptor: int, keep_waiting: Callable[[], None]
+    ) -> Any:
+        del number, secret, keep_waiting
+        with Connection(os.dup(descriptor)) as connection:
+            connection.send((READY, True, "of the first executor"))
+        raise ConnectionResetError
+
+
+def test_an_executor_has_the_connection_of_no_other_one() -> None:
+    client = TemplateClient(KilledAfterFork())
+    try:
+        forked = client.fork(0, bytes(32))
+        number, is_success, endpoint = forked.connection.recv()
+        assert (number, is_success) == (READY, True)
+        assert isinstance(endpoint, Endpoint)
+    finally:
+        client.close()
 
 
 def test_a_template_that_ends_every_time_is_an_error(
@@ -167,8 +194,9 @@ def test_executors_that_do_not_start_are_ended_and_say_why(local_cluster: LocalC
 def test_calls_of_an_executor_that_died_raise_executor_lost(local_cluster: LocalCluster) -> None:
     [handle] = local_cluster.launch(request(0)).values()
     assert isinstance(handle, LocalExecutor)
-    psutil.Process(handle.process_id).kill()
-    psutil.wait_procs([psutil.Process(handle.process_id)], timeout=TIMEOUT_S)
+    process = psutil.Process(handle.process_id)
+    process.kill()
+    psutil.wait_procs([process], timeout=TIMEOUT_S)
 
     with pytest.raises(ExecutorLost):
         handle.abort()

@@ -11,7 +11,6 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from motet.domain.errors import JobFailed
-from motet.runtime.backends.local.template_messages import TemplateAnswer
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import LaunchGivenUp, never
 
@@ -56,16 +55,23 @@ class TemplateClient:
 
         Raises JobFailed if that is impossible, LaunchGivenUp.
         """
-        try:
-            ours, theirs = socket.socketpair()
-        except OSError as error:
-            raise _no_executor(error.strerror) from error
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
-        with ours, theirs, self._asking:
-            answer, descriptors = self._ask(number, secret, theirs.fileno(), is_given_up)
-            if not descriptors:
-                raise _no_executor(answer[1] or "too many open files")
-            return ExecutorProcess(answer[0], descriptors[0], Connection(ours.detach()))
+
+        def keep_waiting() -> None:
+            if is_given_up():
+                raise LaunchGivenUp
+
+        with self._asking:
+            if self._is_closed:
+                raise _template_ended()
+            try:
+                with contextlib.suppress(ConnectionError):
+                    return self._forked(number, secret, keep_waiting)
+                self._replace_process()
+                return self._forked(number, secret, keep_waiting)
+            except ConnectionError as error:
+                raise _template_ended() from error
+            except OSError as error:
+                raise _no_executor(error.strerror) from error
 
     def close(self) -> None:
         """End the template and all its executors; returns once they have ended."""
@@ -75,26 +81,21 @@ class TemplateClient:
             self._process.end()  # Another thread may have replaced it meanwhile.
             self._process.close()
 
-    def _ask(
-        self, number: int, secret: bytes, descriptor: int, is_given_up: Callable[[], bool]
-    ) -> tuple[TemplateAnswer, list[int]]:
-        """The answer of the template, or of its replacement if it has ended."""
+    def _forked(
+        self, number: int, secret: bytes, keep_waiting: Callable[[], None]
+    ) -> ExecutorProcess:
+        """One attempt, with a connection of its own.
 
-        def keep_waiting() -> None:
-            if is_given_up():
-                raise LaunchGivenUp
-
-        if self._is_closed:
-            raise _template_ended()
-        try:
-            with contextlib.suppress(ConnectionError):
-                return self._process.fork(number, secret, descriptor, keep_waiting)
-            self._replace_process()
-            return self._process.fork(number, secret, descriptor, keep_waiting)
-        except ConnectionError as error:
-            raise _template_ended() from error
-        except OSError as error:
-            raise _no_executor(error.strerror) from error
+        A template that was killed may have forked an executor, and this one may have written to its
+        connection.
+        """
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
+            answer, descriptors = self._process.fork(number, secret, theirs.fileno(), keep_waiting)
+            if not descriptors:
+                raise _no_executor(answer[1] or "too many open files")
+            return ExecutorProcess(answer[0], descriptors[0], Connection(ours.detach()))
 
     def _replace_process(self) -> None:
         """Start another template, with the same applications. Raises JobFailed."""
