@@ -21,7 +21,8 @@ from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
-from motet.live.master.intake import Change, Submit, Verb
+from motet.live.master.facts import Verb
+from motet.live.master.intake import Change, Submit
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState

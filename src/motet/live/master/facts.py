@@ -11,6 +11,9 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.live.launcher.messages import RankExit
 
+Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
+"""What users do with a job."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterDeclared:
@@ -47,7 +50,7 @@ class JobChanged:
     """A user changed a job."""
 
     job: int
-    verb: Literal["cancel", "suspend", "resume"]
+    verb: Verb
     user: str
 
 

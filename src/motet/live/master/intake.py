@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from motet.domain.errors import BadInput
 from motet.domain.events import (
@@ -44,12 +44,11 @@ from motet.live.master.facts import (
     JobChanged,
     JobProgressed,
     PolicyChosen,
+    Verb,
 )
 from motet.live.master.state import LiveState
 
 _QUEUE, _NO_MODEL = 0, -1
-
-Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +182,16 @@ _PAST = {"cancel": "cancelled", "suspend": "suspended", "resume": "resumed"}
 
 
 def _has_effect(job: LiveJob, verb: Verb) -> bool:
-    """Whether the job is not yet what the user wants."""
-    if verb == "cancel":
-        return job.state is not JobState.CANCELLED
-    return job.state.is_final or job.is_suspended == (verb == "resume")
+    """Whether the verb changes the job, or must be refused."""
+    match verb:
+        case "cancel":
+            return job.state is not JobState.CANCELLED
+        case "suspend":
+            return job.state.is_final or not job.is_suspended
+        case "resume":
+            return job.state.is_final or job.is_suspended
+        case _:
+            assert_never(verb)
 
 
 def _choose_policy(state: LiveState, policy: str, settings: Mapping[str, str]) -> Intake:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import NotFound
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
@@ -18,6 +20,7 @@ from motet.live.master.facts import (
     JobChanged,
     JobProgressed,
     PolicyChosen,
+    Verb,
 )
 
 
@@ -72,11 +75,16 @@ class LiveState:
             case AttemptOver():
                 self._over(at_us, fact)
 
-    def _changed(self, at_us: int, job: LiveJob, verb: str) -> None:
-        if verb == "cancel":
-            job.end, job.ended_us = JobState.CANCELLED, at_us
-        else:
-            job.is_suspended = verb == "suspend"
+    def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
+        match verb:
+            case "cancel":
+                job.end, job.ended_us = JobState.CANCELLED, at_us
+            case "suspend":
+                job.is_suspended = True
+            case "resume":
+                job.is_suspended = False
+            case _:
+                assert_never(verb)
 
     def _ran(self, at_us: int, attempt: Attempt) -> None:
         attempt.running_us = at_us
