@@ -11,7 +11,7 @@ import pytest
 
 from attempt_files import attempt_file
 from held_training import EPOCHS_BEFORE
-from live_server import LiveServer
+from live_server import LiveServer, running_server
 from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.interfaces.client import LiveClient, ServerAddress
 from trained_here import trained_here
@@ -25,12 +25,9 @@ JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/", "set": {"t
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x3")
-    try:
-        found.start()
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x3") as found:
         yield found
-    finally:
-        found.kill_everything()
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from marked_process import MARKER
@@ -113,3 +115,14 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+@contextmanager
+def running_server(folder: Path, *arguments: str) -> Iterator[LiveServer]:
+    """A server with these arguments; at the end nothing of it is left."""
+    server = LiveServer(folder, *arguments)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill_everything()

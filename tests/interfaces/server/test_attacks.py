@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live_server import LiveServer
+from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server.connections import MOST_WITHOUT_REQUEST
 from motet.interfaces.server_address import ServerAddress
@@ -23,12 +23,9 @@ MEBIBYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x1")
-    try:
-        found.start()
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x1") as found:
         yield found
-    finally:
-        found.kill_everything()
 
 
 def connected(server: LiveServer) -> socket.socket:

@@ -35,8 +35,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     )
     until_us = None if job.state.is_final else now_us
     story = Story.of(record, events, until_us)
-    later = {str(each) for each in range(number + 1, state.next_job)}
-    held = _holdings_of_others(state, job, job.ended_us or now_us)
+    held = list(_holdings_of_others(state, job, job.ended_us or now_us))
+    later = {each.job for each in held if int(each.job) > number}
     meanwhile = Meanwhile.of(story, held, later)
     return JobStory(state.policy.policy, _rules(state), story, meanwhile)
 

@@ -15,9 +15,8 @@ from motet.domain.decision import Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US, exact_seconds
-from motet.domain.wait import WAITS
+from motet.insight.log_events import is_wait
 
-_REASONS = {wait.key for wait in WAITS}
 OTHERS_OF = {
     "wait": "blockers",
     "preempt": "taken_by",
@@ -45,14 +44,14 @@ class DecisionWriter:
         self._file.write(f'{{"time": {exact_seconds(entry.time_us)}, {rest[1:-1]}{times}}}\n')
 
     def _document(self, entry: LogEntry) -> dict[str, Any]:
-        is_wait = entry.event in _REASONS
-        event = "wait" if is_wait else entry.event
+        waits = is_wait(entry)
+        event = "wait" if waits else entry.event
         return {
             "job": self._jobs[entry.job],
             "event": event,
-            **({"reason": entry.event} if is_wait else {}),
+            **({"reason": entry.event} if waits else {}),
             "gpus": entry.gpus,
-            **(_wait_fields(entry) if is_wait else {}),
+            **(_wait_fields(entry) if waits else {}),
             **self._where(entry.placement),
             **_teams(entry),
             **self._left(entry.left),

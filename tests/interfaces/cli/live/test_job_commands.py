@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from live_server import LiveServer
+from live_server import LiveServer, running_server
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
 from motet.interfaces.cli.commands import motet
 
@@ -19,12 +19,9 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x2")
-    try:
-        found.start()
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x2") as found:
         yield found
-    finally:
-        found.kill_everything()
 
 
 class Shell:

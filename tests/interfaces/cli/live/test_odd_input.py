@@ -13,7 +13,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner, Result
 
-from live_server import LiveServer
+from live_server import LiveServer, running_server
 from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.cli.live.job_file import job_values
@@ -40,12 +40,9 @@ EXAMPLES = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x1")
-    try:
-        found.start()
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x1") as found:
         yield found
-    finally:
-        found.kill_everything()
 
 
 def run(server: LiveServer, command: str, *arguments: str) -> Result:

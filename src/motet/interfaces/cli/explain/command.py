@@ -68,33 +68,29 @@ def explain_command(
 
 
 def _explain_simulated(run: Path, job: str, *, is_whole: bool, as_json: bool) -> None:
-    import sys
-
     from motet.interfaces.cli.explain.simulated_job import story_page
-    from motet.interfaces.cli.shell.streams.results import print_result
-    from motet.report.rendering.json_text import to_json
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
     from motet.report.simulation.job_story import read_job_story
     from motet.report.simulation.story_document import story_document
 
     explained = read_job_story(run, job)
     if as_json:
-        sys.stdout.write(to_json(story_document(explained)))
-        return
-    print_result(story_page(explained, is_whole=is_whole))
+        print_json(story_document(explained))
+    else:
+        print_result(story_page(explained, is_whole=is_whole))
 
 
 def _explain_live(
     server: str | None, state_folder: Path | None, job: str, *, is_whole: bool, as_json: bool
 ) -> None:
     from motet.interfaces.cli.explain.live_job import explanation_page
-    from motet.interfaces.cli.live.screens import print_document
-    from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
     from motet.interfaces.client import LiveClient
     from motet.interfaces.server_address import ServerAddress
 
     with LiveClient(ServerAddress.find(server, state_folder)) as client:
         document = client.explain(job)
     if as_json:
-        print_document(document)
+        print_json(document)
     else:
         print_result(explanation_page(document, is_whole=is_whole))

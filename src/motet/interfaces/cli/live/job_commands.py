@@ -32,12 +32,12 @@ _job_argument = click.argument("job", metavar="JOB")
 @with_client
 def list_command(client: LiveClient, states: tuple[str, ...], as_json: bool) -> None:
     """List jobs in the order of submission."""
-    from motet.interfaces.cli.live.screens import jobs_table, print_document
-    from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.live.screens import jobs_table
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
     jobs = list(client.jobs(states))
     if as_json:
-        print_document({"jobs": jobs})
+        print_json({"jobs": jobs})
     elif jobs:
         print_result(jobs_table(jobs))
     else:
@@ -50,12 +50,12 @@ def list_command(client: LiveClient, states: tuple[str, ...], as_json: bool) -> 
 @with_client
 def describe_job_command(client: LiveClient, job: str, as_json: bool) -> None:
     """Show a job, its specification and its attempts."""
-    from motet.interfaces.cli.live.screens import job_screen, print_document
-    from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.live.screens import job_screen
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
     found = client.job(job)
     if as_json:
-        print_document(found)
+        print_json(found)
     else:
         print_result(job_screen(found))
 
@@ -66,11 +66,11 @@ def _change_command(verb: str, summary: str, text: str) -> click.Command:
     @json_option()
     @with_client
     def command(client: LiveClient, jobs: tuple[str, ...], as_json: bool) -> None:
-        from motet.interfaces.cli.live.screens import print_document
+        from motet.interfaces.cli.shell.streams.results import print_json
 
         changed = [client.change(job, verb) for job in jobs]
         if as_json:
-            print_document({"jobs": changed})
+            print_json({"jobs": changed})
             return
         for job in changed:
             click.echo(f"{job['id']}  {job['name']}  {job['state']}")
@@ -107,14 +107,14 @@ def wait_command(
     as_json: bool,
 ) -> int:
     """Wait until a job has ended. Exit status: 0 it succeeded, 1 it did not, 124 timed out."""
-    from motet.interfaces.cli.live.screens import print_document
+    from motet.interfaces.cli.shell.streams.results import print_json
 
     ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     found = client.wait(job, 0.0)
     while not JobState(found["state"]).is_final and (left_s := ends_s - time.monotonic()) > 0:
         found = client.wait(job, left_s)
     if as_json:
-        print_document(found)
+        print_json(found)
     else:
         reason = f": {found['reason']}" if found["reason"] else ""
         click.echo(f"{found['id']}  {found['name']}  {found['state']}{reason}")

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import click
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from motet.interfaces.cli.shell.streams.visible import visible_text
-from motet.report.rendering.json_text import to_json
 
 _STYLES = {
     "RUNNING": "green",
@@ -22,11 +20,6 @@ _STYLES = {
     "PREEMPTED": "yellow",
     "SUSPENDED": "yellow",
 }
-
-
-def print_document(document: Mapping[str, Any]) -> None:
-    """One JSON document on stdout."""
-    click.echo(to_json(document), nl=False)
 
 
 def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:

@@ -71,15 +71,15 @@ def submit_command(
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
-    from motet.interfaces.cli.live.screens import print_document
     from motet.interfaces.cli.live.training_check import checked_training
+    from motet.interfaces.cli.shell.streams.results import print_json
 
     given["set"] = dict(name_and_value("--set", each) for each in settings)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
-        print_document(job)
+        print_json(job)
         return
     click.echo(job["id"])
     click.echo(f"{job['name']} is {job['state']}; follow it: motet logs -f {job['id']}", err=True)

@@ -54,8 +54,8 @@ class _Joined:
 class GangCluster:
     """An `ExecutorCluster` of members that announce themselves; a context manager that ends them.
 
-    A member whose executor process has died joins again with the next one; whoever started the
-    members has to act when a member itself is lost. A member hosts one executor at a time.
+    A member whose executor process has died joins again with the next one. The loss of a member
+    itself is left to the program that started the members. A member hosts one executor at a time.
     """
 
     def __init__(self, folder: Path, members: int, host: str = "127.0.0.1") -> None:
