@@ -9,20 +9,23 @@ from typing import Any
 
 import pytest
 
+import slow_kmeans
 from marked_process import run_motet
 from motet.cruise.search.solver import compile_search
 from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
-DATA = "synthetic-classification:rows=25000,features=50,classes=20"
-EPOCHS = 60
-KMEANS = (
-    "kmeans",
+APP = Path(slow_kmeans.__file__)
+DATA = "synthetic-classification:rows=2000,features=20,classes=10"
+EPOCHS = 50
+CLUSTERS = 20
+SLOW_KMEANS = (
+    APP,
     "--data",
     DATA,
     "--set",
-    "n_clusters=100",
+    f"n_clusters={CLUSTERS}",
     "--set",
     "tol=0",
     "--epochs",
@@ -38,7 +41,7 @@ def compiled_search() -> None:
 
 
 def trained(*arguments: str | Path) -> dict[str, Any]:
-    ended = run_motet("train", *KMEANS, *arguments, "--json", timeout_s=280)
+    ended = run_motet("train", *SLOW_KMEANS, *arguments, "--json", timeout_s=280)
     assert (ended.code, ended.left_running) == (0, {}), ended.err
     assert "beginning with 1 worker, 3 servers" in ended.err
     document: dict[str, Any] = json.loads(ended.out)
@@ -47,7 +50,7 @@ def trained(*arguments: str | Path) -> dict[str, Any]:
 
 def test_a_bad_start_is_left_and_the_same_model_is_learned(tmp_path: Path) -> None:
     driven = trained("--auto", *BAD_START, "--out", tmp_path / "run")
-    plain = trained_here("kmeans", DATA, EPOCHS, roles=(1, 1), n_clusters=100)
+    plain = trained_here("kmeans", DATA, EPOCHS, roles=(1, 1), n_clusters=CLUSTERS)
     assert driven["final_loss"] == pytest.approx(plain.losses[-1], rel=1e-6)
     first = next(d for d in driven["auto"]["decisions"] if d["reason"] == "gain")
     assert first["from"] == {"workers": 1, "servers": 3}

@@ -5,10 +5,10 @@ Every instance counts how often it was computed, so a test can tell a lost or a 
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -105,16 +105,23 @@ class ToyRegression(Application):
 
 
 class HoldsInterpreter(ToyRegression):
-    """Its first mini-batch is one long call that lets no other thread of the process run."""
+    """Its first mini-batch lets no other thread of the process run for `held_s`."""
 
-    def __init__(self, turns: int = 0, batch_size: int = 100) -> None:
+    def __init__(self, held_s: float = 0.0, batch_size: int = 100) -> None:
         super().__init__(batch_size=batch_size)
-        self.turns = turns
+        self.held_s = held_s
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         if step.clock == 0:
-            sum(itertools.repeat(0, self.turns))
+            self._hold()
         return super().compute(batch, model, step)
+
+    def _hold(self) -> None:
+        between_threads_s, until_s = sys.getswitchinterval(), time.perf_counter() + self.held_s
+        sys.setswitchinterval(2 * self.held_s)
+        while time.perf_counter() < until_s:
+            pass
+        sys.setswitchinterval(between_threads_s)
 
 
 class SlowSomewhere(ToyRegression):
