@@ -54,13 +54,18 @@ def started(memory: OwnSharedMemory, mode: str, folder: Path, *more: str) -> Mar
     return motet_process("train", *LDA, *change, "--out", folder, *more, entering=memory.entering)
 
 
-def kill_one(running: MarkedProcess, kind: str, seed: int, *, with_ray: bool) -> None:
-    """At a random moment: while the run starts, or in a random epoch."""
+def kill_one(running: MarkedProcess, kind: str, seed: int, *, with_ray: bool) -> str:
+    """At a random moment: while the run starts, or in a random epoch.
+
+    Returns what the command printed on stderr until then.
+    """
     draw = random.Random(f"{kind} {seed}")
     epoch = draw.randrange(1, LATEST_EPOCH)
     moment = draw.choice(["starting", "distributing", f"epoch {epoch}/", f"epoch {epoch}/"])
     assert running.process.stderr is not None
+    printed = ""
     for line in running.process.stderr:
+        printed += line
         if line.startswith(moment):
             break
     time.sleep(draw.uniform(0, LONGEST_DELAY_S))
@@ -74,6 +79,7 @@ def kill_one(running: MarkedProcess, kind: str, seed: int, *, with_ray: bool) ->
     )
     for victim in found[:1]:
         victim.send_signal(signal.SIGKILL)
+    return printed
 
 
 def assert_nothing_is_left(running: MarkedProcess, memory: OwnSharedMemory) -> None:
@@ -81,9 +87,10 @@ def assert_nothing_is_left(running: MarkedProcess, memory: OwnSharedMemory) -> N
     assert memory.segments() == []
 
 
-def model_of(running: MarkedProcess, memory: OwnSharedMemory) -> tuple[str, str]:
-    """The model's digest, or the error with which the command ended."""
-    out, err = running.process.communicate(timeout=300)
+def model_of(running: MarkedProcess, memory: OwnSharedMemory, printed: str = "") -> tuple[str, str]:
+    """The model's digest, or the error with which the command ended after what it `printed`."""
+    out, rest = running.process.communicate(timeout=300)
+    err = printed + rest
     assert_nothing_is_left(running, memory)
     if running.process.returncode == 0:
         return json.loads(out)["model_sha256"], ""
@@ -98,8 +105,8 @@ def assert_ends_or_resumes(
     memory: OwnSharedMemory, mode: str, folder: Path, kind: str, seed: int, *more: str
 ) -> None:
     running = started(memory, mode, folder, *more)
-    kill_one(running, kind, seed, with_ray="--ray" in more)
-    model, error = model_of(running, memory)
+    printed = kill_one(running, kind, seed, with_ray="--ray" in more)
+    model, error = model_of(running, memory, printed)
     if not model:
         again = ("--resume",) if (folder / "log.txt").exists() else ()
         model, error = model_of(started(memory, mode, folder, *again, *more), memory)
