@@ -10,6 +10,7 @@ from motet.apps.estimator import Estimator
 from motet.report.rendering.html import html_figure, html_page, html_table
 from motet.report.rendering.quantities import count_text, duration_text, number_text
 from motet.report.training.document import TrainDocument
+from motet.report.training.folder import LOSS_COLUMNS
 from motet.report.training.loss_plot import PlottedLoss, loss_figure
 from motet.runtime.core.reporting.reports import TrainResult
 
@@ -37,7 +38,7 @@ class TrainedModel:
 
     @property
     def losses(self) -> DataFrame:
-        """A row per epoch, numbered from 1 as in loss.csv: loss, metrics, seconds, bytes."""
+        """A row per epoch, numbered from 1, with the columns of loss.csv."""
         import pandas as pd
 
         rows = [
@@ -45,11 +46,7 @@ class TrainedModel:
                 "epoch": report.epoch + 1,
                 "loss": report.loss,
                 **report.metrics,
-                "wall_s": report.wall_s,
-                "comp_s": report.comp_s,
-                "comm_s": report.comm_s,
-                "bytes_pulled": report.bytes_pulled,
-                "bytes_pushed": report.bytes_pushed,
+                **{name: getattr(report, name) for name in LOSS_COLUMNS},
             }
             for report in self.result.epochs
         ]

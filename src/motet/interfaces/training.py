@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from motet.apps import APPLICATIONS
@@ -34,6 +34,7 @@ from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import identity_of
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.core.consistency import ConsistencyName
 from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, TrainOptions
 from motet.runtime.core.rows import Rows
 
@@ -116,7 +117,7 @@ class Cluster:
         exclude: PathArgument | None = None,
         labels: PathArgument | None = None,
         test_labels: PathArgument | None = None,
-        consistency: Literal["bsp", "ssp", "async"] = "bsp",
+        consistency: ConsistencyName = "bsp",
         staleness: int = 0,
         checkpoint_every: int = 10,
         lost_after: float = DEFAULT_LOST_AFTER_S,
