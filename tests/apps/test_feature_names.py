@@ -41,3 +41,21 @@ def test_fitting_again_on_an_array_forgets_the_names() -> None:
 def test_numbers_of_columns_are_no_names() -> None:
     model = motet.MLR(epochs=1).fit(pd.DataFrame(FRAME.to_numpy()), TARGET)
     assert "feature_names_in_" not in vars(model)
+
+
+def test_words_of_topics_are_checked() -> None:
+    counts = pd.DataFrame(RNG.integers(0, 5, size=(12, 3)), columns=["cat", "dog", "owl"])
+    model = motet.LDA(topics=2, epochs=3, tol=0).fit(counts)
+    expected = model.transform(counts)
+    np.testing.assert_array_equal(model.transform(counts.to_numpy()), expected)
+    for use in (model.transform, model.score):
+        with pytest.raises(BadInput, match=r"another order .* X\[model.vocabulary_\]"):
+            use(counts[["owl", "cat", "dog"]])
+        with pytest.raises(BadInput, match="no column 'dog'"):
+            use(counts.rename(columns={"dog": "elk"}))
+
+
+def test_numbers_of_columns_are_no_words() -> None:
+    counts = RNG.integers(0, 5, size=(12, 3))
+    model = motet.LDA(topics=2, epochs=3, tol=0).fit(pd.DataFrame(counts))
+    assert model.vocabulary_ is None

@@ -265,11 +265,17 @@ def features_for(model: Estimator, X: Any) -> Any:
     check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
-        _check_names(dataset.feature_names, trained_on.tolist())
+        check_names(dataset.feature_names, trained_on.tolist())
     return dataset.features
 
 
-def _check_names(found: Sequence[str], wanted: list[str]) -> None:
+def check_names(
+    found: Sequence[str], wanted: list[str], attribute: str = "feature_names_in_"
+) -> None:
+    """Raise BadInput unless the columns of data have the names of training, in their order.
+
+    `attribute`: the model's attribute that holds those names.
+    """
     if list(found) == wanted:
         return
     known = set(found)
@@ -280,7 +286,7 @@ def _check_names(found: Sequence[str], wanted: list[str]) -> None:
             f"{len(wanted)} are missing)"
         )
     raise BadInput(
-        "X has its columns in another order than the training data; use X[model.feature_names_in_]"
+        f"X has its columns in another order than the training data; use X[model.{attribute}]"
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps.automatic_batches import AutomaticBatches
-from motet.apps.estimator import check_columns
+from motet.apps.estimator import check_columns, check_names
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.topics import (
@@ -261,6 +261,8 @@ class LDA(AutomaticBatches):
             return X.reindexed_like(self._empty_corpus())
         corpus: Corpus = as_dataset(self.dataset_kind, X)
         check_columns(corpus.vocabulary_size, self.word_count_, "words")
+        if corpus.vocabulary is not None and self.vocabulary_ is not None:
+            check_names(corpus.vocabulary, self.vocabulary_.tolist(), "vocabulary_")
         return corpus
 
     def _empty_corpus(self) -> Corpus:

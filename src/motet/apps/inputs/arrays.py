@@ -120,15 +120,20 @@ def corpus_of(X: Any) -> Corpus:
     documents, words, counts = _entries(matrix)
     if ((counts < 0) | (counts != np.floor(counts))).any():
         raise BadInput(f"{_SOURCE}: word counts must be whole numbers of at least 0")
-    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     return Corpus.from_pairs(
         documents.astype(np.int64),
         words.astype(np.int64),
         counts.astype(np.int64),
         (int(matrix.shape[0]), int(matrix.shape[1])),
         source=_SOURCE,
-        vocabulary=names,
+        vocabulary=_words_of(X),
     )
+
+
+def _words_of(X: Any) -> tuple[str, ...] | None:
+    """The names of a DataFrame's columns; numbers of columns are no words."""
+    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else ()
+    return None if all(name.isdigit() for name in names) else names
 
 
 def _refuse_texts(X: Any) -> None:
