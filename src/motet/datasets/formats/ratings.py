@@ -2,6 +2,7 @@
 
 MovieLens' `u.data` (tabs, no header), `ratings.dat` (`::`) and `ratings.csv` (header) are the
 best known. Ids are whole numbers or text. If a user rated an item twice, the last line counts.
+To predict ratings, a file of users and items suffices; all its lines are kept.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ from motet.domain.errors import BadInput
 
 _MOVIELENS = re.compile(r"u\.data|u[1-5ab]\.(base|test)|ratings\.(dat|csv|data|tsv)")
 _EARLIEST_TIMESTAMP = 100_000_000
-_ROW = np.dtype([("user", np.int64), ("item", np.int64), ("value", np.float64)])
+_PAIR = [("user", np.int64), ("item", np.int64)]
+_ROW = [*_PAIR, ("value", np.float64)]
+_ALL = tuple(role for role, _ in ROLES)
+PAIR = _ALL[:2]
+"""The columns that a prediction needs."""
 _REMEDY = "write: user item rating [time], ids as whole numbers or text"
 
 
@@ -52,8 +57,10 @@ class RatingsFormat(Format):
     def sniff(self, head: Head) -> Guess:
         """A header that names user, item and rating; or id, id, number, time in every line."""
         separator = Separator.in_line(head.lines[0] if head.lines else "")
-        if head.lines and None not in rating_columns(separator.split(head.lines[0])):
+        if _named_header(head, _ALL):
             return Guess(CERTAIN, "its header names user, item and rating")
+        if _named_header(head, PAIR):
+            return Guess(POSSIBLE, "its header names user and item")
         if _MOVIELENS.fullmatch(head.name):
             return Guess(NAMED, "by its name")
         share = share_of(head.lines, lambda line: _is_rating(separator.split(line)))
@@ -65,19 +72,30 @@ class RatingsFormat(Format):
         return Guess(UNLIKELY * share, f"{share:.0%} of its first lines are id, id, number")
 
     def read(self, file: InputFile, options: ReadOptions) -> Ratings:
-        """Ratings with users and items numbered from 0 in the order of their ids."""
-        layout = layout_of(file, wanted=_named_header(file.head))
+        """Ratings with users and items numbered from 0 in the order of their ids.
+
+        With `options.only` of `PAIR` every line is kept, and its rating is 0.
+        """
+        if options.only == PAIR:
+            return _read_pairs(file)
+        layout = layout_of(file, wanted=_named_header(file.head, PAIR))
         columns = _columns(layout)
         users, items, values = _parse(layout, columns)
         _require_finite(layout, values)
         return ratings_from_columns(users, items, values, source=str(file))
 
 
-def _named_header(head: Head) -> tuple[str, ...]:
-    """The cells of the first line if they name user, item and rating."""
+def _read_pairs(file: InputFile) -> Ratings:
+    layout = layout_of(file, wanted=_named_header(file.head, PAIR))
+    users, items, values = _parse(layout, _columns(layout, PAIR))
+    return Ratings.from_ids(users, items, values, source=str(file))
+
+
+def _named_header(head: Head, roles: tuple[str, ...]) -> tuple[str, ...]:
+    """The cells of the first line if they name the columns of these roles."""
     line = head.lines[0] if head.lines else ""
     cells = Separator.in_line(line).split(line)
-    return () if None in rating_columns(cells) else tuple(cells)
+    return () if None in rating_columns(cells)[: len(roles)] else tuple(cells)
 
 
 def _is_rating(cells: list[str]) -> bool:
@@ -99,47 +117,51 @@ def _has_timestamps(head: Head, separator: Separator) -> bool:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Positions of user, item and rating."""
+    """Positions of user, item and rating; None: ratings are not read."""
 
     user: int
     item: int
-    value: int
+    value: int | None
 
     @property
-    def positions(self) -> tuple[int, int, int]:
-        return self.user, self.item, self.value
+    def positions(self) -> tuple[int, ...]:
+        return (self.user, self.item, *([] if self.value is None else [self.value]))
 
 
-def _columns(layout: CellLayout) -> _Columns:
+def _columns(layout: CellLayout, roles: tuple[str, ...] = _ALL) -> _Columns:
+    """The positions of the columns of these roles. Raises BadInput."""
     if layout.names is None:
-        if layout.column_count < 3:
+        if layout.column_count < len(roles):
             problem = f"{layout.column_count} columns (separated by {layout.separator}), not 3 or 4"
             raise layout.file.complaint(problem, _REMEDY, layout.first_line)
-        return _Columns(0, 1, 2)
-    found = rating_columns(list(layout.names))
-    user, item, value = found
-    if user is None or item is None or value is None:
-        lacking = [what for (what, _), at in zip(ROLES, found, strict=True) if at is None]
+        return _Columns(0, 1, 2 if roles == _ALL else None)
+    found = dict(zip(roles, rating_columns(list(layout.names)), strict=False))
+    user, item = found["user"], found["item"]
+    lacking = [role for role, at in found.items() if at is None]
+    if user is None or item is None or lacking:
         problem = f"the header names no {' and no '.join(lacking)}"
         remedy = "name the columns userId, itemId and rating"
         raise layout.file.complaint(problem, remedy, layout.first_line - 1)
-    return _Columns(user, item, value)
+    return _Columns(user, item, found.get("rating"))
 
 
 def _parse(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
     """Users, items and values of all ratings; ids are text if one of their column is no number."""
+    is_rated = columns.value is not None
     try:
-        table = _cells(layout, columns, _ROW)
+        table = _cells(layout, columns, np.dtype(_ROW if is_rated else _PAIR))
     except (ValueError, OverflowError):
         return _parse_text(layout, columns)
-    return table["user"], table["item"], table["value"]
+    return table["user"], table["item"], table["value"] if is_rated else np.zeros(len(table))
 
 
 def _parse_text(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
     try:
         cells = _cells(layout, columns, np.dtype(np.str_))
         users, items = (_ids(np.strings.strip(cells[:, column])) for column in (0, 1))
-        values = cells[:, 2].astype(np.float64)
+        values = np.zeros(len(cells))
+        if columns.value is not None:
+            values = cells[:, 2].astype(np.float64)
     except (ValueError, OverflowError) as error:
         raise _first_fault(layout, columns) or layout.file.complaint(str(error), _REMEDY) from None
     if not (np.all(users != "") and np.all(items != "")):
@@ -148,7 +170,7 @@ def _parse_text(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArra
 
 
 def _cells(layout: CellLayout, columns: _Columns, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """User, item and value of every line: a structured array, or text `(lines, 3)`."""
+    """These columns of every line: a structured array, or text `(lines, columns)`."""
     parse = partial(
         np.loadtxt,
         dtype=dtype,
@@ -176,6 +198,8 @@ def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
         for what, column in (("user", columns.user), ("item", columns.item)):
             if not cells[column].strip():
                 return layout.file.complaint(f"the {what} id is empty", _REMEDY, number)
+        if columns.value is None:
+            continue
         if not cells[columns.value].strip():
             problem, remedy = "the rating is missing", "remove lines without a rating"
             return layout.file.complaint(problem, remedy, number)

@@ -13,6 +13,7 @@ import pytest
 import motet
 from marked_process import Ended, run_motet
 from motet.datasets import open_dataset
+from motet.domain.errors import BadInput
 
 
 def rows_of(ended: Ended) -> list[list[str]]:
@@ -60,6 +61,29 @@ def test_ratings_are_by_user_and_item(tmp_path: Path) -> None:
     assert header == ["user", "item", "prediction"]
     user, item = int(first[0]), int(first[1])
     assert float(first[2]) == pytest.approx(model.predict([(user, item)])[0])
+
+
+PAIRS = "city,member,film\nx,ann,Alien\ny,bob,Ran\nx,ann,Alien\nz,zoe,Ran\n"
+
+
+def test_users_and_items_need_no_ratings(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user": ["ann", "bob"], "item": ["Alien", "Ran"], "rating": [5, 2]})
+    model = motet.NMF(rank=2, epochs=1).fit(frame)
+    model.save(tmp_path / "model.npz")
+    (tmp_path / "pairs.csv").write_text(PAIRS)
+    header, *rows = rows_of(
+        run_motet("predict", tmp_path / "model.npz", "--data", tmp_path / "pairs.csv")
+    )
+    pairs = [["ann", "Alien"], ["bob", "Ran"], ["ann", "Alien"], ["zoe", "Ran"]]
+    assert header == ["user", "item", "prediction"]
+    assert [row[:2] for row in rows] == pairs
+    assert [float(row[2]) for row in rows] == model.predict(pairs).tolist()
+
+
+def test_users_and_items_without_ratings_train_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text(PAIRS)
+    with pytest.raises(BadInput, match="the header names no rating; name the columns userId"):
+        open_dataset(tmp_path / "pairs.csv", kind="ratings")
 
 
 def test_a_model_that_is_no_model_is_refused(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def predict_command(**flags: Any) -> None:
     """Write the predictions of MODEL, the folder or the model.npz of 'motet train --out', as CSV.
 
     One row per row of the data: the class or value; of LDA the share of each topic, of ratings
-    user, item and predicted rating. Columns that the model does not use are not read.
+    user, item and predicted rating, for a table with columns of users and items. Columns that the
+    model does not use are not read.
 
     \b
     Examples:

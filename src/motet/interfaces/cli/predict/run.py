@@ -14,6 +14,7 @@ import numpy as np
 from motet.apps import load_application, load_model
 from motet.apps.estimator import Estimator, check_columns
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
+from motet.datasets.formats.ratings import PAIR
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
@@ -106,7 +107,7 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
-        only=_named_columns(model),
+        only=PAIR if kind == "ratings" else _named_columns(model),
     )
 
 
