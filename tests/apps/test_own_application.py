@@ -123,6 +123,15 @@ def test_the_constructor_s_epochs_count_and_held_out_data_are_tested(tmp_path: P
     assert document["metrics"]["test_rmse"] > 0
 
 
+def test_a_constructor_without_epochs_is_named(tmp_path: Path) -> None:
+    source = EXAMPLE.read_text().replace("epochs=20, ", "").replace("self.epochs = epochs", "pass")
+    (tmp_path / "own.py").write_text(source)
+    ended = run_motet("train", tmp_path / "own.py", "--data", "diabetes")
+
+    assert ended.code == 2
+    assert "__init__ of PoissonRegression has no argument epochs; add it" in ended.err
+
+
 def test_what_cannot_be_tested_is_refused_before_training(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(EXAMPLE.read_text().replace("def predict", "def expected"))

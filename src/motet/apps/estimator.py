@@ -26,6 +26,7 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 
 EstimatorType = Literal["classifier", "regressor", "clusterer"]
+_OF_EVERY_RUN = ("epochs", "random_state")
 
 
 class Estimator(Application):
@@ -44,6 +45,19 @@ class Estimator(Application):
 
     n_features_in_: int
     feature_names_in_: Array
+
+    def set_run(self, epochs: int, seed: int) -> Self:
+        """Set the epochs and the seed of a run.
+
+        Raises BadInput for a class whose constructor has no such arguments.
+        """
+        lacking = [name for name in _OF_EVERY_RUN if name not in self.get_params()]
+        if lacking:
+            raise BadInput(
+                f"{self.name}: __init__ of {type(self).__name__} has no argument "
+                f"{' and no '.join(lacking)}; add it with a default, and store it under its name"
+            )
+        return self.set_params(epochs=epochs, random_state=seed)
 
     def learn_features(self, dataset: LabelledMatrix) -> None:
         """Keep the number of features and, if the data have them, their names."""

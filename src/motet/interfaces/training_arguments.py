@@ -103,7 +103,7 @@ class TrainArguments:
         if self.test is not None:
             made.require_testable("test")
         options = self._options(made, machines)
-        made.set_params(epochs=options.epochs, random_state=options.seed)
+        made.set_run(options.epochs, options.seed)
         reading = DataArguments(
             self.format, self.target, self.drop, self.na, self.exclude, self.labels
         )

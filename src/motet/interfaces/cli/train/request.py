@@ -129,7 +129,7 @@ def check_request(
     for data in (dataset, *([] if test is None else [test])):
         for note in data.notes:
             progress.remark(f"{data.source}: {note}")
-    app = settings.app.set_params(epochs=options.epochs, random_state=options.seed)
+    app = settings.app.set_run(options.epochs, options.seed)
     rows = app.prepared(dataset, options.seed)
     if flags.leaves_surplus:
         workers = min(options.workers, most_workers(app, rows, options))
