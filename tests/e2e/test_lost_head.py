@@ -36,7 +36,8 @@ def test_a_killed_control_process_ends_the_run_which_can_be_resumed(
     _, err = running.process.communicate(timeout=100)
     assert running.process.returncode == 1
     assert err.splitlines()[-1].startswith(f"motet: error: {told}")
-    assert err.splitlines()[-1].endswith("start the cluster again and continue with --resume")
+    remedy = "continue with --resume (with --address, start the cluster first)"
+    assert err.splitlines()[-1].endswith(remedy)
     assert running.descendants() == {}
 
 

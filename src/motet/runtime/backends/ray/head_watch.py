@@ -68,7 +68,7 @@ class HeadWatch:
             if self._lost:
                 raise ClusterLost(
                     f"{self._lost} does not answer any more: it was killed, or its host is gone; "
-                    "start the cluster again and continue with --resume"
+                    "continue with --resume (with --address, start the cluster first)"
                 )
             return not self._silent
 
