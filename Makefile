@@ -1,6 +1,6 @@
 # The entry points of users and of CI; `make` alone lists all targets.
 PYTHON ?=
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
@@ -27,7 +27,7 @@ demo: $(INSTALLED) ## Train four real models at the same time on a cluster insid
 # Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.
 test soak mutants: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(INSTALLED) ## Run the tests (TEST_WORKERS=3)
+test: $(INSTALLED) ## Run the tests (TEST_WORKERS=4)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
 from motet.runtime.backends.local.cluster import LocalCluster
+from same_examples import draw_no_constants_of_modules
 from shared_ray import MACHINES, SharedRay
 
 if TYPE_CHECKING:
@@ -27,13 +29,28 @@ settings.register_profile("soak", deadline=None, max_examples=FULL_EXAMPLES, pri
 settings.load_profile("fast")  # `--hypothesis-profile=soak` overrides it.
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that start clusters come first: long ones must not be left for one process at the end.
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--hypothesis-profile") != "soak":
+        draw_no_constants_of_modules()
 
-    `make test` hands files to processes in this order.
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread files that start clusters over the first half: their processes start and wait.
+
+    `make test` hands files to processes in this order, so that one of them computes while another
+    one waits, and no long file is left for one process at the end.
     """
-    with_cluster = {item.path for item in items if item.get_closest_marker("cluster")}
-    items.sort(key=lambda item: item.path not in with_cluster)
+    files = [list(group) for _, group in itertools.groupby(items, key=lambda item: item.path)]
+    with_cluster, plain = list[list[pytest.Item]](), list[list[pytest.Item]]()
+    for file in files:
+        has_one = any(item.get_closest_marker("cluster") for item in file)
+        (with_cluster if has_one else plain).append(file)
+    between = len(plain) // (2 * len(with_cluster) + 1)
+    order = list[list[pytest.Item]]()
+    for file in with_cluster:
+        order += [file, *plain[:between]]
+        del plain[:between]
+    items[:] = itertools.chain.from_iterable(order + plain)
 
 
 def pytest_collection_finish() -> None:
