@@ -83,7 +83,7 @@ def kill_one(running: MarkedProcess, kind: str, seed: int, *, with_ray: bool) ->
 
 
 def assert_nothing_is_left(running: MarkedProcess, memory: OwnSharedMemory) -> None:
-    running.wait_until(lambda: not running.descendants())
+    running.wait_until(lambda: not running.descendants(), timeout_s=60.0)
     assert memory.segments() == []
 
 

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from motet_forks import fork_motet
+from waiting import wait_until
 
 MARKER = "MOTET_TEST_MARKER"
 
@@ -49,15 +49,14 @@ class MarkedProcess:
         """End what is known to be left."""
         _kill(self.descendants())
 
-    def wait_until(self, is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    def wait_until(self, is_true: Callable[[], bool], timeout_s: float = 300.0) -> None:
         """Poll until the claim holds. Raises TimeoutError."""
-        deadline = time.monotonic() + timeout_s
-        while not is_true():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"not within {timeout_s} s; alive: {self.descendants()}")
-            time.sleep(0.01)
+        try:
+            wait_until(is_true, timeout_s)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; alive: {self.descendants()}") from None
 
-    def end(self, number: signal.Signals, timeout_s: float = 30.0) -> tuple[int, str, str]:
+    def end(self, number: signal.Signals, timeout_s: float = 200.0) -> tuple[int, str, str]:
         """Send a signal; returns exit code, stdout and stderr."""
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=timeout_s)
@@ -83,7 +82,7 @@ def motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> Marke
     return MarkedProcess([*entering, *motet, *map(str, arguments)])
 
 
-def run_motet(*arguments: str | Path, timeout_s: float = 110.0) -> Ended:
+def run_motet(*arguments: str | Path, timeout_s: float = 280.0) -> Ended:
     """Run `motet ...` to its end, in a process that is a fork of one with its modules."""
     mark = uuid.uuid4().hex
     environment = {**os.environ, MARKER: mark, "NO_COLOR": "1"}

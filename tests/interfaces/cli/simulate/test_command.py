@@ -544,7 +544,7 @@ def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
     # The supervisor, the command, the tracker of multiprocessing and two processes of the pool.
     running.wait_until(lambda: len(running.descendants()) >= 5)
     running.process.kill()
-    running.wait_until(lambda: running.descendants() == {})
+    running.wait_until(lambda: running.descendants() == {}, timeout_s=60.0)
 
 
 def test_a_sweep_without_waits_is_plotted(trace: Path, tmp_path: Path) -> None:

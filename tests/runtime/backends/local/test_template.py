@@ -157,7 +157,7 @@ def test_nothing_is_left_of_a_controller_that_is_killed(number: signal.Signals) 
 
     controller.end(number)
 
-    controller.wait_until(lambda: not controller.descendants())
+    controller.wait_until(lambda: not controller.descendants(), timeout_s=60.0)
 
 
 class Unstartable(ToyRegression):

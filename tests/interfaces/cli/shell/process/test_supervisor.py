@@ -102,7 +102,7 @@ def test_a_command_killed_with_sigkill_leaves_no_process_and_no_file() -> None:
     running.process.kill()
 
     _, err = running.process.communicate(timeout=30)  # until the last process has closed it
-    running.wait_until(lambda: running.descendants() == {})
+    running.wait_until(lambda: running.descendants() == {}, timeout_s=60.0)
     assert err == "\nmotet: interrupted\n"
     assert not Path(scratch).parent.exists()
 
@@ -130,7 +130,9 @@ def test_what_both_killed_processes_leave_is_removed_by_the_next_command() -> No
         each.kill()
 
     try:
-        running.wait_until(lambda: not any("python" in it for it in running.descendants().values()))
+        running.wait_until(
+            lambda: not any("python" in it for it in running.descendants().values()), timeout_s=60.0
+        )
         MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
         assert not Path(scratch).parent.exists()
     finally:
