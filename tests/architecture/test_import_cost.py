@@ -9,7 +9,7 @@ import sys
 import pytest
 
 HEAVY = {"fastapi", "matplotlib", "numba", "pandas", "ray", "scipy", "sklearn", "torch"}
-MAX_CPU_S = 0.5
+MOST_BARE_STARTS = 10
 
 IMPORT = "import motet"
 HELP = """
@@ -67,9 +67,11 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(action: str) -> None:
 
 
 @pytest.mark.parametrize("action", [IMPORT, HELP], ids=["import motet", "motet --help"])
-def test_it_takes_less_than_half_a_second_of_cpu(action: str) -> None:
-    cheapest_s = min(probe(action)[0] for _ in range(3))
-    assert cheapest_s < MAX_CPU_S
+def test_it_takes_the_cpu_time_of_a_few_starts_of_a_bare_interpreter(action: str) -> None:
+    """Four, as measured; ten are less than half a second."""
+    pairs = [(probe(action)[0], probe("")[0]) for _ in range(3)]
+    cheapest_s, bare_s = (min(several) for several in zip(*pairs, strict=True))
+    assert cheapest_s < MOST_BARE_STARTS * bare_s
 
 
 def test_planning_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:

@@ -92,7 +92,7 @@ def on_host(testbed: Testbed, host: str, *command: str) -> subprocess.Popen[str]
     )
 
 
-def said_on(testbed: Testbed, host: str, *command: str, timeout_s: float = 30.0) -> str:
+def said_on(testbed: Testbed, host: str, *command: str, timeout_s: float = 200.0) -> str:
     """What a command prints on a host; it must succeed."""
     process = on_host(testbed, host, *command)
     out, err = process.communicate(timeout=timeout_s)
@@ -105,7 +105,7 @@ def python_on(testbed: Testbed, host: str, program: str, *arguments: str) -> str
     return said_on(testbed, host, sys.executable, "-c", program, *arguments)
 
 
-def motet(*arguments: str, timeout_s: float = 100.0) -> subprocess.CompletedProcess[str]:
+def motet(*arguments: str, timeout_s: float = 200.0) -> subprocess.CompletedProcess[str]:
     """Run `motet` as a user does."""
     return subprocess.run(
         [*MOTET, *arguments],

