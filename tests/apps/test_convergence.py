@@ -77,7 +77,11 @@ TARGETS: dict[str, Callable[[], Data]] = {
 }
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize(
+    "name",
+    # The peer's fit of the digits takes seconds.
+    [pytest.param(it, marks=pytest.mark.soak) if it == "digits" else it for it in CLASSES],
+)
 def test_mlr_ends_within_a_percent_of_the_peer(name: str) -> None:
     X, y = CLASSES[name]()
     app = converged(MLR().fit(X, y))

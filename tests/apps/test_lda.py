@@ -278,7 +278,7 @@ def perplexities(corpus: Corpus, own: LDA, peer: LatentDirichletAllocation) -> t
     ("path", "topics"),
     [
         pytest.param("pydoc", 5, marks=pytest.mark.soak),
-        ("pydoc", 20),
+        pytest.param("pydoc", 20, marks=pytest.mark.soak),
         ("reuters/reuters.ldac", 5),
         pytest.param("reuters/reuters.ldac", 20, marks=pytest.mark.soak),
     ],

@@ -31,20 +31,25 @@ POLICIES = {"broken": Broken}
 """
 
 
-def test_processes_change_nothing_but_the_time_that_it_takes() -> None:
-    alone = run_all(RUNS, processes=1)
-    together = run_all(RUNS, processes=2)
+def test_processes_change_nothing_but_the_time_that_it_takes(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("from motet.policies.fifo import Fifo\nPOLICIES = {'my-fifo': Fifo}\n")
+    runs = [*RUNS, SimulationTask(Experiment(str(mine)), SCENARIO)]
+    reports: list[tuple[int, int]] = []
+    alone = run_all(runs, processes=1)
+    together = run_all(runs, 2, lambda *report: reports.append(report))
 
-    assert [run.policy for run in together] == ["fifo", "srtf", "tiresias-las"]
+    assert dict(reports) == dict.fromkeys(range(4), 3)
+    assert [run.policy for run in together] == ["fifo", "srtf", "tiresias-las", "my-fifo"]
+    np.testing.assert_array_equal(together[3].outcome.jct_us, together[0].outcome.jct_us)
     for one, other in zip(alone, together, strict=True):
         assert list(one.job_rows()) == list(other.job_rows())
         assert {**one.summary, "wall_s": 0} == {**other.summary, "wall_s": 0}
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_progress_ends_with_all_jobs_finished(processes: int) -> None:
+def test_progress_ends_with_all_jobs_finished() -> None:
     reports: list[tuple[int, int]] = []
-    run_all(RUNS[:2], processes, lambda *report: reports.append(report))
+    run_all(RUNS[:2], 1, lambda *report: reports.append(report))
 
     assert dict(reports) == {0: 3, 1: 3}
 
@@ -61,19 +66,10 @@ def test_the_first_failure_ends_all(processes: int) -> None:
         run_all(runs, processes)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_an_error_in_a_policy_of_ones_own_names_its_line(tmp_path: Path, processes: int) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(BROKEN_POLICY)
 
     with pytest.raises(MotetError, match=r"mine.py:9 in decide: AttributeError: .*'jobz'"):
         run_all([SimulationTask(Experiment(str(mine)), SCENARIO), RUNS[0]], processes)
-
-
-def test_a_policy_of_ones_own_runs_in_a_process_too(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.py"
-    mine.write_text("from motet.policies.fifo import Fifo\nPOLICIES = {'my-fifo': Fifo}\n")
-    own, builtin = run_all([SimulationTask(Experiment(str(mine)), SCENARIO), RUNS[0]], 2)
-
-    assert own.policy == "my-fifo"
-    np.testing.assert_array_equal(own.outcome.jct_us, builtin.outcome.jct_us)

@@ -16,7 +16,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.policies.fifo import Fifo
 from motet.policies.tiresias import TiresiasLas
-from small_traces import QUEUE_OF_THREE, workload_of
+from small_traces import QUEUE_OF_THREE, workload_of, write_trace
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def test_a_class_of_a_script_has_its_own_name_and_simulates_in_other_processes()
 
 
 def test_a_class_of_the_main_program_simulates_in_other_processes(tmp_path: Path) -> None:
+    write_trace(tmp_path / "three.csv", QUEUE_OF_THREE)
     script = tmp_path / "script.py"
     script.write_text(
         "from dataclasses import dataclass\n"
@@ -92,15 +93,14 @@ def test_a_class_of_the_main_program_simulates_in_other_processes(tmp_path: Path
         "class Mine(Fifo):\n"
         "    pass\n"
         "if __name__ == '__main__':\n"
-        "    result = motet.simulate('tiresias-480', policy=[Mine, 'srtf'], processes=2,\n"
-        "                            placement='count')\n"
+        "    result = motet.simulate('three.csv', '1x2', [Mine, 'srtf'], processes=2)\n"
         "    print(result)\n",
         encoding="utf-8",
     )
     command = [sys.executable, str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
-    assert ended.stdout == "<SimulatedRuns: Mine, srtf on 15x4; 960 of 960 jobs finished>\n"
+    assert ended.stdout == "<SimulatedRuns: Mine, srtf on 1x2; 6 of 6 jobs finished>\n"
 
 
 def test_an_error_of_a_policy_names_its_line() -> None:

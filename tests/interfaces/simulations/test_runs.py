@@ -85,6 +85,7 @@ def test_html_of_a_label_is_escaped() -> None:
     assert "&lt;b&gt;" in page
 
 
+@pytest.mark.soak  # `make test` tries this where the processes are started.
 def test_several_processes_give_the_same_jobs(result: SimulatedRuns) -> None:
     workload = workload_of(QUEUE_OF_THREE)
     beside = simulate(

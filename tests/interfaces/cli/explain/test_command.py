@@ -133,7 +133,7 @@ def test_time_slices_are_folded_without_all(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_several_runs_names_them(tmp_path: Path) -> None:
-    out = simulate(tmp_path, "fifo,srtf", processes=2)
+    out = simulate(tmp_path, "fifo,srtf")
     error = refused("--run", out, "0")
     assert (error.exit_code, str(out / "srtf") in str(error)) == (2, True)
     assert printed("--run", out / "srtf", "0").startswith("job 0 under srtf")

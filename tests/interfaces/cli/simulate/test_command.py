@@ -463,7 +463,7 @@ def test_runs_that_finished_are_kept_when_a_later_one_fails(trace: Path, tmp_pat
 def test_every_run_that_finishes_is_a_line_where_there_is_no_terminal(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_simulations(flags(trace, policies="fifo,srtf", processes=2))
+    run_simulations(flags(trace, policies="fifo,srtf"))
     lines = capsys.readouterr().err.splitlines()
     run_simulations(flags(trace, policies="fifo,srtf", quiet=True))
 

@@ -63,7 +63,7 @@ def test_an_ordinary_end_leaves_nothing_behind_either() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 7")])
     scratch = running.first_line()
 
-    assert running.process.wait(timeout=30) == 7
+    assert running.process.wait(timeout=100) == 7
     assert running.descendants() == {}
     assert not Path(scratch).parent.exists()
     assert Path(scratch).parent.parent == Path(tempfile.gettempdir())
@@ -73,7 +73,7 @@ def test_a_killed_command_is_a_failure_with_a_message() -> None:
     program = PROGRAM.format(busy="os.kill(os.getpid(), signal.SIGKILL)")
     running = MarkedProcess([sys.executable, "-c", program])
 
-    _, err = running.process.communicate(timeout=30)
+    _, err = running.process.communicate(timeout=100)
 
     assert (running.process.returncode, err) == (1, "motet: error: stopped by SIGKILL\n")
     assert running.descendants() == {}
@@ -89,7 +89,7 @@ def test_a_killed_command_tells_how_to_continue(tmp_path: Path) -> None:
     program = PROGRAM.format(busy=f"{prepare}; os.kill(os.getpid(), signal.SIGKILL)")
     running = MarkedProcess([sys.executable, "-c", program])
 
-    _, err = running.process.communicate(timeout=30)
+    _, err = running.process.communicate(timeout=100)
 
     assert running.process.returncode == 1
     assert err == "motet: error: stopped by SIGKILL\ncontinue with: x\n"
@@ -101,7 +101,7 @@ def test_a_command_killed_with_sigkill_leaves_no_process_and_no_file() -> None:
     scratch = running.first_line()
     running.process.kill()
 
-    _, err = running.process.communicate(timeout=30)  # until the last process has closed it
+    _, err = running.process.communicate(timeout=100)  # until the last process has closed it
     running.wait_until(lambda: running.descendants() == {}, timeout_s=60.0)
     assert err == "\nmotet: interrupted\n"
     assert not Path(scratch).parent.exists()
@@ -113,7 +113,7 @@ def test_a_killed_supervisor_leaves_no_process_and_no_file() -> None:
     (supervisor,) = psutil.Process(running.process.pid).children()
     supervisor.kill()
 
-    _, err = running.process.communicate(timeout=30)
+    _, err = running.process.communicate(timeout=100)
     assert (running.process.returncode, err) == (1, "motet: error: stopped by SIGKILL\n")
     assert running.descendants() == {}
     assert not Path(scratch).parent.exists()
@@ -133,7 +133,7 @@ def test_what_both_killed_processes_leave_is_removed_by_the_next_command() -> No
         running.wait_until(
             lambda: not any("python" in it for it in running.descendants().values()), timeout_s=60.0
         )
-        MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+        MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(100)
         assert not Path(scratch).parent.exists()
     finally:
         running.kill_descendants()
@@ -142,7 +142,7 @@ def test_what_both_killed_processes_leave_is_removed_by_the_next_command() -> No
 def test_the_folder_of_a_running_command_is_kept() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()
-    MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(30)
+    MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="return 0")]).process.wait(100)
     assert Path(scratch).exists()
     running.end(signal.SIGINT)
 
@@ -167,7 +167,7 @@ def test_under_nohup_a_command_outlives_its_terminal() -> None:
     running.first_line()
 
     running.process.send_signal(signal.SIGHUP)
-    running.process.communicate("go on\n", timeout=30)
+    running.process.communicate("go on\n", timeout=100)
 
     assert running.process.returncode == 7
     assert running.descendants() == {}
