@@ -26,10 +26,11 @@ from small_data import corpus, ratings
 
 MACHINES = 5
 PLANS = 10
+EPOCHS = 30
 
-
-PATIENCE_S = 0.05
-"""Epochs are over in milliseconds here; a plan that needs more than one of them gets that time."""
+PATIENCE_S, GROWTH = 0.02, 1.5
+"""Epochs are over in milliseconds here. A plan that needs more than one of them gets that time,
+in each further epoch more of it: together two minutes."""
 
 
 class Restless(TrainObserver):
@@ -38,6 +39,7 @@ class Restless(TrainObserver):
     def __init__(self, seed: int) -> None:
         self._plans = RandomPlans(seed, MACHINES)
         self._left = PLANS
+        self._patience_s = PATIENCE_S
         self._asked: list[Reconfiguration] = []
         self.job: Job | None = None
 
@@ -47,7 +49,8 @@ class Restless(TrainObserver):
             self._left -= 1
             self._asked.append(self.job.reconfigure(self._plans))
         elif unfinished := [asked for asked in self._asked if not asked.wait(0)]:
-            unfinished[0].wait(PATIENCE_S)
+            unfinished[0].wait(self._patience_s)
+            self._patience_s *= GROWTH
 
 
 def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) -> TrainResult:
@@ -62,11 +65,11 @@ def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) 
 
 
 CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
-    "nmf": (NMF(rank=4, batch_size=60), ratings, 60),
-    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, 60),
-    "mlr, saga": (MLR(solver="saga", l2=1e-3, batch_size=600), load_digits, 60),
-    "lda": (LDA(topics=5), corpus, 40),
-    "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, 80),
+    "nmf": (NMF(rank=4, batch_size=60), ratings, EPOCHS),
+    "mlr, lbfgs": (MLR(solver="lbfgs", l2=1e-3), load_digits, EPOCHS),
+    "mlr, saga": (MLR(solver="saga", l2=1e-3, batch_size=600), load_digits, EPOCHS),
+    "lda": (LDA(topics=5), corpus, EPOCHS),
+    "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, EPOCHS),
 }
 
 
