@@ -83,7 +83,7 @@ def end(head: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     head.wait()
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert psutil.wait_procs(family, timeout=100)[1] == []
 
 
 TRAIN = ("train", "lasso", "--data", "diabetes", "--epochs", "3", "--json", "--set", "tol=0")

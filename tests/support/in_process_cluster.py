@@ -71,7 +71,7 @@ class InProcessExecutor:
         self._is_dead = True
         self._executor.close()
         if self._thread is not None:
-            self._thread.join(timeout=30)
+            self._thread.join(timeout=100)
             assert not self._thread.is_alive(), f"executor {self.number} does not stop"
 
     def cpu_s(self) -> None:

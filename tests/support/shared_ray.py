@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster
 
 MACHINES = 5
-_END_TIMEOUT_S = 30
+_END_TIMEOUT_S = 120
 
 
 class SharedRay:

@@ -102,7 +102,7 @@ class Training:
         assert self._process.stdout is not None
         out = self._process.stdout.read()
         rest.join(timeout=200)
-        assert self._process.wait(timeout=20) == 0, "".join(self.said)
+        assert self._process.wait(timeout=100) == 0, "".join(self.said)
         document: dict[str, Any] = json.loads(out)
         return document
 

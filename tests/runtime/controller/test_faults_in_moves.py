@@ -65,7 +65,7 @@ def train(fault: Fault | None, *operations: Operation) -> TrainResult:
     result = Job(app, rows, options, cluster, patient, timetable).run()
     if fault is not None:
         assert len(fault.crashes) == 1
-        fault.crashes[0].join(timeout=30)
+        fault.crashes[0].join(timeout=100)
     return result
 
 

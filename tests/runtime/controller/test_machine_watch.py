@@ -14,7 +14,7 @@ from motet.runtime.core.machine import Machine
 
 M0, M1 = Machine(0, "m0"), Machine(1, "m1")
 LEAVING, GONE = replace(M1, condition="leaving"), replace(M1, condition="gone")
-TIMEOUT_S = 30.0
+TIMEOUT_S = 100.0
 
 
 class Looks:

@@ -15,7 +15,7 @@ from motet.runtime.wire.exchange import answer_of
 from motet.transport import Call, Connection, Request, Server
 
 SECRET = b"s" * 32
-TIMEOUT_S = 30.0
+TIMEOUT_S = 100.0
 
 
 class Requests:

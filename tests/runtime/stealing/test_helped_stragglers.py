@@ -115,7 +115,7 @@ def test_a_death_while_a_worker_helps_is_recovered_from(
     gate = Deadly(asked, kind, nth, victim)
     result = train(gate, gate.cluster)
     assert len(gate.crashes) == 1
-    gate.crashes[0].join(timeout=30)
+    gate.crashes[0].join(timeout=100)
     assert_right(result)
     assert len(result.recoveries) >= 1
 

@@ -168,7 +168,7 @@ def test_the_mini_batch_ends_when_all_state_is_returned() -> None:
     thread.start()
     assert not settled.is_set()
     victim.return_state(7, *returned(stolen.low, stolen.high - stolen.low, 1.0))
-    thread.join(timeout=30)
+    thread.join(timeout=100)
     assert settled.is_set()
 
 

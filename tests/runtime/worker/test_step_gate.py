@@ -33,7 +33,7 @@ class Runner:
             self.begun.put((clock, self._gate.begin(clock)))
 
     def clocks(self, count: int) -> list[int]:
-        return [self.begun.get(timeout=20)[0] for _ in range(count)]
+        return [self.begun.get(timeout=100)[0] for _ in range(count)]
 
 
 def test_a_held_worker_stops_where_it_said() -> None:
@@ -51,7 +51,7 @@ def test_a_change_happens_at_its_mini_batch_and_only_there() -> None:
     decided = change(1, gate.hold(1) + 2)
     gate.decide(decided)
     runner = Runner(gate, 6)
-    seen = [runner.begun.get(timeout=20)[1] for _ in range(6)]
+    seen = [runner.begun.get(timeout=100)[1] for _ in range(6)]
     assert [one is decided for one in seen] == [clock == decided.clock for clock in range(6)]
 
 

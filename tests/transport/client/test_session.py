@@ -58,9 +58,9 @@ def exchange(connection: Connection) -> None:
         meta = str(number).encode()
         calls.append((into, connection.submit(ECHO, meta, [payload_of(number)], into=[into])))
         if number >= WINDOW:
-            calls[number - WINDOW][1].wait(timeout_s=30)
+            calls[number - WINDOW][1].wait(timeout_s=100)
     for number, (into, call) in enumerate(calls):
-        assert call.wait(timeout_s=30).meta == str(number).encode()
+        assert call.wait(timeout_s=100).meta == str(number).encode()
         assert into.tobytes() == payload_of(number)
 
 
@@ -95,7 +95,7 @@ def test_a_sending_thread_reconnects_without_a_reader(secret: bytes) -> None:
             for number in range(REQUESTS)
         ]
         for number, call in enumerate(calls):
-            assert bytes(call.wait(timeout_s=30).payload) == payload_of(number)
+            assert bytes(call.wait(timeout_s=100).payload) == payload_of(number)
     assert recorder.effects == Counter(range(REQUESTS))
 
 
@@ -152,7 +152,7 @@ with Server(lambda request: None, bytes.fromhex(sys.argv[1])) as server:
         waiter = threading.Thread(target=wait)
         waiter.start()
         os.kill(process, signal.SIGKILL)
-        waiter.join(timeout=20)
+        waiter.join(timeout=100)
         assert not waiter.is_alive()
         assert str(endpoint) in str(errors[0])
         for call in calls:
@@ -179,19 +179,19 @@ def test_a_client_reconnects_to_a_restarted_server(secret: bytes) -> None:
         port = first.endpoint.port
         first.close()
         with Server(echo, secret, port=port):
-            assert call.wait(timeout_s=30).meta == b"hello"
+            assert call.wait(timeout_s=100).meta == b"hello"
             assert not connection.is_local
 
 
 def test_a_restarted_server_with_another_secret_is_refused(secret: bytes) -> None:
     first = Server(lambda request: None, secret)
-    connecting = Connection(first.endpoint, secret, shared_memory=False, retry_for_s=1)
+    connecting = Connection(first.endpoint, secret, shared_memory=False, retry_for_s=3)
     with connecting as connection:
         call = connection.submit(ECHO)
         first.close()
         with Server(echo, new_secret(), port=first.endpoint.port):
             with pytest.raises(AuthenticationFailed):
-                call.wait(timeout_s=30)
+                call.wait(timeout_s=100)
             with pytest.raises(AuthenticationFailed):
                 connection.submit(ECHO)
 
@@ -205,7 +205,7 @@ def test_a_timeout_of_one_call_does_not_end_the_connection(secret: bytes) -> Non
         with pytest.raises(TimeoutError):
             call.wait(timeout_s=0.05)
         with Server(echo, secret, port=port):
-            assert call.wait(timeout_s=30).meta == b"hello"
+            assert call.wait(timeout_s=100).meta == b"hello"
 
 
 def test_closing_ends_the_attempts_to_reconnect(secret: bytes) -> None:
@@ -226,5 +226,5 @@ def test_closing_ends_the_attempts_to_reconnect(secret: bytes) -> None:
     while not connection.is_reconnecting:
         time.sleep(0.001)
     connection.close()
-    waiter.join(timeout=20)
+    waiter.join(timeout=100)
     assert "closed here" in str(errors[0])

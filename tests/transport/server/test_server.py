@@ -50,7 +50,7 @@ def test_on_sent_is_called_once_for_every_reply(connect: Connect, size: int) -> 
     for call in calls:
         call.wait()
     for _ in calls:
-        assert sent.acquire(timeout=10)
+        assert sent.acquire(timeout=100)
     assert not sent.acquire(blocking=False)
 
 
@@ -68,11 +68,11 @@ def test_on_sent_is_called_when_the_client_disconnects_without_reading(secret: b
         for _ in range(3):
             connection.submit(PULL)
         for _ in range(3):
-            assert answered.acquire(timeout=10)
+            assert answered.acquire(timeout=100)
         assert not freed.acquire(blocking=False)
         connection.close()
         for _ in range(3):
-            assert freed.acquire(timeout=10)
+            assert freed.acquire(timeout=100)
 
 
 def test_a_failing_callback_does_not_disturb_the_connection(

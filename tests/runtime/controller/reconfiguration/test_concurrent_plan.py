@@ -18,7 +18,7 @@ def test_independent_operations_run_at_the_same_time() -> None:
 
     def operate(plan: Plan, number: int) -> None:
         if number < 2:
-            together.wait(timeout=20)
+            together.wait(timeout=100)
         done.append(number)
 
     wanted = Reconfiguration(lambda layout: plan)

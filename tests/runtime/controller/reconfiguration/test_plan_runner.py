@@ -18,7 +18,7 @@ from motet.runtime.core.reporting.reports import ReconfigurationReport
 from motet.runtime.elastic.layout import JobLayout
 from scripted_executors import ScriptedExecutor
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 100.0
 
 
 @dataclass
