@@ -18,7 +18,7 @@ WIDTH = "100"
 def test_the_readme_shows_the_output_of_its_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", WIDTH)
     ((command, shown),) = BLOCK.findall(README.read_text(encoding="utf-8"))
-    ended = run_motet(*shlex.split(command.replace("\\\n", " ")), timeout_s=110)
+    ended = run_motet(*shlex.split(command.replace("\\\n", " ")))
 
     assert (ended.code, ended.err) == (0, "")
     assert [line.rstrip() for line in ended.out.splitlines()] == shown.splitlines()

@@ -87,7 +87,7 @@ def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
     )
 
     assert resumed["loss"] == pytest.approx(document["loss"], rel=1e-9)
-    assert resumed["wall_s"] > first["wall_s"] * 1.2  # times, too, are those of the whole run
+    assert resumed["wall_s"] > first["wall_s"]  # times, too, are those of the whole run
 
 
 @functools.cache

@@ -25,9 +25,15 @@ OPTIONS = TrainOptions(machines=4, workers=3, servers=2, epochs=6, checkpoint_ev
 
 @pytest.fixture
 def cluster() -> Iterator[LocalCluster]:
-    """A cluster of its own: its template is the only one that a test may kill."""
+    """A cluster of its own: its template is the only one that a test may kill.
+
+    Nothing is left of a killed template, of its replacement and of their executors.
+    """
+    before = {each.pid for each in template_processes()}
     with LocalCluster(5) as cluster:
         yield cluster
+    assert executor_processes() == []
+    assert {each.pid for each in template_processes()} == before
 
 
 def train(cluster: LocalCluster, observer: TrainObserver | None = None) -> TrainResult:
@@ -117,14 +123,6 @@ def test_all_jobs_of_a_cluster_go_on_with_one_new_template(cluster: LocalCluster
     assert [result.model_sha256 for result in results] == [expected.model_sha256] * 2
     assert all(result.recoveries for result in results)
     assert [each.pid for each in template_processes()].count(cluster.template_id) == 1
-
-
-def test_nothing_is_left_of_a_killed_template_and_its_replacement() -> None:
-    before = {each.pid for each in template_processes()}
-    with LocalCluster(5) as cluster:
-        train(cluster, TemplateKiller(cluster, epoch=1))
-    assert executor_processes() == []
-    assert {each.pid for each in template_processes()} == before
 
 
 def test_a_cluster_of_python_trains_the_next_model_after_its_template_was_killed() -> None:
