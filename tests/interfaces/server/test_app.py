@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from live_server import LiveServer
+from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -51,7 +52,7 @@ def http(server: LiveServer) -> Iterator[httpx.Client]:
 
 def test_a_job_from_submission_to_its_log(client: LiveClient) -> None:
     job = client.submit({**JOB, "run": "echo hello from $RANK", "processes": 2})
-    done = client.wait(job["id"], 60.0)
+    done = ended(client, job["id"])
     assert (done["state"], done["attempt_list"][0]["placement"]) == ("SUCCEEDED", {"m0": 2})
     data, end, is_complete = client.log_part(job["id"], rank=1, attempt=0, offset=0)
     assert (data, end, is_complete) == (b"hello from 1\n", 13, True)
@@ -69,14 +70,14 @@ def test_jobs_come_in_pages(client: LiveClient, http: httpx.Client) -> None:
 
 def test_a_filter_by_state(client: LiveClient) -> None:
     job = client.submit({**JOB, "run": "exit 1"})
-    client.wait(job["id"], 60.0)
+    ended(client, job["id"])
     assert job["id"] in {each["id"] for each in client.jobs(("FAILED",))}
     assert {each["state"] for each in client.jobs(("FAILED",))} == {"FAILED"}
 
 
 def test_the_environment_of_a_job_has_no_secrets(client: LiveClient) -> None:
     job = client.submit({**JOB, "run": "env", "envs": {"OWN": "value"}})
-    client.wait(job["id"], 60.0)
+    ended(client, job["id"])
     data, _, _ = client.log_part(job["id"], rank=0, attempt=0, offset=0)
     variables = dict(line.split("=", 1) for line in data.decode().splitlines() if "=" in line)
     assert variables["OWN"] == "value"
@@ -163,7 +164,7 @@ def test_jobs_survive_a_restart_of_the_server(tmp_path: Path) -> None:
         client = server.start()
         assert client.job(job["id"])["state"] == "RUNNING"
         flag.touch()
-        done = client.wait(job["id"], 60.0)
+        done = ended(client, job["id"])
         assert (done["state"], done["attempts"]) == ("SUCCEEDED", 1)
         log, _, _ = client.log_part(job["id"], rank=0, attempt=0, offset=0)
         assert len(log.splitlines()) == 2
@@ -195,6 +196,6 @@ def test_a_job_that_waits_is_explained(client: LiveClient) -> None:
     (chapter,) = found["chapters"]
     assert chapter["sentence"].startswith("has waited ")
     assert chapter["blockers"] == [{"job": holder["id"], "gpus": 2}]
-    assert client.wait(waits["id"], 60.0)["state"] == "SUCCEEDED"
+    assert ended(client, waits["id"])["state"] == "SUCCEEDED"
     chapters = client.explain(waits["id"])["chapters"]
     assert [each["kind"] for each in chapters] == ["wait", "run", "moment"]
