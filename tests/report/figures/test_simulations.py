@@ -105,7 +105,7 @@ def test_many_policies_have_a_panel_each_with_the_others_behind(
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("count", [2, 15])
+@pytest.mark.parametrize("count", [2, 8, pytest.param(15, marks=pytest.mark.soak)])
 def test_labels_do_not_overlap(name: str, count: int) -> None:
     figure = FIGURES[name](MANY[:count])
     figure.set_dpi(DPI)
