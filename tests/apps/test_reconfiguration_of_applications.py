@@ -16,48 +16,23 @@ from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.datasets.builtin.toys import load_diabetes, load_digits
 from motet.runtime.controller.job import Job
-from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
 from motet.runtime.core.application import Application
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
-from motet.runtime.core.reporting.reports import EpochReport, TrainResult
-from random_plans import RandomPlans
+from motet.runtime.core.reporting.reports import TrainResult
+from restless import Restless
 from small_data import corpus, ratings
 
 MACHINES = 5
 PLANS = 10
-EPOCHS = 30
-
-PATIENCE_S, GROWTH = 0.02, 1.5
-"""Epochs are over in milliseconds here. A plan that needs more than one of them gets that time,
-in each further epoch more of it: together two minutes."""
-
-
-class Restless(TrainObserver):
-    """Asks for a random plan after every epoch, and lets none come too late."""
-
-    def __init__(self, seed: int) -> None:
-        self._plans = RandomPlans(seed, MACHINES)
-        self._left = PLANS
-        self._patience_s = PATIENCE_S
-        self._asked: list[Reconfiguration] = []
-        self.job: Job | None = None
-
-    def epoch_done(self, report: EpochReport) -> None:
-        assert self.job is not None
-        if self._left:
-            self._left -= 1
-            self._asked.append(self.job.reconfigure(self._plans))
-        elif unfinished := [asked for asked in self._asked if not asked.wait(0)]:
-            unfinished[0].wait(self._patience_s)
-            self._patience_s *= GROWTH
+EPOCHS = 50
 
 
 def train(app: Application, dataset: Any, epochs: int, seed: int | None = None) -> TrainResult:
     """`seed`: of the reconfigurations; None: there are none."""
     app = copy.deepcopy(app)
     options = TrainOptions(machines=MACHINES, workers=2, servers=2, epochs=epochs)
-    restless = TrainObserver() if seed is None else Restless(seed)
+    restless = TrainObserver() if seed is None else Restless(seed, MACHINES, PLANS)
     job = Job(app, app.prepare(dataset, 0), options, InProcessCluster(MACHINES), restless)
     if isinstance(restless, Restless):
         restless.job = job

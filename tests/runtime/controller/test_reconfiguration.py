@@ -30,6 +30,7 @@ from motet.runtime.wire.assignment import Assignment
 from motet.runtime.worker.local_training import LocalTraining
 from patient import Patient
 from random_plans import RandomPlans
+from restless import Restless
 from slow_app import SlowRegression
 from toy_app import ToyRegression
 
@@ -108,23 +109,7 @@ def test_every_operation_leaves_the_model_as_it_is(operation: Operation) -> None
     assert_same(result)
 
 
-class Restless(TrainObserver):
-    """Asks for a random plan after every epoch and at every progress report."""
-
-    def __init__(self, seed: int, limit: int = 20) -> None:
-        self._plans = RandomPlans(seed, MACHINES)
-        self._left = limit
-        self.job: Job | None = None
-
-    def epoch_done(self, report: EpochReport) -> None:
-        if self._left:
-            self._left -= 1
-            assert self.job is not None
-            self.job.reconfigure(self._plans)
-
-
-RESTLESS_EPOCHS = 120
-"""An epoch takes milliseconds, a plan tens of them: many on a busy machine, too."""
+RESTLESS_EPOCHS = 60
 SEEDS = (0, pytest.param(1, marks=pytest.mark.soak))
 
 
@@ -139,7 +124,7 @@ def train_restlessly(
         "epochs": RESTLESS_EPOCHS,
         **changes,
     }
-    restless = Restless(seed, plans)
+    restless = Restless(seed, MACHINES, plans)
     rows = app.prepare(None, seed=1)
     job = Job(app, rows, TrainOptions(**fields), InProcessCluster(MACHINES), restless)
     restless.job = job

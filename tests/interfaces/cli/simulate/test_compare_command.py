@@ -183,6 +183,7 @@ def test_figures_are_written_on_request(tmp_path: Path, policies: tuple[str, ...
     assert {"comparison.json", "winners_and_losers.png", "jct_cdf.png", "fairness.png"} <= names
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_comparison_is_replaced_on_request_and_nothing_else_ever(tmp_path: Path) -> None:
     folder, out = store(tmp_path / "runs", "fifo", "srtf"), tmp_path / "out"
     compared(folder, "--out", out)
@@ -321,6 +322,7 @@ def test_figures_of_quality_are_drawn_where_jobs_learn(tmp_path: Path) -> None:
     assert not of_quality & {path.name for path in (tmp_path / "plain").iterdir()}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_folders_of_an_earlier_version_are_compared_as_far_as_they_go(tmp_path: Path) -> None:
     old = as_an_earlier_version_wrote(store_elastic(tmp_path / "old", "fair"))
     new = store_elastic(tmp_path / "new", "fifo")
