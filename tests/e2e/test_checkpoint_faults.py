@@ -13,7 +13,7 @@ from marked_process import MarkedProcess, motet_process, run_motet
 from small_disk import SmallDisk, read_only, small_disk
 from trained_here import trained_here
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 EPOCHS = 40
 MORE_EPOCHS = 3

@@ -175,7 +175,6 @@ def test_many_kills_lose_no_job_and_start_none_twice(
     run_with_kills(server, kinds, seed, jobs=30, trainings=6, digest=digest)
 
 
-@pytest.mark.timeout(300)
 def test_the_checker_notices_a_planted_double_start(server: LiveServer) -> None:
     client = server.start()
     job = client.submit(job_of("twice", 1, 2000))

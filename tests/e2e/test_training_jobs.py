@@ -101,7 +101,6 @@ def test_a_training_that_is_disturbed_again_and_again_ends_with_the_model_of_an_
     assert outcomes == ["lost", "lost", "lost", "stopped", "succeeded"]
 
 
-@pytest.mark.timeout(600)
 def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
     client: LiveClient, server: LiveServer, tmp_path: Path
 ) -> None:
@@ -116,7 +115,6 @@ def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
     assert not (gang / "secret").exists()
 
 
-@pytest.mark.timeout(600)
 def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveClient) -> None:
     job = client.submit({**JOB, "data": "no-such-file.csv"})["id"]
     assert ended(client, job)["state"] == "FAILED"
