@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Shepherded:
             "cwd": "/",
             "env": {"PATH": os.environ["PATH"], **(env or {})},
             "lease_s": lease_s,
+            "as_of_s": time.monotonic(),
             "stop": {"signal": signal.SIGTERM, "grace_s": 0.2},
             "notify": str(self.folder / "nobody.sock"),
         }
@@ -48,9 +50,19 @@ class Shepherded:
     def spawn(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-I", "-S", SCRIPT, str(self.folder)])
 
-    def instruct(self, phase: str, *, epoch: int = 1, grace_s: float = 30.0) -> None:
+    def instruct(
+        self, phase: str, *, epoch: int = 1, grace_s: float = 30.0, as_of_s: float | None = None
+    ) -> None:
+        """`as_of_s`: when the lease begins that this grants; None: now."""
         assert self.process is not None
-        control = {"epoch": epoch, "phase": phase, "signal": 15, "grace_s": grace_s}
+        begins_s = time.monotonic() if as_of_s is None else as_of_s
+        control = {
+            "epoch": epoch,
+            "phase": phase,
+            "signal": 15,
+            "grace_s": grace_s,
+            "as_of_s": begins_s,
+        }
         shepherd.write_durably(self.folder / "control.json", control)
         self.process.send_signal(signal.SIGUSR1)
 
@@ -162,9 +174,15 @@ def test_a_killed_shepherd_takes_its_process_along(rank: Shepherded) -> None:
 
 
 def test_a_process_without_renewed_lease_is_stopped(rank: Shepherded) -> None:
-    rank.begin("sleep", "1000", lease_s=0.3)
-    rank.instruct("run")
+    rank.run("sleep", "1000", lease_s=60.0)
+    rank.instruct("run", as_of_s=time.monotonic() - 60.0)
     assert rank.exit() == (None, 15, "lease")
+
+
+def test_a_process_whose_lease_has_ended_is_not_started_any_more(rank: Shepherded) -> None:
+    rank.begin("sleep", "1000", lease_s=60.0)
+    rank.instruct("hold", as_of_s=time.monotonic() - 60.0)
+    assert rank.exit() == (None, None, "never_started")
 
 
 def test_instructions_of_an_earlier_master_are_ignored(rank: Shepherded) -> None:

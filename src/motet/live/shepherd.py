@@ -12,10 +12,11 @@ library: it must start fast and outlive master, launcher and Ray. Files in the f
 - `exit.json`: how it ended; no process of it is left when this file appears
 
 The shepherd is a session leader and adopts orphans of its process (child subreaper), so it finds
-all of them. The kernel kills the process when the shepherd is killed. Every SIGUSR1 renews the
-shepherd's lease; when the lease ends, for instance because its machine has been separated from
-the cluster, the shepherd stops the process. Controls of an earlier master (a smaller epoch) are
-ignored.
+all of them. The kernel kills the process when the shepherd is killed. A control renews the
+shepherd's lease; when the lease ends, for instance because its machine has been separated from the
+cluster, the shepherd stops the process. A lease is counted from a time that the launcher names, on
+this machine's clock, so that a control which arrives late prolongs nothing. Controls of an earlier
+master (a smaller epoch) are ignored.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ class Shepherd:
         self.child: subprocess.Popen[bytes] | None = None
         self.reason = "exited"
         self.started_at: float | None = None
-        self.lease_ends = time.monotonic() + self.task["lease_s"]
+        self.lease_ends = self.task["as_of_s"] + self.task["lease_s"]
         self.kill_at: float | None = None
 
     def run(self) -> None:
@@ -137,7 +138,7 @@ class Shepherd:
             return
         self.epoch = control["epoch"]
         if self.phase != "stop":
-            self.lease_ends = time.monotonic() + self.task["lease_s"]
+            self.lease_ends = self.task["as_of_s"] + self.task["lease_s"]
         if control["phase"] == "stop":
             self._stop("stopped", control["signal"], control["grace_s"])
         elif self.phase == "hold":

@@ -15,6 +15,7 @@ import pytest
 
 from attempt_files import attempt_file
 from motet.live.launcher.leftovers import MARK, marked_processes
+from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
@@ -24,7 +25,6 @@ from motet.live.launcher.messages import (
     Report,
     StartAttempt,
     StopAttempt,
-    message_line,
     parse_message,
 )
 from motet.live.launcher.rank_files import progress_line
@@ -46,7 +46,7 @@ class Launchers:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "motet.live.launcher.local"),
-                *(str(self.epoch), str(self.folder / "launcher.sock")),
+                *(str(self.folder / "launcher.sock"), str(self.epoch)),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

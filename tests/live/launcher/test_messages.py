@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
@@ -15,7 +16,6 @@ from motet.live.launcher.messages import (
     Report,
     StartAttempt,
     StopAttempt,
-    message_line,
     parse_message,
 )
 

@@ -22,6 +22,7 @@ from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server_address import ADDRESS_FILE
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import TrainingProgram, Workplace
 
@@ -61,6 +62,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         options.cluster,
         options.policy,
         workplace,
+        local_launcher(folder),
         failed,
     )
     app = create_app(master, workplace, access, getpass.getuser())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from motet.live.launcher.rank_files import PROGRESS, progress_line
+from motet.live.launcher.rank_files import NOTICE_SOCKET, PROGRESS, progress_line
 from motet.live.shepherd import send_datagram
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, Recovery
@@ -88,7 +88,7 @@ def progress_file(
     folder = Path(environment["MOTET_ATTEMPT_DIR"]) / f"rank-{rank}"
     attempt = f"{environment['MOTET_JOB_ID']}.{environment['MOTET_ATTEMPT_NUMBER']}"
     notice = json.dumps([attempt, rank, "progress"]).encode()
-    socket = Path(environment["MOTET_NOTICE_SOCKET"])
+    socket = Path(environment[NOTICE_SOCKET])
 
     def wake() -> None:
         with suppress(OSError):

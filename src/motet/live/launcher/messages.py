@@ -6,12 +6,11 @@ repeated as well; the master ignores those that it has recorded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
-from motet.domain.errors import BadInput
+from motet.live.launcher.message_lines import read_line
 
 ExitReason: TypeAlias = Literal["exited", "stopped", "lease", "never_started", "lost"]
 """`stopped`: after a stop signal. `lease`: the launcher did not renew the lease. `lost`: the
@@ -99,30 +98,11 @@ class AttemptEnded:
 LauncherRequest: TypeAlias = StartAttempt | StopAttempt
 Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded
 
-_PARTS = {"ranks": RankTask, "exits": RankExit}
+PARTS = {"ranks": RankTask, "exits": RankExit}
 _KINDS = {kind.__name__: kind for kind in (*get_args(LauncherRequest), *get_args(Report))}
-
-
-def message_line(message: LauncherRequest | Report) -> str:
-    """A line of JSON without its end."""
-    return json.dumps({"kind": type(message).__name__, **asdict(message)})
 
 
 def parse_message(line: str) -> LauncherRequest | Report:
     """The message of a line. Raises BadInput."""
-    try:
-        values = json.loads(line)
-        kind: Any = _KINDS[values.pop("kind")]
-        return kind(**{name: _value(name, each) for name, each in values.items()})  # type: ignore[no-any-return]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"not a message of the launcher: {line[:200]!r}") from error
-
-
-def _value(name: str, value: Any) -> Any:
-    if name == "points":
-        return tuple((float(step), float(loss)) for step, loss in value)
-    if name in _PARTS:
-        return tuple(
-            _PARTS[name](**{key: _value(key, part) for key, part in each.items()}) for each in value
-        )
-    return tuple(value) if isinstance(value, list) else value
+    message: LauncherRequest | Report = read_line(line, _KINDS, PARTS)
+    return message

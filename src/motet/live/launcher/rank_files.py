@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
+from motet.live.launcher.node_messages import HoldRanks
 from motet.live.shepherd import write_durably
 
 PROGRESS = "progress.jsonl"
 """What a process reports about its training: a JSON object per line, see `progress_line`."""
+
+NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
+"""Variable of every process: where it wakes the launcher of its machine after a report."""
 
 
 class ShepherdIdentity(NamedTuple):
@@ -25,12 +31,16 @@ class ShepherdIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a shepherd has to do. `epoch`: of the master that wants it."""
+    """What a shepherd has to do. `epoch`: of the master that wants it.
+
+    `as_of_s`: from when on its lease is counted, on the clock of its machine.
+    """
 
     epoch: int
     phase: str
     signal: int
     grace_s: float
+    as_of_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +54,12 @@ class RankFiles:
         """Files of a rank of an attempt."""
         return cls(Path(request.folder) / f"rank-{rank}")
 
-    def write_task(self, request: StartAttempt, rank: int, epoch: int, notify: Path) -> None:
-        """Create the folder and describe what the shepherd runs."""
+    def write_task(
+        self, held: HoldRanks, rank: int, epoch: int, notify: Path, env: Mapping[str, str]
+    ) -> None:
+        """Create the folder and describe what the shepherd runs. `env`: of the machine."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        request = held.start
         task: RankTask = request.ranks[rank]
         write_durably(
             self.folder / "task.json",
@@ -56,8 +69,9 @@ class RankFiles:
                 "epoch": epoch,
                 "argv": task.argv,
                 "cwd": task.cwd,
-                "env": dict(task.env),
+                "env": {**task.env, **held.env, **env, NOTICE_SOCKET: str(notify)},
                 "lease_s": request.lease_s,
+                "as_of_s": held.as_of_s,
                 "stop": {"signal": request.stop_signal, "grace_s": request.grace_s},
                 "notify": str(notify),
             },
@@ -90,6 +104,13 @@ class RankFiles:
             found["ended_at"],
         )
 
+    def log(self, line: str) -> None:
+        """Append a line to what the process has printed."""
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(self.folder / "log", "a", encoding="utf-8", opener=_private) as file:
+                file.write(line + "\n")
+
     def progress(self, offset: int) -> tuple[list[dict[str, Any]], int]:
         """Reports of progress from `offset` on, and where the next one begins.
 
@@ -112,6 +133,10 @@ class RankFiles:
         except FileNotFoundError:
             return None
         return found
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def progress_line(

@@ -9,7 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from motet.live.launcher.messages import LauncherRequest, Report, message_line, parse_message
+from motet.live.launcher.message_lines import message_line
+from motet.live.launcher.messages import LauncherRequest, Report, parse_message
+
+
+def local_launcher(folder: Path) -> tuple[str, ...]:
+    """The launcher of this machine. `folder`: state of the server."""
+    notices = folder / "launcher.sock"
+    return (sys.executable, "-m", "motet.live.launcher.local", str(notices))
 
 
 class LauncherProcess:
@@ -17,15 +24,14 @@ class LauncherProcess:
 
     def __init__(
         self,
+        command: Sequence[str],
         epoch: int,
-        notices: Path,
         on_report: Callable[[Report], None],
         on_end: Callable[[], None],
     ) -> None:
-        """`notices`: address of the socket for notices of shepherds."""
-        command = [sys.executable, "-m", "motet.live.launcher.local"]
+        """`command`: of the launcher; its last argument is the epoch of the master."""
         self._process = subprocess.Popen(
-            [*command, str(epoch), str(notices)],
+            [*command, str(epoch)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

@@ -72,10 +72,15 @@ class MasterLoop:
         cluster: ClusterDeclared,
         policy: ChoosePolicy,
         workplace: Workplace,
+        launcher: Sequence[str],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`address`: of the journal. `on_failure`: called when the thread ends by an error."""
+        """`address`: of the journal. `launcher`: its command, see `LauncherProcess`.
+
+        `on_failure`: called when the thread ends by an error.
+        """
         self._address, self._cluster, self._workplace = address, cluster, workplace
+        self._command = launcher
         self._on_failure = on_failure
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
@@ -183,8 +188,8 @@ class MasterLoop:
         """Start a launcher and tell it everything that should run."""
         began_s = time.monotonic()
         self._launcher = LauncherProcess(
+            self._command,
             epoch,
-            self._workplace.notice_socket,
             lambda report: self._inbox.put(_Request(report)),
             lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
         )

@@ -13,8 +13,6 @@ from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
 
-LEASE_S = 600.0
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgram:
@@ -29,16 +27,15 @@ class TrainingProgram:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where attempts run. `folder`: state of the server. `env`: variables that every job gets."""
+    """Where attempts run. `folder`: state of the server. `env`: variables that every job gets.
+
+    `lease_s`: how long processes run on without the launcher.
+    """
 
     folder: Path
     env: Mapping[str, str]
     training: TrainingProgram = TrainingProgram()
-
-    @property
-    def notice_socket(self) -> Path:
-        """Wakes the launcher, see `motet.live.launcher.local`."""
-        return self.folder / "launcher.sock"
+    lease_s: float = 600.0
 
     def attempt_folder(self, job: int, attempt: int) -> Path:
         """Logs and records of one attempt."""
@@ -107,7 +104,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
         ),
         preempt.number,
         preempt.grace_s,
-        LEASE_S,
+        workplace.lease_s,
     )
 
 
@@ -121,7 +118,6 @@ def _program(
     variables = {
         "MOTET_ATTEMPT_DIR": str(workplace.attempt_folder(job.number, attempt.number)),
         "MOTET_RESULTS_DIR": str(workplace.results_folder(job.number)),
-        "MOTET_NOTICE_SOCKET": str(workplace.notice_socket),
         "MOTET_WORKERS": str(attempt.workers),
         "MOTET_SERVERS": str(attempt.servers),
     }

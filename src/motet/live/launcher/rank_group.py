@@ -1,0 +1,220 @@
+"""The processes of an attempt on this machine, and the shepherds that carry them out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from motet.live.launcher.leftovers import kill_marked
+from motet.live.launcher.messages import RankExit
+from motet.live.launcher.node_messages import (
+    HoldRanks,
+    InstructRanks,
+    RankElsewhere,
+    RankEnded,
+    RankHeld,
+    RankProgressed,
+    RankReport,
+    RankStarted,
+)
+from motet.live.launcher.rank_files import Control, RankFiles
+from motet.live.launcher.shepherds import ShepherdProcess, attach, spawn
+from motet.live.shepherd import boot_id
+
+_RETRY_KILL_S = 0.1
+RENEWALS_PER_LEASE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """This machine. `epoch`: of the master. `notify`: address to which shepherds send changes.
+
+    `env`: variables of this machine. `is_only_one`: there are no other machines, so a shepherd of
+    another boot has ended.
+    """
+
+    epoch: int
+    notify: Path
+    env: Mapping[str, str]
+    is_only_one: bool
+
+
+class RankGroup:
+    """Starts or adopts the processes of some ranks and follows them to their ends.
+
+    Runs in an event loop.
+    """
+
+    def __init__(
+        self, request: HoldRanks, context: NodeContext, report: Callable[[RankReport], None]
+    ) -> None:
+        self._request, self._context, self._report = request, context, report
+        self._as_of_s = request.as_of_s
+        self._files = {rank: RankFiles.of(request.start, rank) for rank in request.own}
+        self._shepherds: dict[int, ShepherdProcess] = {}
+        self._spawned: dict[int, subprocess.Popen[bytes]] = {}
+        self._told: dict[int, RankReport] = {}
+        self._open = set(request.own)
+        self._read_bytes = dict.fromkeys(request.own, 0)
+        start = request.start
+        self._instruction = InstructRanks(
+            start.attempt, "hold", start.stop_signal, start.grace_s, request.as_of_s
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is left of its processes."""
+        return not self._open
+
+    def begin(self) -> None:
+        """Start what was never started, adopt what was."""
+        for rank, files in self._files.items():
+            if files.identity() is None:
+                self._spawn(rank)
+            else:
+                self.changed(rank)
+
+    def instruct(self, instruction: InstructRanks) -> None:
+        """The phase that all ranks should have; one that is too old is ignored."""
+        if self._is_too_old(instruction.as_of_s):
+            return
+        self._instruction = instruction
+        self.renew(instruction.as_of_s)
+
+    def renew(self, as_of_s: float) -> None:
+        """Processes may run on until their lease after `as_of_s` ends."""
+        if self._is_too_old(as_of_s):
+            return
+        self._as_of_s = max(self._as_of_s, as_of_s)
+        for rank in self._shepherds:
+            self._instruct(rank)
+
+    def changed(self, rank: int) -> None:
+        """Read the files of a rank and act on what has changed."""
+        files = self._files[rank]
+        if rank not in self._open:
+            return
+        self._tell_progress(rank)
+        if (end := files.exit()) is not None:
+            self._tell_progress(rank)  # What it reported until its end.
+            self._ended(rank, end)
+            return
+        if rank not in self._shepherds and not self._attach(rank):
+            return
+        attempt, at_s = self._request.start.attempt, files.started_s()
+        self._tell(RankHeld(attempt, rank) if at_s is None else RankStarted(attempt, rank, at_s))
+
+    def repeat_reports(self) -> None:
+        """Report the present state again."""
+        self._told.clear()
+        for rank in sorted(self._open):
+            self._read_bytes[rank] = 0
+            self._tell_progress(rank)
+            if rank in self._shepherds:
+                self.changed(rank)
+
+    # -- processes ---------------------------------------------------------------------------------
+
+    def _spawn(self, rank: int) -> None:
+        files, context = self._files[rank], self._context
+        try:
+            files.write_task(self._request, rank, context.epoch, context.notify, context.env)
+            process = self._spawned[rank] = spawn(files)
+        except OSError as error:
+            self._ended(rank, never_started())
+            files.log(f"motet: the process cannot be started: {error}")
+            return
+        self._watch(os.pidfd_open(process.pid), lambda: self._spawn_ended(rank))
+
+    def _spawn_ended(self, rank: int) -> None:
+        """Collect a shepherd that was spawned here. Another one may have claimed the folder."""
+        self._spawned.pop(rank).wait()
+        if rank not in self._shepherds:
+            self.changed(rank)
+
+    def _attach(self, rank: int) -> bool:
+        """Find the shepherd of a rank; without one the rank has ended."""
+        identity = self._files[rank].identity()
+        if identity and identity.boot != boot_id() and not self._context.is_only_one:
+            self._tell(RankElsewhere(self._request.start.attempt, rank))
+            return False
+        found = identity and attach(self._files[rank], identity)
+        if not found:
+            self._without_shepherd(rank)
+            return False
+        self._shepherds[rank] = found
+        self._watch(os.dup(found.descriptor), lambda: self._shepherd_ended(rank))
+        self._instruct(rank)
+        return True
+
+    def _shepherd_ended(self, rank: int) -> None:
+        self._shepherds.pop(rank).close()
+        self._without_shepherd(rank)
+
+    def _without_shepherd(self, rank: int) -> None:
+        """The exit record, or the certain death of what a killed shepherd has left."""
+        if rank not in self._open:
+            return
+        end = self._files[rank].exit()
+        self._tell_progress(rank)
+        if end is not None:
+            self._ended(rank, end)
+        elif kill_marked(self._request.start.folder, rank):
+            started_s = self._files[rank].started_s()
+            self._ended(rank, RankExit(None, None, "lost", started_s, time.time()))
+        else:
+            loop = asyncio.get_running_loop()
+            loop.call_later(_RETRY_KILL_S, self._without_shepherd, rank)
+
+    def _watch(self, descriptor: int, on_end: Callable[[], None]) -> None:
+        """Call once when the process of a pidfd has ended."""
+        loop = asyncio.get_running_loop()
+
+        def ended() -> None:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+            on_end()
+
+        loop.add_reader(descriptor, ended)
+
+    # -- instructions and reports ------------------------------------------------------------------
+
+    def _is_too_old(self, as_of_s: float) -> bool:
+        return time.monotonic() > as_of_s + self._request.start.lease_s
+
+    def _instruct(self, rank: int) -> None:
+        wanted = self._instruction
+        control = Control(
+            self._context.epoch, wanted.phase, wanted.stop_signal, wanted.grace_s, self._as_of_s
+        )
+        self._shepherds[rank].instruct(control)
+
+    def _ended(self, rank: int, end: RankExit) -> None:
+        self._open.discard(rank)
+        self._tell(RankEnded(self._request.start.attempt, rank, end))
+
+    def _tell(self, report: RankReport) -> None:
+        """Report what has not been reported yet."""
+        if self._told.get(report.rank) != report:
+            self._told[report.rank] = report
+            self._report(report)
+
+    def _tell_progress(self, rank: int) -> None:
+        """Report what the process has written since the last look."""
+        found, self._read_bytes[rank] = self._files[rank].progress(self._read_bytes[rank])
+        if not found:
+            return
+        points = tuple(point for each in found for point in each["points"])
+        last = found[-1]
+        attempt, speed = self._request.start.attempt, last["steps_per_s"]
+        self._report(RankProgressed(attempt, rank, last["steps_done"], points, speed))
+
+
+def never_started() -> RankExit:
+    """The end of a process that was not started."""
+    return RankExit(None, None, "never_started", None, time.time())
