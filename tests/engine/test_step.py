@@ -17,6 +17,7 @@ from motet.domain.events import (
     Failed,
     Finished,
     Goal,
+    MachineAdded,
     MachineCame,
     MachineLeft,
     MachineMeasured,
@@ -283,3 +284,33 @@ def test_a_policy_that_takes_over_has_speeds_of_machines_measured_from_then_on()
     assert speeds is not None
     assert speeds.times_as_long.tolist() == [1.0, 3.0]
     assert speeds.measured_us.tolist() == [UNKNOWN, 5]
+
+
+def test_a_cluster_that_has_grown_decides_as_one_that_was_as_large_from_the_start() -> None:
+    grown = engine_of(TiresiasLas(), ClusterSpec.of([4]))
+    large = engine_of(TiresiasLas())
+    grown.step(0, [MachineAdded(1, "m1", 4)])
+    large.step(0, [MachineCame(1)])
+    events: list[list[Event]] = [
+        [submitted(1, 6), submitted(2, 4)],
+        [started(1)],
+        [MachineLeft(1)],
+        [Stopped(1), MachineCame(1)],
+        [Finished(2)],
+    ]
+    told = [
+        [engine.step(at, each) for at, each in enumerate(events, 1)] for engine in (grown, large)
+    ]
+    assert told[0] == told[1]
+    assert [action for step in told[0] for action in step] != []
+
+
+def test_a_machine_can_be_added_while_jobs_hold_slots() -> None:
+    engine = engine_of(cluster=ClusterSpec.of([4]))
+    assert engine.step(0, [submitted(1), submitted(2)]) == [start(1, 0)]
+    assert engine.step(1, [MachineAdded(1, "m1", 4)]) == [start(2, 1)]
+
+
+def test_machines_are_added_in_the_order_of_their_numbers() -> None:
+    with pytest.raises(BadInput, match="not the next one"):
+        engine_of().step(0, [MachineAdded(3, "m3", 4)])

@@ -21,8 +21,13 @@ SECOND_US = 1_000_000
 class ScriptedCluster:
     """A master, its journal and its launcher; the master can be killed."""
 
-    def __init__(self, folder: Path, policy: ChoosePolicy | None = None) -> None:
-        self.folder, self.launcher = folder, ScriptedLauncher()
+    def __init__(
+        self,
+        folder: Path,
+        policy: ChoosePolicy | None = None,
+        cluster: ClusterDeclared = CLUSTER,
+    ) -> None:
+        self.folder, self.launcher, self.declared = folder, ScriptedLauncher(), cluster
         self.policy = policy or ChoosePolicy("fifo")
         self.now_us = 1_700_000_000 * SECOND_US
         self.store: JournalStore | None = None
@@ -34,7 +39,7 @@ class ScriptedCluster:
         self.store = JournalStore(str(self.folder / "journal.db"))
         program = TrainingProgram(("python", "train"), {"PYTHONPATH": "/motet"})
         workplace = Workplace(self.folder, {"PATH": "/bin"}, program)
-        self.master = Master(self.store, CLUSTER, workplace, lambda: self.now_us)
+        self.master = Master(self.store, self.declared, workplace, lambda: self.now_us)
         self.ask(self.policy)
         self.launcher.receive(self.master.pending_requests)
 

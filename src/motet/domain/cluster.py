@@ -83,6 +83,24 @@ class ClusterSpec:
             )
         return cls.uniform(machines, gpus)
 
+    def with_machine(self, name: str, gpus: int) -> ClusterSpec:
+        """This cluster and one more machine of its first type, of which no other limit is known."""
+        return ClusterSpec(
+            (*self.names, name),
+            np.append(self.gpus, gpus),
+            self.type_names or ("gpu",),
+            *(
+                np.append(column, 0)
+                for column in (
+                    self.type,
+                    self.rack,
+                    self.cpus,
+                    self.memory_bytes,
+                    self.bandwidth_bps,
+                )
+            ),
+        )
+
     @property
     def size(self) -> int:
         """Number of machines."""

@@ -201,6 +201,15 @@ class MachineMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineAdded:
+    """The cluster has grown by a machine, whose number is the next one; it takes jobs."""
+
+    machine: int
+    name: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
 class MachineCame:
     """A machine becomes usable, for the first time or again."""
 
@@ -244,6 +253,7 @@ Event: TypeAlias = (
     | SpeedMeasured
     | RemainingMeasured
     | MachineMeasured
+    | MachineAdded
     | MachineCame
     | Drained
     | MachineLeft

@@ -51,6 +51,7 @@ class Reducer:
             events.SpeedMeasured: self._speed_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
+            events.MachineAdded: self._machine_added,
             events.MachineCame: self._machine_came,
             events.Drained: self._drained,
             events.MachineLeft: self._machine_left,
@@ -178,6 +179,15 @@ class Reducer:
         return False
 
     # -- machines and time -------------------------------------------------------------------------
+
+    def _machine_added(self, event: events.MachineAdded) -> bool:
+        if event.machine != self._state.cluster.size:
+            raise BadInput(f"machine {event.machine} is not the next one of the cluster")
+        self._state.add_machine(event.name, event.gpus)
+        self._requests.add_machine(event.gpus)
+        if self._monitor is not None:
+            self._monitor.add_machine()
+        return True
 
     def _machine_came(self, event: events.MachineCame) -> bool:
         self._state.machines.open(event.machine)

@@ -63,6 +63,16 @@ class Room:
             return cls(cluster, gpus, none, none)
         return cls(cluster, gpus, cpus.copy(), memory_bytes.copy())
 
+    def grown(self, cluster: ClusterSpec) -> Room:
+        """The room of a larger cluster, whose further machines are empty."""
+        size = len(self.gpus)
+        return Room(
+            cluster,
+            np.append(self.gpus, cluster.gpus[size:]),
+            np.append(self.cpus, cluster.cpus[size:]),
+            np.append(self.memory_bytes, cluster.memory_bytes[size:]),
+        )
+
     def gpus_for(self, demand: ResourceDemand) -> Ints:
         """`(machines,)`: how many free GPUs each machine can give to such a job."""
         if not (demand.cpus or demand.memory_bytes):

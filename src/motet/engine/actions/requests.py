@@ -49,6 +49,10 @@ class Requests:
         ready, self._ready = self._ready, []
         return ready
 
+    def add_machine(self, gpus: int) -> None:
+        """The cluster has grown by a machine."""
+        self._free.append(gpus)
+
     # -- requests of a decision --------------------------------------------------------------------
 
     def stop(self, job: int) -> None:

@@ -20,9 +20,18 @@ class MachineMonitor:
     def __init__(self, machines: int) -> None:
         self._times_as_long = np.ones(machines)
         self._measured_us = np.full(machines, UNKNOWN, dtype=np.int64)
+        self.speeds = self._seen()
+
+    def add_machine(self) -> None:
+        """The cluster has grown by a machine."""
+        self._times_as_long = np.append(self._times_as_long, 1.0)
+        self._measured_us = np.append(self._measured_us, UNKNOWN)
+        self.speeds = self._seen()
+
+    def _seen(self) -> MachineSpeeds:
         seen = self._times_as_long.view()
         seen.flags.writeable = False
-        self.speeds = MachineSpeeds(seen, read_only(self._measured_us))
+        return MachineSpeeds(seen, read_only(self._measured_us))
 
     def copy(self) -> MachineMonitor:
         """An independent copy."""

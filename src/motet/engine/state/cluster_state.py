@@ -67,8 +67,7 @@ class ClusterState:
         self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
         self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
         self._models = tuple(models)
-        self._seen_free_gpus = read_only(self.room.gpus)
-        self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
+        self._see_room()
         self._seen_placements = MappingProxyType(self.placements)
         self._finished = FinishedJobs()
 
@@ -77,6 +76,12 @@ class ClusterState:
         passed_us, self.now_us = now_us - self.now_us, now_us
         if passed_us:
             self.table.pass_time(passed_us, WAITED_COLUMNS[0], has_shared=self.has_shared)
+
+    def add_machine(self, name: str, gpus: int) -> None:
+        """The cluster has grown by an empty machine."""
+        self.cluster = self.cluster.with_machine(name, gpus)
+        self.machines, self.room = self.machines.grown(self.cluster), self.room.grown(self.cluster)
+        self._see_room()
 
     # -- arrivals and departures -------------------------------------------------------------------
 
@@ -261,6 +266,10 @@ class ClusterState:
 
     def _restore_suspended(self, rows: Mapping[int, Mapping[str, int]]) -> None:
         self.suspended = {number: self.table.completed(row) for number, row in rows.items()}
+
+    def _see_room(self) -> None:
+        self._seen_free_gpus = read_only(self.room.gpus)
+        self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
 
     def _occupy(self, number: int, placement: Placement) -> None:
         """Hold a captured placement; the second of two jobs that share GPUs takes none."""

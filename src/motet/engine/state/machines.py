@@ -23,6 +23,13 @@ class Machines:
         self._is_closed = np.zeros(cluster.size, dtype=np.bool_)
         self.closed: Ints = np.zeros(0, dtype=np.int64)
 
+    def grown(self, cluster: ClusterSpec) -> Machines:
+        """The same machines and the further ones of a larger cluster, which take jobs."""
+        larger = Machines(cluster)
+        for machine in self.closed.tolist():
+            larger.close(machine)
+        return larger
+
     def open(self, machine: int) -> None:
         """The machine takes jobs."""
         self._change(machine, is_closed=False)

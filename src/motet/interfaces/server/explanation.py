@@ -17,6 +17,9 @@ from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.state import LiveState
 
+CLUSTER_UNREACHABLE = "ClusterUnreachable"
+"""The reason of all waits while a joined cluster is out of reach."""
+
 
 def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     """The story of a job until now. Raises NotFound, BadInput.
@@ -44,6 +47,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
 def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
     entries = state.history.of(job.number)
+    if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
+        return CLUSTER_UNREACHABLE, f"the cluster cannot be reached: {state.refusal}"
     if not entries or not is_wait(entries[-1]) or job.is_suspended or job.state.is_final:
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))

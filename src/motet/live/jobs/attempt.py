@@ -31,6 +31,7 @@ class StopCause(StrEnum):
     RESIZED = "resized"
     SUSPENDED = "suspended"
     CANCELLED = "cancelled"
+    MACHINE_LOST = "machine_lost"
 
 
 class AttemptOutcome(StrEnum):
@@ -84,6 +85,8 @@ def outcome_of(
     """
     if all(end.reason == "exited" and end.code == 0 for end in exits):
         return AttemptOutcome.SUCCEEDED
+    if stop_cause is StopCause.MACHINE_LOST:
+        return AttemptOutcome.LOST
     if stop_cause is not None:
         return AttemptOutcome.STOPPED
     first = exits[first_failure(exits)]

@@ -95,10 +95,30 @@ class AttemptEnded:
     exits: tuple[RankExit, ...]
 
 
-LauncherRequest: TypeAlias = StartAttempt | StopAttempt
-Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded
+@dataclass(frozen=True, slots=True)
+class MachineSeen:
+    """A machine of a cluster that is joined. `takes_jobs`: not while it is drained or restarted."""
 
-PARTS = {"ranks": RankTask, "exits": RankExit}
+    name: str
+    slots: int
+    takes_jobs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """The machines of a cluster that is joined; one that is missing has left.
+
+    `refusal`: why the cluster cannot be reached; what is known of its machines holds then.
+    """
+
+    machines: tuple[MachineSeen, ...]
+    refusal: str = ""
+
+
+LauncherRequest: TypeAlias = StartAttempt | StopAttempt
+Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded | ClusterSeen
+
+PARTS = {"ranks": RankTask, "exits": RankExit, "machines": MachineSeen}
 _KINDS = {kind.__name__: kind for kind in (*get_args(LauncherRequest), *get_args(Report))}
 
 

@@ -14,17 +14,40 @@ from motet.live.launcher.messages import RankExit
 Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
 """What users do with a job."""
 
+MachineCondition: TypeAlias = Literal["up", "closed", "gone"]
+"""`closed`: takes no further jobs; those that it has run on."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterDeclared:
-    """The machines and their slots; the first fact of a journal."""
+    """The machines and their slots; the first fact of a journal.
+
+    `joins`: they are those of a cluster that runs by itself: others come, and all may leave.
+    """
 
     names: tuple[str, ...]
     slots: tuple[int, ...]
+    joins: bool = False
 
     def spec(self) -> ClusterSpec:
         """The cluster for the engine."""
         return ClusterSpec.of(self.slots, names=self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineNoted:
+    """A machine of a joined cluster has come, for the first time or again, or has changed."""
+
+    name: str
+    slots: int
+    condition: MachineCondition
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReached:
+    """A joined cluster can be reached, or no longer: `refusal` says why not."""
+
+    refusal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +111,8 @@ class AttemptOver:
 
 Fact: TypeAlias = (
     ClusterDeclared
+    | MachineNoted
+    | ClusterReached
     | PolicyChosen
     | JobAccepted
     | JobChanged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from motet.domain.errors import BadInput
 from motet.domain.events import (
@@ -26,7 +26,15 @@ from motet.domain.events import (
 )
 from motet.domain.units import FULL_SPEED
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
-from motet.live.jobs.attempt import MOVES, AttemptOutcome, AttemptPhase, outcome_of, told
+from motet.live.jobs.attempt import (
+    MOVES,
+    Attempt,
+    AttemptOutcome,
+    AttemptPhase,
+    StopCause,
+    outcome_of,
+    told,
+)
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
@@ -34,18 +42,20 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptRunning,
+    ClusterSeen,
     Report,
 )
+from motet.live.master.cluster_changes import cluster_seen
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
-    Fact,
     JobAccepted,
     JobChanged,
     JobProgressed,
     PolicyChosen,
     Verb,
 )
+from motet.live.master.intake_result import Intake
 from motet.live.master.state import LiveState
 
 _QUEUE, _NO_MODEL = 0, -1
@@ -80,15 +90,6 @@ class ChoosePolicy:
 Input: TypeAlias = Submit | Change | ChoosePolicy | Report
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
-    """What an input means. `reply`: to the user. Without facts the input changes nothing."""
-
-    facts: tuple[Fact, ...] = ()
-    events: tuple[Event, ...] = ()
-    reply: Any = None
-
-
 def intake(state: LiveState, now_us: int, given: Input) -> Intake:
     """Check an input against the state. Raises BadInput, NotFound for an input of a user."""
     match given:
@@ -104,6 +105,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return _progressed(state, given)
         case AttemptEnded():
             return _ended(state, given)
+        case ClusterSeen():
+            return cluster_seen(state, given)
 
 
 # -- users -----------------------------------------------------------------------------------------
@@ -115,7 +118,7 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
     assert state.cluster is not None
     spec, slots = given.spec, sum(state.cluster.slots)
     size = _request_of(spec, slots)
-    if size["gpus"] > slots:
+    if size["gpus"] > slots and state.cluster.names:
         raise BadInput(
             f"{_SIZE[spec.kind]}: {size['gpus']}, but the cluster has {slots} slots; "
             "the job could never start"
@@ -247,7 +250,7 @@ def _ended(state: LiveState, report: AttemptEnded) -> Intake:
     outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
     reason = ""
     if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST):
-        reason = told(report.exits, loses_killed=loses_killed)
+        reason = _lost_machine(state, attempt) or told(report.exits, loses_killed=loses_killed)
     is_failure = (
         outcome is AttemptOutcome.FAILED and job.failures + 1 >= job.spec.retry.max_attempts
     )
@@ -258,6 +261,13 @@ def _ended(state: LiveState, report: AttemptEnded) -> Intake:
         end = JobState.FAILED
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason)
     return Intake((fact,), _events_of_end(job, number, end, reason))
+
+
+def _lost_machine(state: LiveState, attempt: Attempt) -> str:
+    """The reason why an attempt was stopped that lost a machine; empty: it did not."""
+    if attempt.stop_cause is not StopCause.MACHINE_LOST:
+        return ""
+    return f"lost {', '.join(state.lost_machines(attempt)) or 'a machine'}"
 
 
 def _events_of_end(

@@ -75,9 +75,9 @@ class Master:
             self._replay(record)
         if self.state.cluster is None:
             self._begin(cluster)
-        elif self.state.cluster != cluster:
+        elif self.state.declared != cluster:
             raise BadInput(
-                f"the journal is of a cluster with machines {_told(self.state.cluster)}, not "
+                f"the journal is of {_told(self.state.declared)}, not "
                 f"{_told(cluster)}; start the server with the former, or with another --database"
             )
 
@@ -185,6 +185,9 @@ def _actions_text(actions: Sequence[Action]) -> str:
     )
 
 
-def _told(cluster: ClusterDeclared) -> str:
+def _told(cluster: ClusterDeclared | None) -> str:
+    if cluster is None or cluster.joins:
+        return "a Ray cluster (--address)"
     pairs = zip(cluster.names, cluster.slots, strict=True)
-    return ", ".join(f"{name} ({slots} slots)" for name, slots in pairs)
+    machines = ", ".join(f"{name} ({slots} slots)" for name, slots in pairs)
+    return f"a cluster with machines {machines}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
@@ -15,10 +16,13 @@ from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
     ClusterDeclared,
+    ClusterReached,
     Fact,
     JobAccepted,
     JobChanged,
     JobProgressed,
+    MachineCondition,
+    MachineNoted,
     PolicyChosen,
     Verb,
 )
@@ -26,11 +30,15 @@ from motet.live.master.facts import (
 
 class LiveState:
     """Jobs, attempts and the policy in force. `active`: jobs with an attempt that has not ended;
-    `history`: what the engine decided.
+    `history`: what the engine decided. `conditions`: of the machines. `refusal`: why a joined
+    cluster cannot be reached, empty if it can.
     """
 
     def __init__(self) -> None:
         self.cluster: ClusterDeclared | None = None
+        self.declared: ClusterDeclared | None = None
+        self.conditions: list[MachineCondition] = []
+        self.refusal = ""
         self.policy = PolicyChosen("", {})
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
@@ -53,13 +61,22 @@ class LiveState:
         """The job that a request with this key has submitted."""
         return self._by_key.get((user, key))
 
+    def lost_machines(self, attempt: Attempt) -> list[str]:
+        """Names of the machines of an attempt that have left."""
+        assert self.cluster is not None
+        return [
+            self.cluster.names[machine]
+            for machine in attempt.placement.machines
+            if self.conditions[machine] == "gone"
+        ]
+
     # -- facts -------------------------------------------------------------------------------------
 
     def fold(self, at_us: int, fact: Fact) -> None:
         """Apply a fact."""
         match fact:
-            case ClusterDeclared():
-                self.cluster = fact
+            case ClusterDeclared() | MachineNoted() | ClusterReached():
+                self._fold_cluster(fact)
             case PolicyChosen():
                 self.policy = fact
             case JobAccepted(number, spec, user, key):
@@ -74,6 +91,27 @@ class LiveState:
                 self._progressed(self.jobs[number], steps_done, loss)
             case AttemptOver():
                 self._over(at_us, fact)
+
+    def _fold_cluster(self, fact: ClusterDeclared | MachineNoted | ClusterReached) -> None:
+        match fact:
+            case ClusterDeclared():
+                self.cluster = self.declared = fact
+                self.conditions = ["up"] * len(fact.names)
+                self.refusal = "it has not answered yet" if fact.joins else ""
+            case MachineNoted():
+                self._noted(fact)
+            case ClusterReached(refusal):
+                self.refusal = refusal
+
+    def _noted(self, fact: MachineNoted) -> None:
+        cluster = self.cluster
+        assert cluster is not None
+        if fact.name in cluster.names:
+            self.conditions[cluster.names.index(fact.name)] = fact.condition
+            return
+        names, slots = (*cluster.names, fact.name), (*cluster.slots, fact.slots)
+        self.cluster = replace(cluster, names=names, slots=slots)
+        self.conditions.append(fact.condition)
 
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:
@@ -120,7 +158,7 @@ class LiveState:
                 self._begin(at_us, job, action)
             case Preempt():
                 self._moves.pop(job.number, None)
-                self._stop(job, _cause(job))
+                self._stop(job, self._cause(job))
             case Migrate():
                 self._moves[job.number] = action
                 self._stop(job, _cause_of_move(job, action))
@@ -129,6 +167,14 @@ class LiveState:
         number, roles = len(job.attempts) + 1, (action.workers, action.servers)
         job.attempts.append(Attempt(number, action.placement, at_us, *roles))
         self.active[job.number] = job
+
+    def _cause(self, job: LiveJob) -> StopCause:
+        if job.end is JobState.CANCELLED:
+            return StopCause.CANCELLED
+        if job.is_suspended:
+            return StopCause.SUSPENDED
+        is_lost = job.attempt is not None and bool(self.lost_machines(job.attempt))
+        return StopCause.MACHINE_LOST if is_lost else StopCause.PREEMPTED
 
     def _stop(self, job: LiveJob, cause: StopCause) -> None:
         attempt = job.attempt
@@ -140,9 +186,3 @@ def _cause_of_move(job: LiveJob, action: Migrate) -> StopCause:
     attempt = job.attempts[-1]
     is_same = (attempt.workers, attempt.servers) == (action.workers, action.servers)
     return StopCause.MIGRATED if is_same else StopCause.RESIZED
-
-
-def _cause(job: LiveJob) -> StopCause:
-    if job.end is JobState.CANCELLED:
-        return StopCause.CANCELLED
-    return StopCause.SUSPENDED if job.is_suspended else StopCause.PREEMPTED
