@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from motet.interfaces.training_gang.own_host import own_host
 from motet.runtime.backends.gang.member import run_member
 
 STOP_SIGNALS = (
@@ -35,7 +36,7 @@ def run_process() -> int:
         return run_first_process(sys.argv[1], folder, STOP_SIGNALS)
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    return run_member(folder, rank)
+    return run_member(folder, rank, own_host(os.environ))
 
 
 def _compute_as_motet_train_does() -> None:

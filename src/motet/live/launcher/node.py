@@ -19,10 +19,8 @@ from motet.live.launcher.node_messages import (
     RenewLeases,
     parse_node_message,
 )
+from motet.live.launcher.rank_files import NODE_ADDRESS
 from motet.live.launcher.rank_group import NodeContext, RankGroup
-
-NODE_ADDRESS = "MOTET_NODE_ADDRESS"
-"""Variable of every process: the address at which other machines reach its machine."""
 
 
 class NodeLauncher:

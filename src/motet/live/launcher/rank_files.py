@@ -19,6 +19,8 @@ PROGRESS = "progress.jsonl"
 
 NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
 """Variable of every process: where it wakes the launcher of its machine after a report."""
+NODE_ADDRESS = "MOTET_NODE_ADDRESS"
+"""Variable of a process on one of several machines: the address at which others reach its own."""
 
 
 class ShepherdIdentity(NamedTuple):

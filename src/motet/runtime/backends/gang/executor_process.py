@@ -102,12 +102,15 @@ def _joined(address: ControllerAddress, message: Join) -> Part:
 
 
 def run_executor_process() -> None:
-    """Arguments: the folder of the gang, the number of the member, and its process. No return."""
+    """Arguments: the folder of the gang; the number of the member, its process and its address.
+
+    Does not return.
+    """
     die_with_parent(int(sys.argv[3]))
     set_process_name("motet-member")
     status = 1
     try:
-        status = serve_member(Path(sys.argv[1]), int(sys.argv[2]))
+        status = serve_member(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[4])
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

@@ -20,19 +20,21 @@ _MODULE = "motet.runtime.backends.gang.executor_process"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def run_member(folder: Path, number: int) -> int:
+def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
     """Serve the gang that meets in `folder` as machine `number`, until it has ended.
+
+    `host`: the address at which the other members reach this one.
 
     Returns ENDED, CONTROLLER_LOST, or the status of an executor process that could not join.
     Executors are in a session of their own: a signal to the member's group does not reach them.
     They end with the thread that calls this function.
     """
-    status = ENDED
+    status, command = ENDED, (sys.executable, "-P", "-m", _MODULE)
     while not (folder / OVER).exists():
         if status > 0 and status != DISMISSED:
             return status
         executor = subprocess.Popen(
-            [sys.executable, "-P", "-m", _MODULE, str(folder), str(number), str(os.getpid())],
+            [*command, str(folder), str(number), str(os.getpid()), host],
             stdin=subprocess.DEVNULL,
             env=os.environ | _ONE_THREAD,
             start_new_session=True,
