@@ -59,8 +59,9 @@ class LiveServer:
         return self.process.wait(timeout=60)
 
     def launchers(self) -> list[int]:
-        """Processes of the launcher."""
-        return self._processes(b"motet.live.launcher.local")
+        """Processes of the launcher, of this machine or of a Ray cluster."""
+        words = (b"motet.live.launcher.local", b"motet.interfaces.ray_launcher")
+        return [pid for each in words for pid in self._processes(each)]
 
     def shepherds(self) -> list[int]:
         """Living shepherds of this state folder."""

@@ -15,6 +15,7 @@ import uvicorn
 
 import motet
 from motet.domain.errors import BadInput
+from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
@@ -32,13 +33,19 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one."""
+    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one.
+
+    `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
+    long processes run on when their machine hears nothing from the server.
+    """
 
     folder: Path
     cluster: ClusterDeclared
     policy: ChoosePolicy
     database: str | None = None
     port: int = 0
+    address: str | None = None
+    lease_s: float = 600.0
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
@@ -50,7 +57,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
     open_state_folder(folder)
     access = Access(server_token(folder), _LOOPBACK)
     listener = _listener(options.port)
-    workplace = Workplace(folder, _environment(), _training_program())
+    workplace = Workplace(folder, _environment(), _training_program(), options.lease_s)
     failures: list[BaseException] = []
 
     def failed(error: BaseException) -> None:
@@ -62,7 +69,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         options.cluster,
         options.policy,
         workplace,
-        local_launcher(folder),
+        _launcher(options),
         failed,
     )
     app = create_app(master, workplace, access, getpass.getuser())
@@ -86,6 +93,12 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
     if failures:
         raise failures[0]
     return 0
+
+
+def _launcher(options: ServerOptions) -> tuple[str, ...]:
+    if options.address is None:
+        return local_launcher(options.folder)
+    return ray_launcher(options.address, options.folder, options.lease_s)
 
 
 def _listener(port: int) -> socket.socket:

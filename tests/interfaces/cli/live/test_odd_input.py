@@ -33,6 +33,25 @@ SCRAPS = (
 )
 BOMB = b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 30))
 COMMANDS = ("describe", "explain", "wait", "logs", "cancel", "suspend", "resume")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--address", "nowhere"), "write HOST:PORT"),
+        (("--address", "h:0"), "write HOST:PORT"),
+        (("--address", "h:6379", "--cluster", "2x2"), "--cluster describes this computer"),
+    ],
+)
+def test_an_odd_address_of_a_cluster_is_refused(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    found = CliRunner().invoke(motet, ["server", "--state-dir", str(tmp_path / "s"), *words])
+    assert isinstance(found.exception, BadInput | SystemExit)
+    assert told in found.output + str(found.exception)
+    assert not (tmp_path / "s").exists()
+
+
 EXAMPLES = pytest.mark.parametrize(
     "seeds", [range(100), pytest.param(range(100, 5000), marks=pytest.mark.soak)], ids=str
 )

@@ -23,6 +23,20 @@ from motet.interfaces.cli.shell.port_number import PortNumber
     help="Machines and slots of this computer: 2x4 is two machines of four slots. Default: one "
     "machine with a slot per CPU core.",
 )
+@click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help="A Ray cluster, whose nodes are the machines: the address that `ray start` prints.",
+)
+@click.option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(min=5.0),
+    default=600.0,
+    metavar="S",
+    help="Seconds after which processes of jobs end on a machine that hears nothing from the "
+    "server. Default: 600.",
+)
 @click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
@@ -32,19 +46,23 @@ def server_command(
     policy: str,
     settings: tuple[str, ...],
     cluster: str | None,
+    address: str | None,
+    lease_s: float,
     port: int,
     database: str | None,
     state_folder: Path | None,
 ) -> int:
-    """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer.
+    """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
+    or on a Ray cluster.
 
     A killed server loses nothing: its jobs keep running, and the next server finds them.
     """
     _require_extra()
-    from motet.interfaces.cli.live.server_start import requested, started
+    from motet.interfaces.cli.live.server_start import ClusterChoice, requested, started
     from motet.interfaces.server.serve import serve
 
-    options = requested(policy, settings, cluster, port, database, state_folder)
+    place = ClusterChoice(cluster, address, lease_s)
+    options = requested(policy, settings, place, port, database, state_folder)
     return serve(options, lambda url: started(url, options))
 
 

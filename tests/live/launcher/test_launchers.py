@@ -1,107 +1,62 @@
-"""The launcher as a process of its own, with real gangs; it may be killed at any time."""
+"""Launchers as processes of their own, with real gangs; they may be killed at any time."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from attempt_files import attempt_file
-from motet.live.launcher.leftovers import MARK, marked_processes
-from motet.live.launcher.message_lines import message_line
+from launcher_runs import Launchers
+from motet.interfaces.ray_launcher.command import ray_launcher
+from motet.live.launcher.leftovers import marked_processes
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptRunning,
     LauncherRequest,
-    RankTask,
     Report,
-    StartAttempt,
     StopAttempt,
-    parse_message,
 )
 from motet.live.launcher.rank_files import progress_line
+from motet.live.master.launcher_process import local_launcher
 from motet.live.shepherd import send_datagram
+from ray_nodes import ray_nodes
 from waiting import wait_until
 
+Make: TypeAlias = Callable[[Path], Launchers]
 
-class Launchers:
-    """One launcher after another, on the same folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.epoch = folder, 0
-        self.process: subprocess.Popen[str] | None = None
-        self.begun: list[str] = []
-        self.start()
+def local(folder: Path) -> Launchers:
+    return Launchers(folder, local_launcher(folder))
 
-    def start(self) -> None:
-        self.epoch += 1
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "motet.live.launcher.local"),
-                *(str(self.folder / "launcher.sock"), str(self.epoch)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
 
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
+@pytest.fixture(scope="module")
+def on_ray(no_shared_ray: None) -> Iterator[Make]:
+    """Launchers of a Ray cluster of one node."""
+    del no_shared_ray
+    with ray_nodes(m1=4) as nodes:
+        yield lambda folder: Launchers(folder, ray_launcher(nodes.address, folder, 600.0), "m1")
 
-    def send(self, request: LauncherRequest) -> None:
-        assert self.process is not None
-        assert self.process.stdin is not None
-        self.process.stdin.write(message_line(request) + "\n")
-        self.process.stdin.flush()
 
-    def report(self) -> LauncherRequest | Report:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        return parse_message(self.process.stdout.readline())
-
-    def gang(self, script: str, size: int = 2, number: int = 1) -> StartAttempt:
-        """An attempt of `size` processes that run a shell script."""
-        folder = str(self.folder / "attempts" / "7" / str(number))
-        self.begun.append(folder)
-        tasks = [
-            RankTask(
-                "m0",
-                ("sh", "-c", script),
-                "/",
-                {"PATH": os.environ["PATH"], MARK: folder, "MOTET_RANK": str(rank)},
-            )
-            for rank in range(size)
-        ]
-        return StartAttempt(f"7.{number}", folder, tuple(tasks), signal.SIGTERM, 5.0, 60.0)
-
-    def shepherd_of(self, rank: int) -> int:
-        pid: int = attempt_file(self.folder, 7, 1, rank, "shepherd.json")["pid"]
-        return pid
-
-    def end(self) -> None:
-        self.kill()
-        for path in self.folder.glob("attempts/*/*/rank-*"):
-            identity = attempt_file(self.folder, 7, int(path.parts[-2]), 0, "shepherd.json")
-            if identity is not None and b"shepherd.py" in _command_line(identity["pid"]):
-                os.kill(identity["pid"], signal.SIGKILL)
-        for folder in self.begun:
-            for pid in marked_processes(folder):
-                os.kill(pid, signal.SIGKILL)
+@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.soak)])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Every launcher must pass all tests of this file."""
+    if request.param == "local":
+        return local
+    found: Make = request.getfixturevalue("on_ray")
+    return found
 
 
 @pytest.fixture
-def launchers(tmp_path: Path) -> Iterator[Launchers]:
-    found = Launchers(tmp_path)
+def launchers(make: Make, tmp_path: Path) -> Iterator[Launchers]:
+    found = make(tmp_path)
     yield found
     found.end()
 
@@ -182,10 +137,10 @@ def test_a_killed_shepherd_is_a_lost_process_and_nothing_of_it_is_left(
 
 
 def test_processes_of_another_server_with_the_same_id_are_left_alone(
-    launchers: Launchers, tmp_path: Path
+    make: Make, launchers: Launchers, tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
-    other = Launchers(tmp_path / "other")
+    other = make(tmp_path / "other")
     try:
         same = other.gang("exec sleep 1000", size=1)
         other.send(same)
@@ -250,7 +205,7 @@ def test_a_notice_of_a_process_makes_the_launcher_report_its_progress(
         with path.open("a") as file:
             file.write(progress_line(epochs, [(epochs, 0.5)], None))
         notice = json.dumps([request.attempt, 0, "progress"]).encode()
-        send_datagram(launchers.folder / "launcher.sock", notice)
+        send_datagram(launchers.notices(request), notice)
         told = AttemptProgressed(request.attempt, epochs, ((epochs, 0.5),))
         assert launchers.report() == told
 
@@ -271,10 +226,3 @@ def test_a_gang_whose_folder_cannot_be_made_ends_without_a_start(launchers: Laun
     request = replace(launchers.gang("true"), folder="/proc/no/such/folder")
     launchers.send(request)
     assert {reason for _, _, reason in codes(launchers.report())} == {"never_started"}
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

@@ -1,0 +1,103 @@
+"""A Ray cluster of several nodes on this machine, for servers that join it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psutil
+
+import motet.runtime.backends.ray.environment  # noqa: F401
+from motet.runtime.backends.ray.token import PrivateToken
+
+_STARTS = 4
+
+
+class RayNodes:
+    """Nodes `m1`, `m2`, ... beside a head without CPUs; they can be killed and added."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster, self._nodes = cluster, dict[str, Any]()
+
+    @property
+    def address(self) -> str:
+        """For `--address`."""
+        found: str = self._cluster.address
+        return found
+
+    def add(self, name: str, cpus: int) -> None:
+        """Start a node."""
+        self._nodes[name] = _patiently(
+            lambda: self._cluster.add_node(num_cpus=cpus, node_name=name)
+        )
+
+    def remove(self, name: str) -> None:
+        """Kill a node's raylet; Ray notices it after a while."""
+        node = self._nodes.pop(name)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def supervisors(self) -> list[int]:
+        """Living supervisors of the nodes."""
+        return self._processes("ray::Supervisor")
+
+    def launchers(self) -> list[int]:
+        """Launchers of single machines, below the supervisors."""
+        return self._processes("motet.live.launcher.node")
+
+    @contextmanager
+    def taken(self, name: str, cpus: int) -> Iterator[Callable[[], bool]]:
+        """CPUs of a node that another program uses meanwhile; tells whether a gang waits for it."""
+        import ray
+        from ray.util.placement_group import placement_group, placement_group_table
+
+        ray.init(address=self.address, namespace="another program", logging_level="ERROR")
+        try:
+            node = {"ray.io/node-id": self._nodes[name].node_id}
+            group = placement_group([{"CPU": cpus}], bundle_label_selector=[node])
+            assert group.wait(60)
+            yield lambda: any(
+                each["state"] == "PENDING" for each in placement_group_table().values()
+            )
+        finally:
+            ray.shutdown()
+
+    def _processes(self, words: str) -> list[int]:
+        """Of this cluster: its nodes are children of this process."""
+        return [
+            each.pid
+            for each in psutil.Process().children(recursive=True)
+            if words in _command_of(each)
+        ]
+
+
+def _command_of(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _patiently(start: Callable[[], Any]) -> Any:
+    """Ray gives a node thirty seconds to start, which is too short on a machine under load."""
+    for _ in range(_STARTS - 1):
+        with suppress(Exception):
+            return start()
+    return start()
+
+
+@contextmanager
+def ray_nodes(**cpus: int) -> Iterator[RayNodes]:
+    """A cluster whose nodes have these numbers of CPUs."""
+    from ray.cluster_utils import Cluster
+
+    token = PrivateToken()
+    head = {"num_cpus": 0}
+    cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+    found = RayNodes(cluster)
+    try:
+        for name, count in cpus.items():
+            found.add(name, count)
+        yield found
+    finally:
+        cluster.shutdown()
+        token.discard()
