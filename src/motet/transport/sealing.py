@@ -21,10 +21,15 @@ KEY_BYTES = 32
 RECORD_BYTES = 1 << 20
 """Largest plaintext of a record."""
 _LENGTH = struct.Struct("<I")
+_NONCE = struct.Struct("<Q4x")
 LENGTH_BYTES = _LENGTH.size
 TAG_BYTES = 16
 OVERHEAD_BYTES = LENGTH_BYTES + TAG_BYTES
-_NONCE_BYTES = 12
+
+# Looked up once: a small record's cost is mostly that of the interpreter.
+_length = _LENGTH.pack
+_length_at = _LENGTH.unpack_from
+_nonce = _NONCE.pack
 
 
 class Tampered(ConnectionError):
@@ -45,23 +50,25 @@ class Sealer:
     """The sending end of one direction."""
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
+        cipher = AESGCM(key)
+        self._encrypt = cipher.encrypt
+        self._encrypt_into = cipher.encrypt_into
         self._number = 0
 
     def record(self, plaintext: Piece) -> bytes:
         """Return the next record."""
-        nonce = self._number.to_bytes(_NONCE_BYTES, "little")
-        self._number += 1
-        return _LENGTH.pack(len(plaintext)) + self._cipher.encrypt(nonce, plaintext, None)
+        number = self._number
+        self._number = number + 1
+        return _length(len(plaintext)) + self._encrypt(_nonce(number), plaintext, None)
 
     def seal(self, plaintext: Piece, record: memoryview) -> int:
         """Write the next record into the beginning of `record`; return its size."""
-        nonce = self._number.to_bytes(_NONCE_BYTES, "little")
-        self._number += 1
+        number = self._number
+        self._number = number + 1
         size = len(plaintext)
         _LENGTH.pack_into(record, 0, size)
         end = size + OVERHEAD_BYTES
-        self._cipher.encrypt_into(nonce, plaintext, None, record[LENGTH_BYTES:end])
+        self._encrypt_into(_nonce(number), plaintext, None, record[LENGTH_BYTES:end])
         return end
 
 
@@ -69,15 +76,26 @@ class Opener:
     """The receiving end of one direction."""
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
+        self._decrypt_into = AESGCM(key).decrypt_into
         self._number = 0
 
     @staticmethod
     def plaintext_bytes(data: bytearray, offset: int) -> int:
         """The size of a plaintext, from the first bytes of its record. Raises Tampered."""
-        size: int = _LENGTH.unpack_from(data, offset)[0]
+        size: int = _length_at(data, offset)[0]
         if size > RECORD_BYTES:
             raise Tampered
+        return size
+
+    def open_only(self, data: memoryview, end: int, plaintext: memoryview) -> int:
+        """Open the next record if `data[:end]` is exactly that and its plaintext fits.
+
+        Returns the plaintext's size; 0 if it opened nothing. Raises Tampered.
+        """
+        size = end - OVERHEAD_BYTES
+        if not 0 < size <= len(plaintext) or _length_at(data)[0] != size:
+            return 0
+        self.open(data[LENGTH_BYTES:end], plaintext[:size])
         return size
 
     def open(self, sealed: memoryview, plaintext: memoryview) -> None:
@@ -85,9 +103,9 @@ class Opener:
 
         `sealed`: the record without its length.
         """
-        nonce = self._number.to_bytes(_NONCE_BYTES, "little")
-        self._number += 1
+        number = self._number
+        self._number = number + 1
         try:
-            self._cipher.decrypt_into(nonce, sealed, None, plaintext)
+            self._decrypt_into(_nonce(number), sealed, None, plaintext)
         except InvalidTag:
             raise Tampered from None
