@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from motet.domain.arrays import Array
 from motet.runtime.client.model_copy import DividedChanges, ModelCopy
 from motet.runtime.core.application import ModelTable, Step
-from motet.runtime.core.changes import add_changes
+from motet.runtime.core.changes import add_changes, all_changes
 from motet.runtime.core.sums import Place
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block
+from motet.runtime.server.joint_sum import BlockChanges
 from motet.runtime.wire.changes_payload import decode_changes, encode_news
 
 KEYS, WIDTH, BLOCKS = 10, 3, 4
@@ -100,8 +101,15 @@ class Table:
 
 
 def divided(changes: Array) -> list[Array | None]:
-    payload = DividedChanges(SPEC, changes).payload_of(list(range(BLOCKS)))
-    return decode_changes(memoryview(b"".join(bytes(part) for part in payload)), BLOCKS)
+    return [part if part.shape[1] else None for part in parts_of(changes, list(range(BLOCKS)))]
+
+
+def parts_of(changes: Array, blocks: list[int]) -> list[Array]:
+    """What the owner of these blocks gets for each of them."""
+    payload = DividedChanges(SPEC, changes).payload_of(blocks)
+    data = memoryview(b"".join(bytes(part) for part in payload))
+    whole = BlockChanges(*decode_changes(data, len(blocks)))
+    return [whole.of(index) for index in range(len(blocks))]
 
 
 @given(OPERATIONS)
@@ -122,13 +130,11 @@ def test_changes_are_divided_by_the_blocks_that_an_owner_has(
     pairs: list[tuple[int, int]], owned: set[int]
 ) -> None:
     blocks = sorted(owned)
-    payload = DividedChanges(SPEC, as_changes(pairs)).payload_of(blocks)
-    parts = decode_changes(memoryview(b"".join(bytes(part) for part in payload)), len(blocks))
+    parts = parts_of(as_changes(pairs), blocks)
     found: list[tuple[int, int]] = []
     for block, part in zip(blocks, parts, strict=True):
         first = SPEC.partition.slice_of(block).start * WIDTH
-        if part is not None:
-            found += [(first + int(place), int(amount)) for place, amount in part.T]
+        found += [(first + int(place), int(amount)) for place, amount in part.T]
     owners = SPEC.partition.block_of(np.array([position // WIDTH for position, _ in pairs]))
     wanted = [pair for pair, owner in zip(pairs, owners.tolist(), strict=True) if owner in owned]
     assert sorted(found) == sorted(wanted)
@@ -143,4 +149,4 @@ def test_only_changes_are_sent_to_a_reader_that_has_the_values() -> None:
         for block, since in zip(table.blocks, copy.revisions_of(range(BLOCKS)), strict=True)
     ]
     assert [one.values for one in news] == [b""] * BLOCKS
-    assert [0 if one.changes is None else one.changes.shape[1] for one in news] == [1, 0, 0, 0]
+    assert [all_changes(one.changes or ()).shape[1] for one in news] == [1, 0, 0, 0]

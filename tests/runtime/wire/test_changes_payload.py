@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from motet.domain.arrays import Array
 from motet.runtime.wire.changes_payload import (
+    WHOLE,
     BlockNews,
     decode_changes,
     decode_news,
@@ -33,10 +34,9 @@ def changes(count: int) -> Array:
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6))
 def test_a_push_is_read_back(counts: list[int]) -> None:
     whole = changes(sum(counts))
-    parts = decode_changes(joined(encode_changes(counts, whole)), len(counts))
-    assert [0 if part is None else part.shape[1] for part in parts] == counts
-    found = [part for part in parts if part is not None]
-    np.testing.assert_array_equal(np.concatenate([whole[:, :0], *found], axis=1), whole)
+    found, ends = decode_changes(joined(encode_changes(counts, whole)), len(counts))
+    assert np.diff(ends, prepend=0).tolist() == counts
+    np.testing.assert_array_equal(found, whole)
 
 
 @pytest.mark.parametrize("size", [0, 15, 20, 64])
@@ -54,20 +54,29 @@ def test_negative_counts_are_refused() -> None:
 
 
 def test_news_are_read_back() -> None:
-    news = [BlockNews(7, changes(3)), BlockNews(1, None, bytes(range(8))), BlockNews(0, changes(0))]
-    found = list(decode_news(joined(encode_news(news)), [16, 8, 16]))
-    assert [one.revision for one in found] == [7, 1, 0]
-    np.testing.assert_array_equal(found[0].changes, changes(3))
-    assert found[1].changes is None
-    assert found[1].values == bytes(range(8))
-    assert found[2].changes is not None
-    assert found[2].changes.shape == (2, 0)
+    values = bytes(range(8))
+    news = [BlockNews(7, [changes(3)]), BlockNews(1, None, values), BlockNews(0, [changes(0)])]
+    news.append(BlockNews(2, [changes(1), changes(2)]))
+    found = decode_news(joined(encode_news(news)), [16, 8, 16, 24])
+    assert found.revisions == [7, 1, 0, 2]
+    assert found.counts.tolist() == [3, WHOLE, 0, 3]
+    wanted = np.concatenate([changes(3), changes(1), changes(2)], axis=1)
+    np.testing.assert_array_equal(found.changes, wanted)
+    assert [bytes(one) for one in found.values] == [values]
 
 
-def test_news_that_end_early_are_refused() -> None:
-    payload = bytes(joined(encode_news([BlockNews(7, changes(3))])))
-    with pytest.raises(BadMessage, match="ends before byte 40"):
-        list(decode_news(memoryview(payload[:-4]), [16]))
+@pytest.mark.parametrize("size", [0, 15, 36, 39, 44])
+def test_news_of_another_length_are_refused(size: int) -> None:
+    payload = bytes(joined(encode_news([BlockNews(7, [changes(3)])])))
+    assert len(payload) == 40
+    with pytest.raises(BadMessage, match="REFRESH"):
+        decode_news(memoryview((payload + bytes(64))[:size]), [16])
+
+
+def test_negative_counts_of_news_are_refused() -> None:
+    payload = joined([np.array([[7, -2], [7, 3]], np.int64), np.zeros((2, 1), np.int32)])
+    with pytest.raises(BadMessage):
+        decode_news(payload, [16, 16])
 
 
 def test_revisions_are_read_back() -> None:

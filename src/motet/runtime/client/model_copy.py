@@ -9,7 +9,19 @@ import numpy as np
 from motet.domain.arrays import Array, Indices
 from motet.runtime.core.changes import add_changes
 from motet.runtime.core.table_spec import TableSpec
-from motet.runtime.wire.changes_payload import NO_REVISION, decode_news, encode_changes
+from motet.runtime.wire.changes_payload import (
+    NO_REVISION,
+    WHOLE,
+    decode_news,
+    encode_changes,
+)
+
+
+def first_positions(spec: TableSpec) -> Indices:
+    """The flat position in the table at which each of its blocks begins."""
+    value_size = int(np.prod(spec.model.value_shape, dtype=np.int64))
+    starts = [spec.partition.slice_of(block).start for block in range(spec.block_count)]
+    return np.array(starts, np.int64) * value_size
 
 
 class ModelCopy:
@@ -19,6 +31,7 @@ class ModelCopy:
         """Nothing is known of the values yet."""
         self.values: Array = np.zeros(spec.model.shape, spec.model.dtype)
         self._places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
+        self._firsts = first_positions(spec)
         self._value_bytes = spec.model.value_bytes
         self._revisions = np.full(spec.block_count, NO_REVISION, np.int64)
 
@@ -30,13 +43,16 @@ class ModelCopy:
         """Take the reply to a REFRESH of these blocks. Raises BadMessage."""
         places = [self._places[block] for block in blocks]
         sizes = [(place.stop - place.start) * self._value_bytes for place in places]
-        for block, place, news in zip(blocks, places, decode_news(payload, sizes), strict=True):
-            values = self.values[place]
-            if news.changes is None:
-                values[...] = np.frombuffer(news.values, values.dtype).reshape(values.shape)
-            else:
-                add_changes(values, news.changes)
-            self._revisions[block] = news.revision
+        news = decode_news(payload, sizes)
+        whole = np.flatnonzero(news.counts == WHOLE).tolist()
+        for index, data in zip(whole, news.values, strict=True):
+            values = self.values[places[index]]
+            values[...] = np.frombuffer(data, values.dtype).reshape(values.shape)
+        firsts = self._firsts[list(blocks)]
+        positions = np.repeat(firsts, np.maximum(news.counts, 0))
+        positions += news.changes[0]
+        add_changes(self.values, (positions, news.changes[1]))
+        self._revisions[list(blocks)] = news.revisions
 
 
 class DividedChanges:
@@ -44,11 +60,9 @@ class DividedChanges:
 
     def __init__(self, spec: TableSpec, changes: Array) -> None:
         """`changes: (2, n)`: flat positions in the table, row after row, and what is added."""
-        value_size = int(np.prod(spec.model.value_shape, dtype=np.int64))
-        places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
-        firsts = np.array([place.start * value_size for place in places])
+        firsts = first_positions(spec)
         # Positions of one row may be in any order, but every block begins with a row.
-        self._ends = np.searchsorted(changes[0], [*firsts[1:], places[-1].stop * value_size])
+        self._ends = np.append(np.searchsorted(changes[0], firsts[1:]), changes.shape[1])
         self._counts = np.diff(self._ends, prepend=0)
         self._changes = np.empty(changes.shape, np.int32)
         np.subtract(changes[0], np.repeat(firsts, self._counts), self._changes[0], casting="unsafe")

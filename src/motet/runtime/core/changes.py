@@ -8,16 +8,24 @@ row), and what is added there. A position may occur several times. In changes of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from motet.domain.arrays import Array
 
+# NumPy adds arrays that are not aligned or not writable many times more slowly.
+_FAST: tuple[Literal["A"], Literal["W"]] = ("A", "W")
 
-def add_changes(values: Array, changes: Array) -> None:
-    """Add changes to contiguous integers of any shape, in place. Raises IndexError."""
+
+def add_changes(values: Array, changes: Array | tuple[Array, Array]) -> None:
+    """Add changes to contiguous integers of any shape, in place. Raises IndexError.
+
+    `changes`: one array, or positions and amounts.
+    """
     flat = values.reshape(-1, copy=False)
-    np.add.at(flat, changes[0].astype(np.intp), changes[1].astype(flat.dtype))
+    positions, amounts = changes
+    np.add.at(flat, np.require(positions, np.intp, _FAST), np.require(amounts, flat.dtype, _FAST))
 
 
 def all_changes(parts: Sequence[Array]) -> Array:

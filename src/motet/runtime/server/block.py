@@ -7,7 +7,7 @@ a reader never gets half an update, and no lock is held while bytes are sent.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.application import Step
+from motet.runtime.core.changes import all_changes
 from motet.runtime.core.sums import Place
 from motet.runtime.server.accumulator import (
     Accumulator,
@@ -211,7 +212,7 @@ class Block:
         if self._log is not None:
             if delta is not None:
                 self._update(self._writable(), delta, step)
-                self._log.add(delta.copy())
+                self._log.add([delta.copy()])
             return
         if delta is not None and rows is None:
             self._update(self._writable(), delta, step)
@@ -286,7 +287,18 @@ class Block:
         """Apply the sum of a mini-batch; requires `lock`."""
         self._update(self._writable(), delta, step)
         if self._log is not None:
-            self._log.add(delta)
+            self._log.add([delta])
+        self.clock = step.clock + 1
+
+    def apply_changes(self, parts: Sequence[Array], kept_bytes: int, step: Step) -> None:
+        """Apply the changes of all workers to a mini-batch; requires `lock`."""
+        self._update(self._writable(), all_changes(parts), step)
+        self.count_changes(parts, kept_bytes, step)
+
+    def count_changes(self, parts: Sequence[Array], kept_bytes: int, step: Step) -> None:
+        """The values contain these changes; requires `lock`. `kept_bytes`: see `ChangeLog.add`."""
+        if self._log is not None:
+            self._log.add(parts, kept_bytes)
         self.clock = step.clock + 1
 
     def _sums(self) -> Accumulator:

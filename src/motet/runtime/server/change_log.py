@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
 
 from motet.domain.arrays import Array
-from motet.runtime.core.changes import all_changes
+
+_MOST_ENTRIES = 1024
+"""So that the log of a block that never changes does not grow without limit."""
 
 
 class ChangeLog:
@@ -19,16 +24,25 @@ class ChangeLog:
         """`revision`: of the block now; its earlier changes are not known."""
         self.revision = revision
         self._limit_bytes = limit_bytes
-        self._changes: deque[Array] = deque()
+        self._changes: deque[tuple[Sequence[Array], int]] = deque()
         self._bytes = 0
 
-    def add(self, changes: Array) -> None:
-        """The block has changed; `changes: (2, n), int32` must not change any more."""
+    def add(self, changes: Sequence[Array], kept_bytes: int = 0) -> None:
+        """The block has changed; `changes`, each `(2, n), int32`, must not change any more.
+
+        `kept_bytes`: the block's part of the memory that they are views of.
+        """
         self.revision += 1
-        self._changes.append(changes)
-        self._bytes += changes.nbytes
-        while self._bytes > self._limit_bytes:
-            self._bytes -= self._changes.popleft().nbytes
+        size = sum(part.nbytes for part in changes)
+        if 2 * size < kept_bytes:
+            # The few changes of a quiet block must not keep those of all blocks in memory.
+            changes = [np.concatenate(changes, axis=1)]
+        else:
+            size = max(size, kept_bytes)
+        self._changes.append((changes, size))
+        self._bytes += size
+        while self._bytes > self._limit_bytes or len(self._changes) > _MOST_ENTRIES:
+            self._bytes -= self._changes.popleft()[1]
 
     def restart(self) -> None:
         """The block has changed in another way: all readers need its values."""
@@ -36,9 +50,9 @@ class ChangeLog:
         self._changes.clear()
         self._bytes = 0
 
-    def since(self, revision: int) -> Array | None:
-        """The changes after `revision`, `(2, n)`; None: not known any more."""
+    def since(self, revision: int) -> list[Array] | None:
+        """The changes after `revision`, each `(2, n)`; None: not known any more."""
         count = self.revision - revision
         if not 0 <= count <= len(self._changes):
             return None
-        return all_changes([self._changes[place] for place in range(-count, 0)])
+        return [part for place in range(-count, 0) for part in self._changes[place][0]]

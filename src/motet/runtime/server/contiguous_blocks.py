@@ -15,7 +15,9 @@ from motet.runtime.core.sums import Place
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Accumulator, Contribution
 from motet.runtime.server.block import Block, UpdateFunction
-from motet.runtime.server.joint_sum import JointSum
+from motet.runtime.server.joint_sum import BlockChanges, JointChanges, JointSum
+
+_INT32_MAX = 0x7FFFFFFF
 
 
 class BlockMemory:
@@ -64,7 +66,7 @@ class ContiguousBlocks:
         """`blocks`: in the order of their numbers, which is the order of locking; none twice.
 
         `views`: the part of `span` that is each block's memory. `deltas`: adds up contributions to
-        all of the blocks (None: the blocks do so themselves).
+        all of the blocks (None: they exchange changes).
         """
         self._blocks = blocks
         self._views = views
@@ -73,16 +75,14 @@ class ContiguousBlocks:
         bounds = pairwise([0, *np.cumsum([len(view) for view in views]).tolist()])
         self._places = [slice(*place) for place in bounds]
         self._sum = None if deltas is None else JointSum(blocks, self._places, deltas)
+        self._changes = JointChanges(blocks) if deltas is None else None
+        value_size = int(np.prod(span.shape[1:], dtype=np.int64))
+        self._firsts = np.array([place.start * value_size for place in self._places], np.int64)
 
     @property
     def length(self) -> int:
         """Rows of all blocks."""
         return len(self._span)
-
-    @property
-    def has_sum(self) -> bool:
-        """Whether contributions to all of the blocks can be added up as one."""
-        return self._sum is not None
 
     def pin(self) -> Array | None:
         """All values as one array, unchanged until `unpin`.
@@ -149,6 +149,44 @@ class ContiguousBlocks:
             self._apply_sum(total.deltas, step)
             total.end_batch()
             return True
+
+    def contribute_changes(self, place: Place, changes: BlockChanges, step: Step) -> bool | None:
+        """As `contribute`, for blocks that exchange changes; the arrays are taken over."""
+        total = self._changes
+        if total is None:
+            return None
+        with self._locked():
+            if not total.is_joint(step.clock):
+                return None
+            if not total.add(place, changes, step.statistics):
+                return False
+            parts, statistics = total.take()
+            self._apply_changes(parts, replace(step, statistics=statistics))
+            total.end_batch()
+            return True
+
+    def _apply_changes(self, parts: Sequence[BlockChanges], step: Step) -> None:
+        kept_bytes = sum(part.changes.nbytes for part in parts) // len(self._blocks)
+        if not self._is_in_place():
+            for index, block in enumerate(self._blocks):
+                block.apply_changes([part.of(index) for part in parts], kept_bytes, step)
+            return
+        self._update(self._span, self._in_span(parts), step)
+        for index, block in enumerate(self._blocks):
+            block.count_changes([part.of(index) for part in parts], kept_bytes, step)
+
+    def _in_span(self, parts: Sequence[BlockChanges]) -> Array:
+        """All changes `(2, n)` with positions in `span`."""
+        total = sum(part.changes.shape[1] for part in parts)
+        changes = np.empty((2, total), np.int32 if self._span.size <= _INT32_MAX else np.int64)
+        start = 0
+        for part in parts:
+            end = start + part.changes.shape[1]
+            firsts = np.repeat(self._firsts, np.diff(part.ends, prepend=0))
+            np.add(firsts, part.changes[0], out=changes[0, start:end], casting="unsafe")
+            changes[1, start:end] = part.changes[1]
+            start = end
+        return changes
 
     def _apply_sum(self, total: Accumulator, step: Step) -> None:
         delta, statistics = total.take()

@@ -12,6 +12,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
 from motet.runtime.server.held_blocks import NamedBlocks
+from motet.runtime.server.joint_sum import BlockChanges
 from motet.runtime.wire.changes_payload import decode_changes, decode_revisions, encode_news
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.table_requests import PULL_HEAD_BYTES, Target
@@ -25,6 +26,7 @@ class Payloads:
         self._spec = spec
         self._revisions = itertools.count(1)
         self._revision = 0
+        self._last_news: tuple[int, bytes, bytes, list[Array | bytes]] | None = None
 
     def answer(self, request: Request, named: NamedBlocks, meta: bytes = b"") -> None:
         """Reply with the values of the named blocks, or with what is new in them."""
@@ -48,9 +50,23 @@ class Payloads:
 
     def _answer_news(self, request: Request, named: NamedBlocks, meta: bytes) -> None:
         after_head = Target.decode(request.meta)[1] + PULL_HEAD_BYTES
-        revisions = decode_revisions(request.meta, after_head, len(named.blocks))
-        news = [block.news(since) for block, since in zip(named.blocks, revisions, strict=True)]
-        request.reply(ReplyStatus.OK, meta, encode_news(news))
+        request.reply(ReplyStatus.OK, meta, self._news(named, request.meta[after_head:]))
+
+    def _news(self, named: NamedBlocks, revisions: bytes) -> list[Array | bytes]:
+        """The payload for a reader that has these revisions, made once for all such readers.
+
+        For the order of revision and values see `_joined`.
+        """
+        now = self._revision
+        last = self._last_news
+        if last is not None and last[:3] == (now, named.numbers.tobytes(), revisions):
+            return last[3]
+        since = decode_revisions(revisions, 0, len(named.blocks))
+        news = [block.news(one) for block, one in zip(named.blocks, since, strict=True)]
+        payload = encode_news(news)
+        if all(one.changes is not None for one in news):
+            self._last_news = (now, named.numbers.tobytes(), revisions, payload)
+        return payload
 
     def _joined(self, named: NamedBlocks) -> bytes:
         """Small values as one copy, made again after the shard has changed.
@@ -88,7 +104,9 @@ class Payloads:
     ) -> list[Array | None]:
         """The payload as one array per block; None for a block with no rows in it."""
         if is_delta and self._spec.model.exchanges_changes:
-            return decode_changes(payload, len(pieces))
+            changes = self.changes_in(payload, len(pieces))
+            found = [changes.of(index) for index in range(len(pieces))]
+            return [part if part.shape[1] else None for part in found]
         values = self.values_in(payload, is_delta=is_delta)
         parts: list[Array | None] = []
         offset = 0
@@ -97,6 +115,10 @@ class Payloads:
             parts.append(values[offset : offset + count] if count else None)
             offset += count
         return parts
+
+    def changes_in(self, payload: memoryview, block_count: int) -> BlockChanges:
+        """The payload of a PUSH of changes (views). Raises BadMessage."""
+        return BlockChanges(*decode_changes(payload, block_count))
 
     def values_in(self, payload: memoryview, *, is_delta: bool) -> Array:
         """The payload as one array."""

@@ -13,6 +13,7 @@ from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Contribution
 from motet.runtime.server.block import Block, BlockState, Departed, UpdateFunction
+from motet.runtime.server.contiguous_blocks import ContiguousBlocks
 from motet.runtime.server.held_blocks import HeldBlocks, NamedBlocks
 from motet.runtime.server.payloads import Payloads
 from motet.runtime.server.pull_gate import PullGate
@@ -166,21 +167,28 @@ class Shard:
         self, request: Request, named: NamedBlocks, head: PushHead
     ) -> bool | None:
         """Contribute to all named blocks at once: whether they have committed; None: not done."""
-        contiguous = named.contiguous
-        if contiguous is None or not self._consistency.is_lockstep or not contiguous.has_sum:
+        if named.contiguous is None or not self._consistency.is_lockstep:
             return None
+        has_committed = self._contribute_as_one(named.contiguous, request, named, head)
+        if has_committed:
+            # First the revision: a pull that sees the new clock must not get a copy from before.
+            self._payloads.changed()
+            self._gate.commit(named.numbers, head.step.clock + 1)
+        return has_committed
+
+    def _contribute_as_one(
+        self, contiguous: ContiguousBlocks, request: Request, named: NamedBlocks, head: PushHead
+    ) -> bool | None:
+        if self.spec.model.exchanges_changes:
+            changes = self._payloads.changes_in(request.payload, len(named.blocks)).copy()
+            return contiguous.contribute_changes(head.place, changes, head.step)
         delta = self._payloads.values_in(request.payload, is_delta=True)
         if len(delta) != (contiguous.length if named.row_count is None else named.row_count):
             return None
         contribution = Contribution(
             delta if len(delta) else None, named.span_rows, head.step.statistics
         )
-        has_committed = contiguous.contribute(head.place, contribution, head.step)
-        if has_committed:
-            # First the revision: a pull that sees the new clock must not get a copy from before.
-            self._payloads.changed()
-            self._gate.commit(named.numbers, head.step.clock + 1)
-        return has_committed
+        return contiguous.contribute(head.place, contribution, head.step)
 
     def _contribute(
         self, block: Block, number: int, contribution: Contribution, head: PushHead

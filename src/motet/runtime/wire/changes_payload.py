@@ -6,27 +6,42 @@ the changes since then, or the block's values if the owner does not have all of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
+from motet.runtime.core.changes import all_changes
 from motet.runtime.wire.errors import BadMessage
 
 NO_REVISION = -1
-_WHOLE = -1
+WHOLE = -1
 
 
 class BlockNews(NamedTuple):
-    """What is new in a block: `changes: (2, n), int32`, or all `values` as bytes.
+    """What is new in a block: changes, each `(2, n), int32`, or (None) all `values` as bytes.
 
     `revision`: of the block with them.
     """
 
     revision: int
-    changes: Array | None
+    changes: Sequence[Array] | None
     values: bytes = b""
+
+
+class News(NamedTuple):
+    """What is new in several blocks.
+
+    `counts`: of each block's changes; WHOLE: `values` has all values of the block. `changes: (2,
+    n), int32`: of all other blocks, those of the first one first; a position is one in its block.
+    """
+
+    revisions: list[int]
+    counts: Indices
+    changes: Array
+    values: list[memoryview]
 
 
 def encode_changes(counts: Sequence[int], changes: Array) -> list[Array]:
@@ -34,8 +49,11 @@ def encode_changes(counts: Sequence[int], changes: Array) -> list[Array]:
     return [np.array(counts, np.int64), np.ascontiguousarray(changes, np.int32)]
 
 
-def decode_changes(payload: memoryview, block_count: int) -> list[Array | None]:
-    """The changes of each block (views); None for a block without any. Raises BadMessage."""
+def decode_changes(payload: memoryview, block_count: int) -> tuple[Array, list[int]]:
+    """The changes `(2, n)` of all blocks (a view), and where those of each block end.
+
+    Raises BadMessage.
+    """
     if len(payload) < 8 * block_count:
         raise BadMessage(f"a PUSH of {len(payload)} bytes has no counts of {block_count} blocks")
     counts = np.frombuffer(payload, np.int64, block_count)
@@ -43,11 +61,7 @@ def decode_changes(payload: memoryview, block_count: int) -> list[Array | None]:
     if counts.min(initial=0) < 0 or len(payload) != 8 * (block_count + total):
         raise BadMessage(f"a PUSH of {len(payload)} bytes does not hold {total} changes")
     changes = np.frombuffer(payload, np.int32, 2 * total, 8 * block_count).reshape(2, total)
-    ends = np.cumsum(counts).tolist()
-    return [
-        changes[:, end - count : end] if count else None
-        for count, end in zip(counts.tolist(), ends, strict=True)
-    ]
+    return changes, np.cumsum(counts).tolist()
 
 
 def encode_revisions(revisions: Indices) -> bytes:
@@ -64,25 +78,29 @@ def decode_revisions(meta: bytes | memoryview, offset: int, block_count: int) ->
 def encode_news(news: Sequence[BlockNews]) -> list[Array | bytes]:
     """The payload of a reply to a REFRESH, in the order of its blocks."""
     heads = [
-        (one.revision, _WHOLE if one.changes is None else one.changes.shape[1]) for one in news
+        (revision, WHOLE if changes is None else sum(part.shape[1] for part in changes))
+        for revision, changes, _ in news
     ]
+    parts = [part for one in news if one.changes is not None for part in one.changes]
     return [
         np.array(heads, np.int64),
-        *(one.values if one.changes is None else np.ascontiguousarray(one.changes) for one in news),
+        np.ascontiguousarray(all_changes(parts), np.int32),
+        *(one.values for one in news if one.changes is None),
     ]
 
 
-def decode_news(payload: memoryview, value_bytes: Sequence[int]) -> Iterator[BlockNews]:
+def decode_news(payload: memoryview, value_bytes: Sequence[int]) -> News:
     """The inverse of `encode_news`; `value_bytes`: of each block's values. Raises BadMessage."""
-    offset = 16 * len(value_bytes)
-    heads = np.frombuffer(payload[:offset], np.int64).reshape(-1, 2).tolist()
-    for (revision, count), whole_bytes in zip(heads, value_bytes, strict=True):
-        size = whole_bytes if count == _WHOLE else 8 * count
-        if count < _WHOLE or offset + size > len(payload):
-            raise BadMessage(f"the reply to a REFRESH ends before byte {offset + size}")
-        data = payload[offset : offset + size]
-        offset += size
-        if count == _WHOLE:
-            yield BlockNews(revision, None, data.tobytes())
-        else:
-            yield BlockNews(revision, np.frombuffer(data, np.int32).reshape(2, count))
+    heads_end = 16 * len(value_bytes)
+    if len(payload) < heads_end:
+        raise BadMessage(f"the reply to a REFRESH ends before byte {heads_end}")
+    heads = np.frombuffer(payload[:heads_end], np.int64).reshape(-1, 2)
+    counts = heads[:, 1]
+    is_whole = counts == WHOLE
+    total = int(counts[~is_whole].sum())
+    ends = np.cumsum([heads_end + 8 * total, *np.array(value_bytes)[is_whole]]).tolist()
+    if counts.min(initial=0) < WHOLE or ends[-1] != len(payload):
+        raise BadMessage(f"the reply to a REFRESH has {len(payload)} bytes, not {ends[-1]}")
+    changes = np.frombuffer(payload, np.int32, 2 * total, heads_end).reshape(2, total)
+    values = [payload[low:high] for low, high in pairwise(ends)]
+    return News(heads[:, 0].tolist(), counts, changes, values)
