@@ -66,7 +66,8 @@ class Accumulator:
     """Sums the contributions of all workers to one mini-batch in the order of their positions.
 
     The canonical order makes a BSP run reproducible to the bit. A contribution that
-    arrives before its turn is kept.
+    arrives before its turn is kept: the second one where the sum will be, because the first one
+    can be added to it with the same result.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -89,9 +90,10 @@ class Accumulator:
         if position < self._next or position in self._early:
             return
         if position > self._next:
-            self._early[position] = contribution.kept()
+            self._early[position] = self._kept(position, contribution)
             return
-        self._sum_up(contribution)
+        if not self._add_to_second(contribution):
+            self._sum_up(contribution)
         while (early := self._early.pop(self._next, None)) is not None:
             self._sum_up(early)
 
@@ -130,6 +132,27 @@ class Accumulator:
         self._is_zero = partial.total is None
         self._next, self._worker_count = partial.next_position, partial.worker_count
         self._statistics, self._early = partial.statistics, partial.early
+
+    def _kept(self, position: int, contribution: Contribution) -> Contribution:
+        delta = contribution.delta
+        if position > 1 or delta is None or contribution.rows is not None:
+            return contribution.kept()
+        np.copyto(self._memory(), delta)
+        return replace(contribution, delta=self._sum)
+
+    def _add_to_second(self, first: Contribution) -> bool:
+        """Add the first contribution to the second one; False unless that is where the sum is."""
+        second = self._early.get(1)
+        if second is None or self._sum is None or second.delta is not self._sum:
+            return False
+        if first.delta is None or first.rows is not None:
+            self._sum = None  # The memory stays with the second one.
+            return False
+        np.add(first.delta, self._sum, out=self._sum)
+        self._statistics = added(first.statistics, second.statistics)
+        self._is_zero, self._next = False, 2
+        del self._early[1]
+        return True
 
     def _sum_up(self, contribution: Contribution) -> None:
         delta, rows = contribution.delta, contribution.rows
@@ -188,6 +211,9 @@ class ChangeAccumulator(Accumulator):
         """Continue another accumulator's collection; its arrays become this one's."""
         super().unpack(partial)
         self._parts = [] if partial.total is None else [partial.total]
+
+    def _kept(self, position: int, contribution: Contribution) -> Contribution:
+        return contribution.kept()
 
     def _sum_up(self, contribution: Contribution) -> None:
         if contribution.delta is not None:
