@@ -88,7 +88,8 @@ RUNTIME = {
     "worker": Box(12, 16, EXECUTION, "PULL, COMP, PUSH"),
     "server": Box(16, 20, EXECUTION, "blocks, updates"),
     "wire": Box(0, 20, PURE, "messages between the processes of a job; ownership table"),
-    "core": Box(0, 20, PURE, "rows, tables, schedules, options, consistency"),
+    "core": Box(0, 16, PURE, "rows, tables, schedules, options, consistency"),
+    "blas_threads": Box(16, 20, PURE, "one thread"),
 }
 
 PICTURES = (

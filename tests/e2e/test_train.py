@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,3 +131,20 @@ def test_one_configuration_gives_the_same_model_bit_for_bit(
     local_cluster: LocalCluster, shared: Callable[[str], TrainResult]
 ) -> None:
     assert trained(local_cluster, "nmf", 3, 2).model_sha256 == shared("nmf").model_sha256
+
+
+def test_the_number_of_threads_of_the_command_does_not_change_the_model() -> None:
+    """The command is a new process: it has to load NumPy with that many threads."""
+    command = (sys.executable, "-m", "motet.interfaces.cli", "train", "mlr", "--data", "digits")
+    digests = {
+        json.loads(
+            subprocess.run(
+                [*command, "--epochs", "3", "--json"],
+                env=os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+                stdout=subprocess.PIPE,
+                check=True,
+            ).stdout
+        )["model_sha256"]
+        for threads in ("1", "2")
+    }
+    assert len(digests) == 1

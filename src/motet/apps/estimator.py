@@ -20,6 +20,7 @@ from motet.apps.user_warnings.convergence_warning import warn_unless_converged
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.core.application import Application
 from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.rows import Rows
@@ -73,6 +74,7 @@ class Estimator(Application):
             self.learn_features(dataset)
         return self.prepare(dataset, seed)
 
+    @one_blas_thread()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train in this process on arrays, SciPy sparse matrices, DataFrames or a Motet data set.
 

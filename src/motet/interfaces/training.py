@@ -30,6 +30,7 @@ from motet.interfaces.training_job import TrainingJob
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import identity_of
 from motet.runtime.controller.job import Job
@@ -217,6 +218,7 @@ class Cluster:
         if self._is_closed:
             raise BadInput("the cluster is closed; make another one")
 
+    @one_blas_thread()
     def _trained(
         self, training: CheckedTraining, handle: TrainingJob | None = None
     ) -> TrainedModel:

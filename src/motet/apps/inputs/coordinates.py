@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from motet.domain.arrays import Array
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.core.rows import Column, Ragged, Rows
 
 # A dense (rows, columns) float64 array or a SciPy CSR matrix; both have shape, @ and .T.
@@ -96,7 +97,8 @@ def gram_norm(features: Features, with_intercept: bool = True) -> float:
         (width, width), matvec=partial(_times_gram, features), dtype=np.dtype(np.float64)
     )
     start = np.random.default_rng(0).normal(size=width)
-    largest = eigsh(gram, k=1, v0=start, tol=1e-3, return_eigenvectors=False)
+    with one_blas_thread():  # The import has loaded the linear algebra of SciPy.
+        largest = eigsh(gram, k=1, v0=start, tol=1e-3, return_eigenvectors=False)
     return float(1.01 * largest[0] / row_count)
 
 

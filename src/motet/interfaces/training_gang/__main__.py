@@ -6,7 +6,6 @@ process that is not the first one imports little: its executor is a process belo
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -30,22 +29,12 @@ def run_process() -> int:
     folder, rank = Path(os.environ["MOTET_ATTEMPT_DIR"]) / "gang", int(os.environ["MOTET_RANK"])
     if rank == 0:
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-        _compute_as_motet_train_does()
         from motet.interfaces.training_gang.first_process import run_first_process
 
         return run_first_process(sys.argv[1], folder, STOP_SIGNALS)
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     return run_member(folder, rank, own_host(os.environ))
-
-
-def _compute_as_motet_train_does() -> None:
-    """Do not limit the threads of NumPy: their number can change the last bits of what it computes.
-
-    Executors have one thread each, here as there.
-    """
-    if "OMP_NUM_THREADS" not in json.loads(sys.argv[1]).get("envs", {}):
-        os.environ.pop("OMP_NUM_THREADS", None)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from motet.report.training.record import RunRecord
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.backends.gang.cluster import GangCluster
 from motet.runtime.backends.gang.member import run_member
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.reporting.reports import TrainResult
@@ -80,6 +81,7 @@ class _Training:
             Path(os.environ["MOTET_RESULTS_DIR"]), Path(os.environ["MOTET_CHECKPOINT_DIR"])
         )
 
+    @one_blas_thread()
     def run(self, gang: Path) -> int:
         """Train and write the results; returns the exit status. Raises MotetError."""
         with RunLog(self._folder.log_file, echo=echo_note, echo_remark=echo_note) as log:

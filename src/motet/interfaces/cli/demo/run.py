@@ -37,6 +37,7 @@ from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.training.document import TrainDocument
 from motet.report.training.folder import RunFolder
 from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import ExecutorCluster
 from motet.runtime.core.reporting.reports import TrainResult
@@ -57,6 +58,7 @@ class TrainedJob(NamedTuple):
     ended_s: float
 
 
+@one_blas_thread()
 def run_demo(out: Path, as_json: bool, quiet: bool, start: ClusterStart, began_s: float) -> None:
     """Train the four jobs, write the figures, print the results. Raises MotetError.
 

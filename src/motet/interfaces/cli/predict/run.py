@@ -21,6 +21,7 @@ from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_outp
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.quantities import count_text
 from motet.report.training.folder import MODEL
+from motet.runtime.blas_threads import one_blas_thread
 
 _ROWS_AT_ONCE = 65_536
 
@@ -54,6 +55,7 @@ class Predictions:
             yield from zip(*(np.asarray(column).tolist() for column in part), strict=True)
 
 
+@one_blas_thread()
 def run_prediction(flags: PredictFlags) -> None:
     """Predict as the flags say and write the table. Raises MotetError."""
     model = _model(flags)

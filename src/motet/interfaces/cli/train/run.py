@@ -43,6 +43,7 @@ from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.load_balancer import LoadBalancer
+from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import JobPlan, plan_job
@@ -61,6 +62,7 @@ class _Begun:
     folder: RunFolder | None
 
 
+@one_blas_thread()
 def run_training(flags: TrainFlags, start: ClusterStart, began_s: float) -> None:
     """Train as the flags say and print the result. Raises MotetError.
 
