@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 # Characters that JSON allows and that terminals obey: DEL, C1, line separators, marks that change
 # the direction of text; and halves of surrogate pairs, which UTF-8 cannot encode.
@@ -17,8 +17,20 @@ def to_json(document: object) -> str:
 
     Control characters of text are escaped.
     """
-    text = json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    return _json_text(document, indent=2) + "\n"
+
+
+def to_json_table(
+    document: Mapping[str, object], name: str, rows: Iterable[object]
+) -> Iterator[str]:
+    """As `to_json`, in parts, with a last entry `name`: the rows, each on a line of its own."""
+    before, _, after = to_json({**document, name: []}).rpartition("[]")
+    yield f"{before}["
+    separator = "\n"
+    for row in rows:
+        yield f"{separator}    {_json_text(row)}"
+        separator = ",\n"
+    yield f"\n  ]{after}"
 
 
 def plain(value: object) -> object:
@@ -30,6 +42,11 @@ def plain(value: object) -> object:
     if isinstance(value, bool | str) or value is None:
         return value
     return _plain_number(value)
+
+
+def _json_text(document: object, indent: int | None = None) -> str:
+    text = json.dumps(plain(document), indent=indent, allow_nan=False, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _plain_number(value: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +127,23 @@ def test_a_lack_of_a_column_is_reported_before_unused_columns_are_read(tmp_path:
     ended = run_motet("predict", tmp_path, "--data", data)
     assert ended.code == 2
     assert "no column 'b', which the training data has (1 of 2 are missing)" in ended.err
+
+
+def test_json_holds_a_line_per_row_and_what_was_predicted_from_what(wine: Path) -> None:
+    ended = run_motet("predict", wine, "--data", "wine", "--json")
+    document = json.loads(ended.out)
+    expected = motet.load_model(wine).predict(open_dataset("wine").features).tolist()
+    assert [row["prediction"] for row in document.pop("predictions")] == expected
+    assert document == {"app": "mlr", "data": "wine", "rows": len(expected)}
+    assert sum('"prediction"' in line for line in ended.out.splitlines()) == len(expected)
+
+
+def test_json_of_text_labels_is_text_and_goes_to_a_file(tmp_path: Path) -> None:
+    labels = ["=1", "\N{SNOWMAN}\x9b"] * 2
+    motet.MLR(epochs=1).fit([[0.0], [1.0]] * 2, labels).save(tmp_path / "model.npz")
+    (tmp_path / "new.csv").write_text("x\n0\n1\n")
+    written = ("--data", tmp_path / "new.csv", "--out", tmp_path / "predicted.json", "-o", "json")
+    assert run_motet("predict", tmp_path / "model.npz", *written).code == 0
+    text = (tmp_path / "predicted.json").read_text()
+    assert [row["prediction"] for row in json.loads(text)["predictions"]] == labels[:2]
+    assert "\x9b" not in text

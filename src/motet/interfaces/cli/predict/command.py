@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from motet.interfaces.cli.apps.completion_words import complete_data
+from motet.interfaces.cli.shell.option_groups import json_option
 
 
 @click.command("predict", short_help="Predict with a trained model.")
@@ -35,14 +36,15 @@ from motet.interfaces.cli.apps.completion_words import complete_data
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV file to write.  [default: standard output]",
+    help="File to write.  [default: standard output]",
 )
+@json_option()
 def predict_command(**flags: Any) -> None:
-    """Write the predictions of MODEL, the folder or the model.npz of 'motet train --out', as CSV.
+    """Write the predictions of MODEL, the folder or the model.npz of 'motet train --out'.
 
-    One row per row of the data: the class or value; of LDA the share of each topic, of ratings
-    user, item and predicted rating, for a table with columns of users and items. Columns that the
-    model does not use are not read.
+    CSV, or JSON with --json. One row per row of the data: the class or value; of LDA the share of
+    each topic, of ratings user, item and predicted rating, for a table with columns of users and
+    items. Columns that the model does not use are not read.
 
     \b
     Examples:

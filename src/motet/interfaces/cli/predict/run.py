@@ -1,10 +1,12 @@
-"""`motet predict`: load the model, read the data, write a CSV table."""
+"""`motet predict`: load the model, read the data, write a table as CSV or JSON."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
 from motet.report.rendering.csv_cells import inert_cell
+from motet.report.rendering.json_text import to_json_table
 from motet.report.rendering.quantities import count_text
 from motet.report.training.folder import MODEL
 from motet.runtime.blas_threads import one_blas_thread
@@ -38,6 +41,7 @@ class PredictFlags:
     na: str | None = None
     app: str | None = None
     out: Path | None = None
+    as_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,15 @@ class Predictions:
 def run_prediction(flags: PredictFlags) -> None:
     """Predict as the flags say and write the table. Raises MotetError."""
     model = _model(flags)
-    table = predictions_of(model, _dataset(flags, model))
+    dataset = _dataset(flags, model)
+    table = predictions_of(model, dataset)
+    text = _json_parts(model.name, dataset.source, table) if flags.as_json else _csv_parts(table)
     if flags.out is None:
-        _write(table, data_output())
+        _write(text, data_output())
         return
     try:
         with flags.out.open("w", newline="", encoding="utf-8") as file:
-            _write(table, file)
+            _write(text, file)
     except OSError as error:
         raise BadInput(f"--out {flags.out}: cannot be written ({error.strerror})") from error
     rows = count_text(len(table.values[0]), "row")
@@ -120,10 +126,25 @@ def _named_columns(model: Estimator) -> tuple[str, ...]:
     return () if all(name.isdigit() for name in names) else names
 
 
-def _write(table: Predictions, file: Writer) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(map(_cells, table.rows()))
+def _csv_parts(table: Predictions) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    for row in chain([table.columns], table.rows()):
+        writer.writerow(_cells(row))
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def _json_parts(app: str, source: str, table: Predictions) -> Iterator[str]:
+    document = {"app": app, "data": source, "rows": len(table.values[0])}
+    rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+    return to_json_table(document, "predictions", rows)
+
+
+def _write(parts: Iterable[str], file: Writer) -> None:
+    for part in parts:
+        file.write(part)
 
 
 def _cells(row: tuple[object, ...]) -> list[object]:
