@@ -72,8 +72,11 @@ def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path
     hint = err.splitlines()[-1]
     assert hint.startswith("continue with: motet train mlr --data digits --epochs 1000000")
     assert hint.endswith("--resume")
-    assert json.loads((tmp_path / "run.json").read_text())["state"] == "interrupted"
-    epochs = [line.split(",")[0] for line in (tmp_path / "loss.csv").read_text().splitlines()]
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert (record["state"], record["data"], record["recoveries"]) == ("interrupted", "digits", [])
+    lines = [line.split(",") for line in (tmp_path / "loss.csv").read_text().splitlines()]
+    epochs = [line[0] for line in lines]
+    assert record["loss"] == [float(line[1]) for line in lines[1 : record["epochs"] + 1]]
     assert epochs[:4] == ["epoch", "1", "2", "3"]
     more = int(epochs[-1]) + 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -81,15 +82,28 @@ class RunFolder(Folder):
 
     def write_tuning_history(self, history: TuningHistory, title: str, subtitle: str) -> None:
         """The tuning history of a job with `--auto`: two CSV files and `auto.png`."""
-        epochs = [EPOCH_COLUMNS, *epoch_rows(history)]
-        decisions = [DECISION_COLUMNS, *decision_rows(history)]
-        self.write(AUTO_EPOCHS, lambda path: _write_csv(path, epochs))
-        self.write(AUTO_DECISIONS, lambda path: _write_csv(path, decisions))
+        for name, table in tuning_tables(history).items():
+            self.write(name, lambda path, table=table: _write_csv(path, table))  # type: ignore[misc]
         self.write(AUTO_PLOT, lambda path: save_auto_figure(history, title, subtitle, path))
 
     def write_model(self, app: Estimator) -> None:
         """`model.npz`: the fitted model, which `motet.apps` loads without a cluster."""
         self.write(MODEL, app.save)
+
+
+def tuning_tables(history: TuningHistory) -> dict[str, list[Sequence[object]]]:
+    """Names and lines of the CSV files of a job with `--auto`."""
+    return {
+        AUTO_EPOCHS: [EPOCH_COLUMNS, *epoch_rows(history)],
+        AUTO_DECISIONS: [DECISION_COLUMNS, *decision_rows(history)],
+    }
+
+
+def csv_text(lines: Iterable[Sequence[object]]) -> str:
+    """The content of a CSV file."""
+    file = io.StringIO()
+    _write_lines(file, lines)
+    return file.getvalue()
 
 
 def kept_results(path: Path) -> list[str]:

@@ -75,9 +75,15 @@ class RunRecord:
             platform=_platform(),
         )
 
-    def joined_to(self, document: TrainDocument | None) -> dict[str, Any]:
-        """The content of `run.json`: the fields of a finished run's document, then these."""
-        return {**({} if document is None else document.as_dict()), **vars(self)}
+    def joined_to(self, document: TrainDocument) -> dict[str, Any]:
+        """The content of `run.json`: the fields of the document, then these.
+
+        An interrupted run has no model, and nothing is known of its convergence.
+        """
+        fields = document.as_dict()
+        if self.state == "interrupted":
+            del fields["model_sha256"], fields["convergence"]
+        return {**fields, **vars(self)}
 
 
 def installed_versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,11 +84,16 @@ def require_drivable(reconfigure: Path | None, consistency: Consistency) -> None
         )
 
 
-def run_tuned(job: Job, progress: LineProgress) -> tuple[TrainResult, TuningHistory]:
-    """Run the job with the autotuner. Raises MotetError."""
+def run_tuned(
+    job: Job,
+    progress: LineProgress,
+    on_begin: Callable[[TuningHistory], None] = lambda history: None,
+) -> tuple[TrainResult, TuningHistory]:
+    """Run the job with the autotuner, whose growing history `on_begin` gets. Raises MotetError."""
     from motet.runtime.autotune.autotuner import Autotuner
 
     with Autotuner(job, progress.decided) as autotuner:
+        on_begin(autotuner.history)
         result = job.run()
     if autotuner.failure:
         progress.remark(f"the autotuner stopped: {autotuner.failure}")

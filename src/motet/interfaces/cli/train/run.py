@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.auto import run_tuned
 from motet.interfaces.cli.train.cluster_start import ClusterStart
+from motet.interfaces.cli.train.interrupted_run import InterruptedRun
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
 from motet.interfaces.cli.train.results import (
     role_counts_text,
@@ -37,7 +39,7 @@ from motet.report.rendering.json_text import to_json
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text
 from motet.report.training.auto_summary import configurations_table
-from motet.report.training.folder import RECORD, RunFolder
+from motet.report.training.folder import RunFolder
 from motet.report.training.loss_file import LossFile
 from motet.report.training.record import RunRecord
 from motet.report.training.summary import train_summary
@@ -171,13 +173,15 @@ def _train(
             change.timed(lambda: usable_machines(cluster.machines())) for change in training.changes
         )
         job = Job(training.app, training.rows, options, cluster, progress, timetable)
+        interrupted = None
         if begun.folder is not None:
             earlier = () if training.resumed is None else training.resumed.reports
             job.listen(LossFile(begun.folder, earlier))
-            _prepare_interruption(training, job.plan, begun)
+            interrupted = _interrupted_run(training, job.plan, begun.folder, begun.started_at)
+            job.listen(interrupted)
         if flags.balances:
             job.listen(LoadBalancer(job))
-        result, history = run_tuned(job, progress) if flags.auto else (job.run(), None)
+        result, history = _run(job, flags, progress, interrupted)
     if job.missed_plans:
         progress.remark(
             f"training ended before {count_text(job.missed_plans, 'reconfiguration')} of "
@@ -186,15 +190,26 @@ def _train(
     return training, result, history
 
 
-def _prepare_interruption(training: TrainRequest, plan: JobPlan, begun: _Begun) -> None:
+def _run(
+    job: Job, flags: TrainFlags, progress: LineProgress, interrupted: InterruptedRun | None
+) -> tuple[TrainResult, TuningHistory | None]:
+    if not flags.auto:
+        return job.run(), None
+    return run_tuned(
+        job, progress, (lambda history: None) if interrupted is None else interrupted.tuned
+    )
+
+
+def _interrupted_run(
+    training: TrainRequest, plan: JobPlan, folder: RunFolder, started_at: datetime
+) -> InterruptedRun:
     """Ctrl-C leaves run.json, with the state "interrupted", and prints how to continue."""
-    assert begun.folder is not None
     record = RunRecord.of(
-        "interrupted", sys.argv, begun.started_at, plan, training.options, training.data
+        "interrupted", sys.argv, started_at, plan, training.options, training.data
     )
     words = [word for word in sys.argv[1:] if word not in ("--overwrite", "--resume")]
     hint = f"continue with: motet {shlex.join([*words, '--resume'])}"
-    prepare_interruption(hint, begun.folder.path / RECORD, to_json(record.joined_to(None)))
+    return InterruptedRun(folder, training, record, partial(prepare_interruption, hint))
 
 
 def _start_of_cluster(flags: TrainFlags) -> str:

@@ -1,4 +1,4 @@
-"""What a command leaves behind when it is interrupted: a file, and a line for the user.
+"""What a command leaves behind when it is interrupted: files, and a line for the user.
 
 The child prepares both while it works, in the scratch folder; the supervisor, which handles the
 signals and outlives the child, carries them out.
@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 _NAME = "interruption.json"
 
 
-def prepare_interruption(hint: str, path: Path, content: str) -> None:
-    """From now on an interruption writes `content` to `path` and prints `hint`."""
+def prepare_interruption(hint: str, files: Mapping[Path, str]) -> None:
+    """From now on an interruption writes these contents to `files` and prints `hint`."""
+    contents = {str(path.absolute()): content for path, content in files.items()}
     prepared = _place() / f"{_NAME}.new"
-    prepared.write_text(
-        json.dumps({"hint": hint, "path": str(path.absolute()), "content": content}),
-        encoding="utf-8",
-    )
+    prepared.write_text(json.dumps({"hint": hint, "files": contents}), encoding="utf-8")
     prepared.replace(_place() / _NAME)
 
 
@@ -30,14 +29,16 @@ def forget_interruption() -> None:
 
 
 def carry_out_interruption(scratch: Path) -> str:
-    """Write the file that was prepared, if any; returns the line for the user, else ''."""
+    """Write the files that were prepared, if any; returns the line for the user, else ''."""
     try:
         prepared = json.loads((scratch / _NAME).read_text(encoding="utf-8"))
-        path = Path(prepared["path"])
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_text(prepared["content"], encoding="utf-8")
-        new.replace(path)
-    except (OSError, ValueError, TypeError, KeyError):  # nothing prepared, or no such folder
+        for name, content in prepared["files"].items():
+            path = Path(name)
+            new = path.with_name(f".{path.name}.{os.getpid()}")
+            new.write_text(content, encoding="utf-8")
+            new.replace(path)
+    # Nothing was prepared, or the folder is gone.
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return ""
     return str(prepared["hint"])
 
