@@ -32,22 +32,15 @@ MEGABYTES = 150
 LINES = (b"1 1:1\n" * 200_000)[: 1 << 20]
 
 
-def _gz(path: Path, piece: bytes, pieces: int) -> Path:
-    with gzip.open(path, "wb", compresslevel=9) as file:
-        for _ in range(pieces):
-            file.write(piece)
-    return path
+COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+"""Compressed pieces one after another are a compressed file too."""
 
 
 @pytest.fixture(scope="module")
 def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bombs")
-    _gz(folder / "zeros.csv.gz", PIECE, MEGABYTES)
-    for name, compressor in (("bz2", bz2.BZ2Compressor()), ("xz", lzma.LZMACompressor(preset=0))):
-        with (folder / f"zeros.csv.{name}").open("wb") as file:
-            for _ in range(MEGABYTES):
-                file.write(compressor.compress(PIECE))
-            file.write(compressor.flush())
+    for suffix, compress in COMPRESS.items():
+        (folder / f"zeros.csv.{suffix}").write_bytes(compress(PIECE) * MEGABYTES)
     with zipfile.ZipFile(folder / "zeros.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         header = io.BytesIO()
         shape = (MEGABYTES << 17, 1)
@@ -123,3 +116,12 @@ def test_a_compressed_archive_is_read(tmp_path) -> None:
     np.savez_compressed(buffer, X=np.eye(3), y=np.arange(3.0))
     (tmp_path / "a.npz.gz").write_bytes(gzip.compress(buffer.getvalue()))
     assert open_dataset(tmp_path / "a.npz.gz").features.shape == (3, 3)
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_a_bomb_is_refused_before_its_text_is_parsed(tmp_path: Path, suffix: str) -> None:
+    """The parser would complain about the second line."""
+    path, compress = tmp_path / f"table.csv.{suffix}", COMPRESS[suffix]
+    path.write_bytes(compress(b"1,2\n3,word\n") + compress(PIECE) * MEGABYTES)
+    with pytest.raises(BadInput, match="decompression bomb"):
+        open_dataset(path)

@@ -13,6 +13,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.bounded_reading.decompression import DecompressionLimit
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput
 
 _HEADER = "motet"
@@ -39,7 +40,7 @@ def write_model(
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read the header and the arrays of a saved model. Raises BadInput."""
     try:
-        with open(path, "rb") as file:
+        with regular_file(Path(path)).open("rb") as file:
             limit = DecompressionLimit.of(path, os.fstat(file.fileno()).st_size)
             arrays = load_arrays(file, limit)
         if not isinstance(arrays, dict):

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from motet.domain.bounded_reading.decompression import DecompressionLimit, limited
+from motet.domain.bounded_reading.regular_files import NotAFile, regular_file
 from motet.domain.errors import BadInput
 
 HEAD_BYTES = 65_536
 _BLOCK_BYTES = 16 << 20
+_BEGINNING_BYTES, _UNUSUAL_RATIO = 8 << 20, 20
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -47,17 +49,23 @@ class InputFile:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """Open the decompressed bytes as a stream."""
-        with self._explained(), self.path.open("rb") as raw:
+        with self._opened() as (_, stream):
+            yield stream
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """Open the file itself, and its decompressed bytes."""
+        with self._explained(), regular_file(self.path).open("rb") as raw:
             magic = raw.read(6)
             raw.seek(0)
             if not magic:
                 raise self.complaint("the file is empty", "give a file with data")
             packed = _decompressed(raw, magic)
             if packed is None:
-                yield raw
+                yield raw, raw
             else:
                 with packed, limited(packed, self, self._size) as stream:
-                    yield stream
+                    yield raw, stream
 
     @property
     def limit(self) -> DecompressionLimit:
@@ -74,6 +82,14 @@ class InputFile:
     def head(self) -> Head:
         """The beginning of the file, read once, for recognising its format."""
         return Head.of(self.plain_name, self.read(HEAD_BYTES))
+
+    def refuse_bomb(self) -> None:
+        """Raises TooLarge before anything is parsed, if the beginning looks like a bomb's."""
+        with self._opened() as (file, stream):
+            expanded_bytes = len(stream.read(_BEGINNING_BYTES))
+            if expanded_bytes > _UNUSUAL_RATIO * file.tell():
+                while stream.read(_BLOCK_BYTES):
+                    continue
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the content in blocks of some megabytes that end with a line."""
@@ -118,6 +134,8 @@ class InputFile:
             raise self.complaint("no such file", "check the path") from None
         except IsADirectoryError:
             raise self.complaint("is a folder", "give a file in it") from None
+        except NotAFile as error:
+            raise self.complaint(str(error.strerror), "copy its data to a file") from None
         except PermissionError:
             raise self.complaint("may not be read", "change its permissions") from None
         except EOFError:

@@ -77,6 +77,7 @@ def _load(
     if not source or not file.path.exists():
         raise _missing(source)
     if not file.path.is_dir():
+        file.refuse_bomb()
         refuse_foreign(file)
     chosen = _format(file, format_name, options.kind)
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.cluster import MOST_MACHINES, ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.units import GIGA
@@ -141,7 +142,7 @@ def _yaml_rows(path: Path) -> Iterable[_Machines]:
 
 
 def _check_not_empty(path: Path, remedy: str) -> None:
-    if not path.read_text(encoding="utf-8-sig").strip():
+    if not regular_file(path).read_text(encoding="utf-8-sig").strip():
         raise BadInput(f"--cluster {path}: the file is empty; give {remedy}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput
 
 PlacedRow: TypeAlias = tuple[str, Mapping[str, str]]
@@ -16,7 +17,7 @@ PlacedRow: TypeAlias = tuple[str, Mapping[str, str]]
 def read_rows(option: str, path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
     """Rows of the file that an option names. Raises BadInput."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with regular_file(path).open(newline="", encoding="utf-8-sig") as file:
             yield from _rows(option, path, csv.reader(file), columns)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error

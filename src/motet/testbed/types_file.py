@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput, UnknownName
 from motet.testbed.hosts import HostType, Limits
 from motet.testbed.quantities import bandwidth_of, cpus_of, memory_of
@@ -74,7 +75,7 @@ def _check_columns(place: str, cells: Mapping[str, str]) -> None:
 
 
 def _csv_rows(path: Path) -> Iterable[_Row]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with regular_file(path).open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
         reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
         for row in reader:
@@ -88,7 +89,7 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
 def _yaml_rows(path: Path) -> Iterable[_Row]:
     from motet.domain.bounded_reading.yaml_text import read_yaml
 
-    document = read_yaml(path.read_text(encoding="utf-8"), str(path))
+    document = read_yaml(regular_file(path).read_text(encoding="utf-8"), str(path))
     entries = document.get("machines") if isinstance(document, dict) else document
     if not isinstance(entries, list):
         raise BadInput(f"--types {path}: write a list under 'machines:', an entry per type")

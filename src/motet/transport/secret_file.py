@@ -7,6 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput
 
 SECRET_BYTES = 32
@@ -37,7 +38,7 @@ def read_secret(path: Path) -> bytes:
     """
     try:
         mode = _mode_of(path)
-        text = path.read_text(encoding="ascii")
+        text = regular_file(path).read_text(encoding="ascii")
         secret = bytes.fromhex(text.strip())
     except OSError as error:
         raise BadInput(f"{path}: cannot read the secret: {error.strerror}") from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import motet.policies
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput, MotetError, UnknownName
 from motet.domain.policy import Policy
 from motet.engine.policy_loading.faults import fault
@@ -124,7 +125,7 @@ def _listed(key: str, text: str) -> list[str]:
     if not text.startswith("@"):
         return [part for part in text.replace(";", ",").split(",") if part]
     try:
-        lines = Path(text[1:]).read_text(encoding="utf-8").split()
+        lines = regular_file(Path(text[1:])).read_text(encoding="utf-8").split()
     except OSError as error:
         raise BadInput(f"{key}={text}: the file cannot be read ({error.strerror})") from error
     return [line for line in lines if line[0].isdigit()]

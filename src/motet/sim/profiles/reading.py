@@ -19,6 +19,7 @@ from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import model_key
 from motet.sim.profiles.table import ModelName, ProfileTable
@@ -97,7 +98,7 @@ def _read(path: Path) -> ProfileTable:
 
 
 def _rows(path: Path) -> Iterator[_Row]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with regular_file(path).open(newline="", encoding="utf-8-sig") as file:
         lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
         kept = [(number, line) for number, line in lines if not line.startswith("#")]
     cells = csv.reader(line for _, line in kept)

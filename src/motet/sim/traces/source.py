@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Self, cast
 
 from motet.domain.bounded_reading.decompression import limited
+from motet.domain.bounded_reading.regular_files import NotAFile, regular_file
 from motet.domain.errors import BadInput
 from motet.sim.traces.options import ReadingOptions
 
@@ -67,11 +68,13 @@ class Source:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return regular_file(path).read_bytes()
     except FileNotFoundError:
         raise _complaint(path, "no such file", "check the path") from None
     except IsADirectoryError:
         raise _complaint(path, "is a folder", "give a file in it") from None
+    except NotAFile as error:
+        raise _complaint(path, str(error.strerror), "copy its content to a file") from None
     except OSError as error:
         reason = f"cannot be read ({error.strerror or error})"
         raise _complaint(path, reason, "check its permissions") from None

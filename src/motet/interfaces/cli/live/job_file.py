@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.bounded_reading.yaml_text import read_yaml
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.name_value import name_and_value
@@ -64,7 +65,7 @@ def _resolved(home: Path, folder: object) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
+        with regular_file(path).open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
             raise BadInput(f"{path}: larger than {_LARGEST_BYTES:,} bytes; a job file is YAML")

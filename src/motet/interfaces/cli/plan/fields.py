@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput, NotFound, UnknownName
 
 
@@ -84,7 +85,7 @@ def read_fields(path: Path) -> Fields:
     from motet.domain.bounded_reading.yaml_text import read_yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_file(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise NotFound(f"{path}: no such file") from error
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 
 import yaml
 
+from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.bounded_reading.yaml_text import StrictLoader, read_yaml
 from motet.domain.errors import BadInput
 
@@ -70,7 +71,7 @@ class ReconfigureEntry:
 def read_entries(path: Path) -> list[ReconfigureEntry]:
     """The entries of a file, at least one. Raises BadInput."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_file(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"--reconfigure {path}: cannot be read ({reason})") from error
