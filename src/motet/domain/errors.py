@@ -17,23 +17,61 @@ A message states the error, its place (`file:line`), the value, the limit, and t
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import IntEnum
 from typing import ClassVar
 
 _SHORTEST_BEGINNING = 3
+_SIGNAL_BASE = 128
+
+
+def signal_exit_code(number: int) -> int:
+    """The code of an end by a signal, as shells report it."""
+    return _SIGNAL_BASE + number
+
+
+class ExitCode(IntEnum):
+    """Exit codes of all commands, the one table; `meaning`: in words.
+
+    Commands of jobs may end with any code; `motet wait --propagate-exit-code` passes it on.
+    """
+
+    meaning: str
+
+    def __new__(cls, number: int, meaning: str) -> ExitCode:
+        """An integer with its meaning."""
+        code = int.__new__(cls, number)
+        code._value_, code.meaning = number, meaning
+        return code
+
+    OK = 0, "success"
+    FAILED = 1, "the job failed, or its result cannot be written (a full disk)"
+    BAD_INPUT = 2, "usage or bad input: nothing was started"
+    NOT_FOUND = 3, "not found: a job, a finished run"
+    NOT_AUTHENTICATED = 4, "authentication failed"
+    UNREACHABLE = 5, "no answer from an address, or a server that is about to end"
+    TIMED_OUT = 124, "`motet wait --timeout`: the job has not ended"
+    HUNG_UP = signal_exit_code(signal.SIGHUP), "ended by SIGHUP"
+    INTERRUPTED = signal_exit_code(signal.SIGINT), "interrupted by Ctrl-C"
+    CLOSED_PIPE = (
+        signal_exit_code(signal.SIGPIPE),
+        "the reader of the output has ended, as in `motet ... | head -1`; without a message",
+    )
+    TERMINATED = signal_exit_code(signal.SIGTERM), "ended by SIGTERM"
 
 
 class MotetError(Exception):
     """Root of the tree; all errors that Motet raises deliberately derive from it."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = ExitCode.FAILED
 
 
 class BadInput(MotetError):
     """Input of the user is not accepted; no process was started and no machine allocated."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
 
 class UnknownName(BadInput):
@@ -61,19 +99,19 @@ class JobFailed(MotetError):
 class NotFound(MotetError):
     """The requested job, file or record does not exist."""
 
-    exit_code = 3
+    exit_code = ExitCode.NOT_FOUND
 
 
 class AuthenticationFailed(MotetError):
     """The two ends of a connection do not share the same secret."""
 
-    exit_code = 4
+    exit_code = ExitCode.NOT_AUTHENTICATED
 
 
 class Unreachable(MotetError):
     """The given address does not answer."""
 
-    exit_code = 5
+    exit_code = ExitCode.UNREACHABLE
 
 
 class ConnectionLost(Unreachable):
@@ -83,7 +121,7 @@ class ConnectionLost(Unreachable):
 class Interrupted(MotetError):
     """The user stopped the command."""
 
-    exit_code = 130
+    exit_code = ExitCode.INTERRUPTED
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

@@ -21,6 +21,7 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     413: BadInput,
     421: BadInput,
     422: BadInput,
+    503: Unreachable,
 }
 _TIMEOUT_S, _WAIT_S = 30.0, 30.0
 _JOB = re.compile("[0-9]{1,18}")

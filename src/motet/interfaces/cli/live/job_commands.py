@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.live.jobs.job_state import JobState
@@ -15,7 +16,6 @@ from motet.live.jobs.job_state import JobState
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
-FAILED, TIMED_OUT = 1, 124
 
 _job_argument = click.argument("job", metavar="JOB")
 
@@ -119,7 +119,7 @@ def wait_command(
         reason = f": {found['reason']}" if found["reason"] else ""
         click.echo(f"{found['id']}  {found['name']}  {found['state']}{reason}")
     if not JobState(found["state"]).is_final:
-        return TIMED_OUT
+        return ExitCode.TIMED_OUT
     return _exit_code(found) if propagate_exit_code else int(found["state"] != "SUCCEEDED")
 
 
@@ -128,8 +128,11 @@ def _exit_code(job: dict[str, Any]) -> int:
     if job["state"] == "SUCCEEDED":
         return 0
     ends = job["attempt_list"][-1]["exits"] if job["attempt_list"] else []
-    codes = [end["code"] if end["code"] is not None else 128 + (end["signal"] or 0) for end in ends]
-    return next((code for code in codes if code), FAILED)
+    return next((code for code in map(_code_of_end, ends) if code), ExitCode.FAILED)
+
+
+def _code_of_end(end: dict[str, Any]) -> int:
+    return int(end["code"]) if end["code"] is not None else signal_exit_code(end["signal"] or 0)
 
 
 @click.command("logs", short_help="Print the log of a job.")

@@ -1,14 +1,9 @@
-"""Maps the outcome of a command to an exit code and, for errors, one line on stderr.
-
-0 ok, 1 the job failed, 2 usage or bad input, 3 not found, 4 authentication failed,
-5 server unreachable, 130 interrupted, 141 the reader of the output has ended (as with `| head`).
-"""
+"""Maps the outcome of a command to an exit code and, for errors, one line on stderr."""
 
 from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 import tempfile
 import traceback
@@ -19,13 +14,10 @@ from typing import TextIO
 
 import click
 
-from motet.domain.errors import MotetError
+from motet.domain.errors import ExitCode, MotetError
 from motet.interfaces.cli.shell.streams.standard_streams import FULL, is_stdout_closed
 from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
-# What a shell reports of `git log | head -1`, whose first command SIGPIPE ends.
-CLOSED_PIPE = 128 + signal.SIGPIPE
 LONGEST_MESSAGE, _OMITTED = 499, " ... "
 
 
@@ -36,13 +28,13 @@ def exit_code_of(command: Callable[[], object]) -> int:
         outcome = command()
         sys.stdout.flush()
     except click.ClickException as error:
-        return _report(_usage_message(error), USAGE)
+        return _report(_usage_message(error), ExitCode.BAD_INPUT)
     except click.Abort:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except MotetError as error:
         return _report(str(error), error.exit_code)
     except MemoryError as error:
-        return _report(_memory_message(error), USAGE)
+        return _report(_memory_message(error), ExitCode.BAD_INPUT)
     except BrokenPipeError:
         return _leave_closed_pipe()
     except SystemExit as ended:
@@ -50,7 +42,7 @@ def exit_code_of(command: Callable[[], object]) -> int:
             return _leave_closed_pipe()
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:
-        return _report(_failure_message(error), FAILED)
+        return _report(_failure_message(error), ExitCode.FAILED)
     return outcome if isinstance(outcome, int) else 0
 
 
@@ -148,7 +140,7 @@ def _leave_closed_pipe() -> int:
     """`motet ... | head`: exit without a message, also when the interpreter flushes at exit."""
     _silence(sys.stdout)
     _silence(sys.stderr)
-    return CLOSED_PIPE
+    return ExitCode.CLOSED_PIPE
 
 
 def _silence(stream: TextIO) -> None:

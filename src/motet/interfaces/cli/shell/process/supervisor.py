@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.shell.process.interruption import carry_out_interruption
 from motet.interfaces.cli.shell.process.scratch import make_scratch
 
@@ -35,7 +36,7 @@ KILL_ROUND_S, TRACKERS_END_S = 0.1, 2.0
 def leave_on_signals() -> None:
     """Exit on a signal until a command starts: there is nothing to clean up yet."""
     for number in _handled_signals():
-        signal.signal(number, lambda number, _: os._exit(_exit_code(number)))
+        signal.signal(number, lambda number, _: os._exit(signal_exit_code(number)))
 
 
 def run_supervised(command: Callable[[], int]) -> int:
@@ -92,7 +93,7 @@ def _fork(main: Callable[[], int], ends_with_parent_by: signal.Signals) -> int:
         return child
     _prctl(PR_SET_PDEATHSIG, ends_with_parent_by)
     if os.getppid() != parent:
-        os._exit(_exit_code(signal.SIGHUP))
+        os._exit(ExitCode.HUNG_UP)
     os._exit(main())
 
 
@@ -107,7 +108,7 @@ def _end_of(child: int, scratch: Path) -> int:
     if code < 0:
         told = f"motet: error: stopped by {signal.Signals(-code).name}"
         _write_stderr("\n".join([told, *([hint] if hint else [])]))
-        return 1
+        return ExitCode.FAILED
     return code
 
 
@@ -121,16 +122,11 @@ def _interrupt(child: int, scratch: Path, number: int) -> NoReturn:
     _remove(scratch)
     lines = "\n".join(["motet: interrupted", *([hint] if hint else [])])
     _write_stderr(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}\n{lines}")
-    os._exit(_exit_code(number))
+    os._exit(signal_exit_code(number))
 
 
 def _remove(scratch: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _exit_code(number: int) -> int:
-    """The shell's code for an end by a signal: 130 for Ctrl-C, 143 for SIGTERM."""
-    return 128 + number
 
 
 def _handle_signals(handler: Callable[[int, object], object] | signal.Handlers) -> None:
