@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.live.journal.store import JournalInUse, JournalStore, MasterSuperseded, Record
+from motet.live.journal.record import Record
+from motet.live.journal.store import (
+    JournalDamaged,
+    JournalInUse,
+    JournalStore,
+    MasterSuperseded,
+)
 
 
 def record(sequence: int, facts: str = "[]") -> Record:
@@ -81,7 +87,8 @@ def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from motet.live.journal.store import JournalStore, Record
+from motet.live.journal.record import Record
+from motet.live.journal.store import JournalStore
 store = JournalStore(sys.argv[1])
 for number in range(1, 1000):
     store.append([Record(number, number, "[]", "[]", "[]", "1.0")])
@@ -121,3 +128,61 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(start: str) 
     with pytest.raises(BadInput, match="--database") as caught:
         JournalStore(f"{start}://me:hunter2@127.0.0.1/journal")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["at_us", "events", "facts", "actions", "software", "checksum"])
+def test_a_changed_record_is_named(tmp_path: Path, column: str) -> None:
+    path = three_records(tmp_path)
+    changed = 2001 if column == "at_us" else "[ ]"
+    change(path, f"UPDATE records SET {column} = ? WHERE sequence = 2", changed)
+    with JournalStore(str(path)) as store:
+        found = store.records()
+        assert next(found) == record(1)
+        with pytest.raises(JournalDamaged, match=r"record 2 of the journal .*checksum"):
+            next(found)
+
+
+def test_a_missing_record_is_named(tmp_path: Path) -> None:
+    path = three_records(tmp_path)
+    change(path, "DELETE FROM records WHERE sequence = ?", 2)
+    with JournalStore(str(path)) as store, pytest.raises(JournalDamaged, match="record 2"):
+        list(store.records())
+
+
+def test_records_that_changed_places_are_noticed(tmp_path: Path) -> None:
+    path = three_records(tmp_path)
+    for here, there in ((2, 9), (3, 2), (9, 3)):
+        change(path, f"UPDATE records SET sequence = {there} WHERE sequence = ?", here)
+    with JournalStore(str(path)) as store, pytest.raises(JournalDamaged, match="record 2"):
+        list(store.records())
+
+
+def test_a_journal_without_checksums_is_read_and_protected_from_now_on(tmp_path: Path) -> None:
+    path = three_records(tmp_path)
+    change(path, "UPDATE journal SET format_version = ?", 1)
+    change(path, "ALTER TABLE records DROP COLUMN checksum")
+    with JournalStore(str(path)) as store:
+        assert [*store.records()] == [record(1), record(2), record(3)]
+        store.append([record(4)])
+    with JournalStore(str(path)) as store:
+        store.append([record(5)])
+        assert [*store.records()] == [record(number) for number in range(1, 6)]
+    change(path, "UPDATE records SET checksum = NULL WHERE sequence = ?", 5)
+    with JournalStore(str(path)) as store, pytest.raises(JournalDamaged, match="record 5"):
+        list(store.records())
+
+
+def three_records(folder: Path) -> Path:
+    path = folder / "journal.db"
+    with JournalStore(str(path)) as store:
+        store.append([record(1)])
+        store.append([record(2), record(3)])
+    return path
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    """Change a journal behind Motet's back."""
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(statement, values)
+    database.close()

@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,8 +30,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
 from motet.domain.errors import BadInput, MotetError
+from motet.live.journal.record import Record
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: records have checksums."""
 _PAGE = 1000
 # Of a damaged database; drivers raise the last two for values of the wrong kind.
 _DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
@@ -55,6 +57,7 @@ _RECORDS = Table(
     Column("facts", Text, nullable=False),
     Column("actions", Text, nullable=False),
     Column("software", String(40), nullable=False),
+    Column("checksum", String(64)),  # None in records of format 1.
 )
 
 
@@ -74,21 +77,6 @@ class JournalDamaged(MotetError):
             f"{part} cannot be read ({reason!s:.120}); restore a copy of the journal, or start the "
             "server with another --state-dir"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One step of the engine. `events`, `facts` and `actions` are JSON.
-
-    `at_us`: Unix time. `software`: version of Motet that decided.
-    """
-
-    sequence: int
-    at_us: int
-    events: str
-    facts: str
-    actions: str
-    software: str
 
 
 class JournalStore:
@@ -111,7 +99,8 @@ class JournalStore:
         try:
             self._connection = self._engine.connect()
             self.epoch = self._begin_epoch()
-            self._next = self._last_sequence() + 1
+            last, self._last_checksum = self._last_record()
+            self._next = last + 1
         except OperationalError as error:
             raise BadInput(f"--database {_shown(url)}: cannot be opened: {error.orig}") from error
         except _DAMAGES as error:
@@ -119,22 +108,14 @@ class JournalStore:
 
     def append(self, records: Sequence[Record]) -> None:
         """Make records durable, all or none. Raises MasterSuperseded."""
+        checksum, rows = self._last_checksum, []
+        for record in records:
+            checksum = record.checksum(checksum)
+            rows.append({**asdict(record), "epoch": self.epoch, "checksum": checksum})
         with self._connection.begin():
             self._require_epoch()
-            rows = [
-                {
-                    "sequence": record.sequence,
-                    "at_us": record.at_us,
-                    "epoch": self.epoch,
-                    "events": record.events,
-                    "facts": record.facts,
-                    "actions": record.actions,
-                    "software": record.software,
-                }
-                for record in records
-            ]
             self._connection.execute(insert(_RECORDS), rows)
-        self._next = records[-1].sequence + 1
+        self._next, self._last_checksum = records[-1].sequence + 1, checksum
 
     @property
     def next_sequence(self) -> int:
@@ -142,8 +123,12 @@ class JournalStore:
         return self._next
 
     def records(self, first: int = 1) -> Iterator[Record]:
-        """All records from a number on, in order. Raises JournalDamaged."""
-        columns = [_RECORDS.c[name] for name in Record.__slots__]
+        """All records from a number on, in order. Raises JournalDamaged with a record's number.
+
+        Records of format 1, which have no checksums, come before all others.
+        """
+        columns = [_RECORDS.c[name] for name in (*Record.__slots__, "checksum")]
+        before, previous = self._last_record(below=first)
         while True:
             query = select(*columns).where(_RECORDS.c.sequence >= first)
             try:
@@ -155,9 +140,18 @@ class JournalStore:
                 raise JournalDamaged(f"the journal from record {first} on", error) from error
             if not page:
                 return
-            for row in page:
-                yield Record(*row)
-            first = page[-1].sequence + 1
+            for *fields, checksum in page:
+                record = Record(*fields)
+                is_unprotected = checksum is None and not previous
+                if record.sequence != before + 1:
+                    raise JournalDamaged(f"record {before + 1} of the journal", "it is missing")
+                if not is_unprotected and checksum != record.checksum(previous):
+                    raise JournalDamaged(
+                        f"record {record.sequence} of the journal", "its checksum does not match"
+                    )
+                yield record
+                before, previous = record.sequence, checksum or ""
+            first = before + 1
 
     def close(self) -> None:
         """Close the database and release the journal."""
@@ -193,8 +187,13 @@ class JournalStore:
                     f"the journal has format {found.format_version}; this version of Motet reads "
                     f"up to {FORMAT_VERSION}: use the version that wrote it, or a later one"
                 )
+            if found.format_version < FORMAT_VERSION:
+                add = "ALTER TABLE records ADD COLUMN checksum VARCHAR(64)"
+                self._connection.exec_driver_sql(add)
             epoch: int = found.epoch + 1
-            self._connection.execute(update(_META).values(epoch=epoch))
+            self._connection.execute(
+                update(_META).values(epoch=epoch, format_version=FORMAT_VERSION)
+            )
             return epoch
 
     def _require_epoch(self) -> None:
@@ -205,10 +204,16 @@ class JournalStore:
                 f"{self.epoch}); this server ends"
             )
 
-    def _last_sequence(self) -> int:
-        query = select(_RECORDS.c.sequence).order_by(_RECORDS.c.sequence.desc()).limit(1)
+    def _last_record(self, below: int | None = None) -> tuple[int, str]:
+        """The number and the checksum of the last record; 0 and "" without one."""
+        query = select(_RECORDS.c.sequence, _RECORDS.c.checksum)
+        if below is not None:
+            query = query.where(_RECORDS.c.sequence < below)
         with self._connection.begin():
-            return self._connection.execute(query).scalar_one_or_none() or 0
+            found = self._connection.execute(
+                query.order_by(_RECORDS.c.sequence.desc()).limit(1)
+            ).one_or_none()
+        return (0, "") if found is None else (found.sequence, found.checksum or "")
 
 
 def _url_of(address: str) -> URL:

@@ -17,7 +17,8 @@ from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
-from motet.live.journal.store import JournalDamaged, JournalStore, Record
+from motet.live.journal.record import Record
+from motet.live.journal.store import JournalDamaged, JournalStore
 from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.facts import (
     AttemptOver,

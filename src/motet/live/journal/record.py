@@ -1,0 +1,29 @@
+"""One step of the engine, as the journal keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One step of the engine. `events`, `facts` and `actions` are JSON.
+
+    `at_us`: Unix time. `software`: version of Motet that decided.
+    """
+
+    sequence: int
+    at_us: int
+    events: str
+    facts: str
+    actions: str
+    software: str
+
+    def checksum(self, previous: str) -> str:
+        """Of this record after the one with the checksum `previous`: a missing record shows too."""
+        digest = sha256(previous.encode())
+        for value in map(str, astuple(self)):
+            content = value.encode()
+            digest.update(f"{len(content)}:".encode() + content)
+        return digest.hexdigest()
