@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from event_journal import StepRecord, replay
 from example_count import examples
 from fake_driver import drive
 from motet.domain.cluster import ClusterSpec
@@ -17,7 +18,6 @@ from motet.domain.events import Drained, Event, MachineCame, MachineLeft
 from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
-from motet.engine.journal.event_journal import StepRecord, replay
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine

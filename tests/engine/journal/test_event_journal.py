@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, elastic_workload, rows_on
+from event_journal import EventJournal, read_journal, replay
 from example_count import examples
 from motet.domain.actions import Action
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
-from motet.domain.errors import BadInput
 from motet.domain.events import Drained, Event, MachineCame, MachineLeft
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
-from motet.engine.journal.event_journal import EventJournal, read_journal, replay
 from motet.engine.measurements.fitters import fitted_measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.policy_loading.catalogue import built_in_policies
@@ -199,27 +197,3 @@ def test_a_simulation_goes_on_from_any_instant(name: str, scenario: Any, stop_s:
         assert column.tolist() == outcome.columns[name_].tolist(), name_
     assert whole.waited_us.tolist() == outcome.waited_us.tolist()
     assert whole.times_us.tolist() == outcome.times_us.tolist()
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "line 1 of the journal"),
-        ('{"now_us":1}', "events"),
-        ('{"now_us":1,"events":[{"event":"Sneezed"}]}', "Sneezed"),
-        ('{"now_us":1,"events":[{"event":"Stopped"}]}', "Stopped"),
-    ],
-)
-def test_a_line_that_no_journal_wrote_is_refused(line: str, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        list(read_journal([line]))
-
-
-def test_a_journal_is_a_line_per_step() -> None:
-    file = io.StringIO()
-    EventJournal(file).received(5, [Drained(2)])
-    assert json.loads(file.getvalue()) == {
-        "now_us": 5,
-        "events": [{"event": "Drained", "machine": 2}],
-    }
-    assert list(read_journal(file.getvalue().splitlines())) == [(5, [Drained(2)])]

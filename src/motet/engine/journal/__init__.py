@@ -1,1 +1,1 @@
-"""Records of the engine's input and decisions: events to replay, decisions to explain."""
+"""Records of the engine's decisions, to explain them."""
