@@ -413,3 +413,20 @@ def test_time_before_the_first_decision_is_a_wait_without_a_reason() -> None:
     assert story.waiting_us == {"unknown": SECOND_US}
     assert sentence(story.chapters[0], Rules()) == "waited 1 s: no decision about it is recorded"
     assert reason_title("unknown") == "unknown"
+
+
+def test_a_wait_in_which_only_the_place_in_line_changes_is_one_chapter() -> None:
+    record = JobRecord("a", "", "", 2, 0, None)
+    events = [
+        StoryEvent(0, "wait", 2, "too_few_gpus", free_gpus=1, place=5),
+        StoryEvent(3 * SECOND_US, "wait", 2, "too_few_gpus", free_gpus=1, place=3),
+        StoryEvent(4 * SECOND_US, "wait", 2, "too_few_gpus", free_gpus=1, place=2),
+        StoryEvent(6 * SECOND_US, "wait", 2, "too_few_gpus", free_gpus=0, place=2),
+        StoryEvent(9 * SECOND_US, "start", 2, machines={"m0": 2}),
+    ]
+    first, second, run = Story.of(record, events).chapters
+    assert [each.kind for each in (first, second, run)] == ["wait", "wait", "run"]
+    assert (first.from_us, first.to_us, second.to_us) == (0, 6 * SECOND_US, 9 * SECOND_US)
+    assert (first.because.place, first.because.last_place) == (5, 2)
+    assert "(place 5 in line, later 2)" in sentence(first, Rules())
+    assert "(place 2 in line)" in sentence(second, Rules())

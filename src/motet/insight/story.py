@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from motet.domain.errors import BadInput
 from motet.insight.story_event import StoryEvent
@@ -16,6 +16,8 @@ _ENDS = ("finish", "cancel", "fail")
 _WAITS = ("wait", "unsuspend", *_STOPS)
 _MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", *_ENDS)
 _BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)
+_Numbered: TypeAlias = tuple[int, StoryEvent]
+"""An event and its number among all of the job's."""
 UNKNOWN_REASON = "unknown"
 """Reason of the time before the first decision about a job."""
 
@@ -127,6 +129,7 @@ def _intervals(
     if begins[0][1].time_us > record.submit_us:
         silence = StoryEvent(record.submit_us, "wait", record.gpus)
         begins.insert(0, (-1, silence))
+    begins = _without_moves_in_line(begins)
     for (number, begin), end in zip(begins, [*begins[1:], None], strict=True):
         if begin.event in _ENDS:
             return
@@ -134,6 +137,25 @@ def _intervals(
         if to_us != begin.time_us:
             kind: Kind = "wait" if begin.event in _WAITS else "run"
             yield (begin.time_us, number), Chapter(kind, begin.time_us, to_us, begin)
+
+
+def _without_moves_in_line(begins: Sequence[_Numbered]) -> list[_Numbered]:
+    """Waits that only a new place in line separates are one wait with its first and last place."""
+    found: list[_Numbered] = []
+    for number, each in begins:
+        before = found[-1][1] if found else None
+        if before is not None and each == _moved(before, each):
+            found[-1] = (found[-1][0], replace(before, last_place=each.place))
+        else:
+            found.append((number, each))
+    return found
+
+
+def _moved(wait: StoryEvent, later: StoryEvent) -> StoryEvent | None:
+    """The wait at the time and the place of a later event."""
+    if wait.event != "wait" or wait.place is None or later.place is None:
+        return None
+    return replace(wait, time_us=later.time_us, place=later.place, last_place=None)
 
 
 def _moments(events: Sequence[StoryEvent]) -> Iterator[tuple[tuple[int, int], Chapter]]:

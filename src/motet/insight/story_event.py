@@ -29,7 +29,8 @@ class StoryEvent:
     unsuspend, promote, demote, finish, cancel, fail.
 
     `reason`: of a wait. `gpus`: of the job's request. `free_gpus`, `place`: when the policy
-    considered the job, `place` among the waiting jobs, from 1. `machines`: GPUs by machine, of the
+    considered the job, `place` among the waiting jobs, from 1; `last_place`: of a wait in which it
+    changed. `machines`: GPUs by machine, of the
     new placement or the previous one. `others`: of a wait its blockers, of a preemption the jobs
     that got the GPUs, otherwise the job that shares them; the first of `others_total`. `queue`: the
     policy's own, from 1. `until_us`: time of the policy's next decision. `overhead_us`: time in
@@ -49,6 +50,7 @@ class StoryEvent:
     reason: str = ""
     free_gpus: int | None = None
     place: int | None = None
+    last_place: int | None = None
     machines: Mapping[str, int] = field(default_factory=dict)
     others: tuple[OtherJob, ...] = ()
     others_total: int = 0

@@ -59,7 +59,10 @@ def free(each: StoryEvent) -> str:
 
 def place_in_line(each: StoryEvent) -> str:
     """Position in the line in brackets, after a space; empty without a line."""
-    return "" if each.place is None else f" (place {each.place:,} in line)"
+    if each.place is None:
+        return ""
+    later = "" if each.last_place in (None, each.place) else f", later {each.last_place:,}"
+    return f" (place {each.place:,} in line{later})"
 
 
 def where(machines: Mapping[str, int]) -> str:
