@@ -20,14 +20,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
-from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, steepest_slope, trained_features
+from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, trained_features
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
-from motet.apps.inputs.matrix import (
-    nonzero_share,
-    training_bytes,
-    training_features,
-)
+from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
 from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
@@ -41,6 +37,7 @@ from motet.apps.optimisers.saga import (
     shrink_large_columns,
     stable_step_size,
 )
+from motet.apps.optimisers.softmax_start import expand_equal_rows, norm_at_frequencies
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -127,7 +124,7 @@ class MLR(Estimator):
         self._choose_solver()
         self._require_memory(dataset)
         features = self._trained_features(dataset)
-        self._first_norm = _norm_of_frequencies(features, labels, len(self.classes_))
+        self._first_norm = norm_at_frequencies(features, labels, len(self.classes_))
         columns = {**feature_columns(features.matrix), "label": labels}
         if not self._uses_lbfgs:
             columns["residual"] = np.zeros((len(labels), len(self.classes_)))
@@ -148,7 +145,8 @@ class MLR(Estimator):
         start = np.zeros((self.n_features_in_ + 1, classes))
         frequencies = np.log(np.bincount(rows["label"], minlength=classes) + 1)
         start[-1] = frequencies - frequencies.mean()
-        there = self._first_expansion(self._features_of(rows), rows["label"], start)
+        first = expand_equal_rows(start[-1], rows["label"])
+        there = self._penalised(self._features_of(rows), start, *first)
         return self._lbfgs.initial_rows(start, there, len(rows))
 
     def warm_up(self) -> None:
@@ -311,24 +309,6 @@ class MLR(Estimator):
         loss = expand_softmax(logits, labels, curvatures)
         return self._penalised(features, weights, loss, logits, curvatures)
 
-    def _first_expansion(
-        self, features: Centred, labels: Array, weights: Array
-    ) -> DiagonalExpansion:
-        """As `_expansion`, for weights that are 0 except the intercept.
-
-        All instances have the same probabilities, so no compiled kernel is needed. The controller
-        would load it for this alone, which takes longer than a small training.
-        """
-        logits = weights[-1] - weights[-1].max()
-        exponentials = np.exp(logits)
-        shares = exponentials / exponentials.sum()
-        counts = np.bincount(labels, minlength=len(shares))
-        loss = float(counts @ (np.log(exponentials.sum()) - logits))
-        residuals = np.tile(shares, (len(labels), 1))
-        residuals[np.arange(len(labels)), labels] -= 1
-        curvatures = np.broadcast_to(shares * (1 - shares), residuals.shape)
-        return self._penalised(features, weights, loss, residuals, curvatures)
-
     def _penalised(
         self, features: Centred, weights: Array, loss: float, residuals: Array, curvatures: Array
     ) -> DiagonalExpansion:
@@ -342,10 +322,3 @@ class MLR(Estimator):
                 [features.square_sums(curvatures) + penalty, curvatures.sum(axis=0)]
             ),
         )
-
-
-def _norm_of_frequencies(features: Centred, labels: Array, classes: int) -> float:
-    """The gradient's largest entry for a model that predicts the classes' frequencies."""
-    residuals = np.tile(np.bincount(labels, minlength=classes) / len(labels), (len(labels), 1))
-    residuals[np.arange(len(labels)), labels] -= 1
-    return steepest_slope(features, residuals) or 1.0
