@@ -222,7 +222,7 @@ def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims
 
 @njit(cache=True)
 def _update_queue(queue: int, run: _Run) -> None:
-    """Update the state of a queue from its heap; a queue with jobs in its heap wants more."""
+    """Update the state of a queue from its heap; a queue with jobs in its heap can take more."""
     states = run.states
     states.wants[queue] = run.size[queue] > 0
     states.head[queue] = run.line[run.first[queue]] if run.size[queue] else NO_JOB

@@ -51,7 +51,7 @@ class QueueTree(NamedTuple):
 class QueueStates(NamedTuple):
     """By node, changed in place. `used`: `(nodes, resources)`, the usage of its jobs or, for a
     queue with children, their scaled usage. `share`: weighted dominant share. `wants`: whether a
-    job of the queue can get more. `head`: the next job inside, if the queue wants more.
+    job of the queue can get more. `head`: the next job inside, if the queue can take more.
     """
 
     used: Floats
@@ -102,7 +102,7 @@ def goes_before(job: int, other: int, keys: JobKeys) -> bool:
 
 @njit(cache=True)
 def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
-    """The next queue without children; the root if no queue wants more.
+    """The next queue without children; the root if no queue can take more.
 
     On every level the lowest share comes first, then the queue with the lower head job.
     """

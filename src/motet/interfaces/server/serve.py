@@ -49,7 +49,7 @@ class ServerOptions:
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
-    """Serve until SIGTERM or Ctrl-C; returns the exit status. `on_ready`: told the URL.
+    """Serve until SIGTERM or Ctrl-C; returns the exit status. `on_ready`: called with the URL.
 
     Raises BadInput, JournalInUse.
     """

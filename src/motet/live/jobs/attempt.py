@@ -10,12 +10,12 @@ from motet.domain.snapshot import Placement
 from motet.live.launcher.messages import RankExit
 
 UNFINISHED = os.EX_TEMPFAIL
-"""Exit status of a training's process that has not finished: it asks to be run again.
+"""Exit status of a training's process that has not finished and is to be run again.
 A preempted training ends with it, and so does one that has lost another process."""
 
 
 class AttemptPhase(StrEnum):
-    """Where an attempt is. REQUESTED: the launcher starts it. STOPPING: it was told to stop."""
+    """Where an attempt is. REQUESTED: the launcher starts it. STOPPING: a stop was requested."""
 
     REQUESTED = "requested"
     RUNNING = "running"

@@ -48,7 +48,7 @@ class Answer:
 
 
 class Master:
-    """Folds inputs into engine and state; every step is durable before anyone hears of it.
+    """Folds inputs into engine and state; every step is durable before it is answered.
 
     One instance per journal. An error of the journal leaves this object ahead of the journal: the
     process must then end, and a new one continues from the journal.

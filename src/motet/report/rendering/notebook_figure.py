@@ -13,7 +13,7 @@ class NotebookFigure(Figure):
     """A matplotlib figure without pyplot: no window, no state of its own beside the object."""
 
     def _repr_png_(self) -> bytes:
-        """The picture, as the rich display of IPython asks for it."""
+        """The picture, for the rich display of IPython."""
         picture = io.BytesIO()
         self.savefig(picture, format="png", dpi=_NOTEBOOK_DPI)
         return picture.getvalue()

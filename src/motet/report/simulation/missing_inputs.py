@@ -1,4 +1,4 @@
-"""Notes about what policies decide by: what the log lacks, and run times that are told to them."""
+"""Notes about what policies decide by: what the log lacks, and run times that they get."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lacks_needed_inputs(document: Document) -> bool:
 
 def missing_input_notes(documents: Sequence[Document]) -> list[str]:
     """A line per marked policy, a line for all whose needed inputs some jobs lack, and one for
-    those that are told run times.
+    those that get run times.
     """
     notes: dict[str, None] = {}
     partly: dict[str, list[str]] = {}

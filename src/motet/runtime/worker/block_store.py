@@ -15,7 +15,7 @@ _MOST_PIECES = 256
 
 
 class BlockStore(Protocol):
-    """Keeps sections of data blocks, and the batches made of them as long as it likes.
+    """Keeps sections of data blocks, and the batches made of them for any time.
 
     A caller uses what it gets during one mini-batch and keeps no reference. So a store may move
     sections that are not in use out of memory, with the batches made of them (spilling).

@@ -34,7 +34,7 @@ class SimulationResult:
 
     `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
     `sweep`: the parameter whose effect was explored, and its value in this run. `missing`: what the
-    policy decides by and jobs of the workload lack. `knows_durations`: run times were told to it.
+    policy decides by and jobs of the workload lack. `knows_durations`: it got run times.
     """
 
     policy: str

@@ -22,7 +22,7 @@ SHORTEST_DISTANCE_US = 1_000
 
 
 class EndlessSimulation(MotetError):
-    """Jobs never train, or the policy asks for far too many decisions."""
+    """Jobs never train, or the policy schedules far too many decisions."""
 
 
 class ProgressWatch:

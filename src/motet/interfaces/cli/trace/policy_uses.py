@@ -22,7 +22,7 @@ _STYLES = {FULLY: "green", PARTLY: "yellow", NOT: "red"}
 
 @dataclass(frozen=True)
 class PolicyUse:
-    """How a policy can use the jobs of a log. `knows_durations`: it is told run times."""
+    """How a policy can use the jobs of a log. `knows_durations`: it gets run times."""
 
     policy: str
     missing: tuple[MissingInput, ...]
