@@ -7,7 +7,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-_PACKAGE = __name__.partition(".")[0]
+_OWN = {__name__.partition(".")[0], "contextlib"}
+"""Context managers that decorate functions of Motet put a frame of `contextlib` above theirs."""
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,4 @@ class CallSite:
 
 
 def _is_own(module: str) -> bool:
-    return module.partition(".")[0] == _PACKAGE
+    return module.partition(".")[0] in _OWN
