@@ -35,11 +35,19 @@ class ScriptedCluster:
 
     def begin(self) -> None:
         """Start a master on the journal, as after a crash of the one before."""
+        self.replay()
+        self.go_on()
+
+    def replay(self) -> None:
+        """Read the journal; time does not pass."""
         self.close()
         self.store = JournalStore(str(self.folder / "journal.db"))
         program = TrainingProgram(("python", "train"), {"PYTHONPATH": "/motet"})
         workplace = Workplace(self.folder, {"PATH": "/bin"}, program)
         self.master = Master(self.store, self.declared, workplace, lambda: self.now_us)
+
+    def go_on(self) -> None:
+        """Take part again: the step may bring decisions that are due by now."""
         self.ask(self.policy)
         self.launcher.receive(self.master.pending_requests)
 
