@@ -174,14 +174,14 @@ def test_a_killed_shepherd_takes_its_process_along(rank: Shepherded) -> None:
 
 
 def test_a_process_without_renewed_lease_is_stopped(rank: Shepherded) -> None:
-    rank.run("sleep", "1000", lease_s=60.0)
-    rank.instruct("run", as_of_s=time.monotonic() - 60.0)
+    rank.run("sleep", "1000", lease_s=3600.0)
+    rank.instruct("run", as_of_s=time.monotonic() - 3600.0)
     assert rank.exit() == (None, 15, "lease")
 
 
 def test_a_process_whose_lease_has_ended_is_not_started_any_more(rank: Shepherded) -> None:
-    rank.begin("sleep", "1000", lease_s=60.0)
-    rank.instruct("hold", as_of_s=time.monotonic() - 60.0)
+    rank.begin("sleep", "1000", lease_s=3600.0)
+    rank.instruct("hold", as_of_s=time.monotonic() - 3600.0)
     assert rank.exit() == (None, None, "never_started")
 
 

@@ -138,7 +138,7 @@ class Shepherd:
             return
         self.epoch = control["epoch"]
         if self.phase != "stop":
-            self.lease_ends = self.task["as_of_s"] + self.task["lease_s"]
+            self.lease_ends = control["as_of_s"] + self.task["lease_s"]
         if control["phase"] == "stop":
             self._stop("stopped", control["signal"], control["grace_s"])
         elif self.phase == "hold":
