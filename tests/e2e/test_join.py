@@ -92,7 +92,7 @@ TRAIN = ("train", "lasso", "--data", "diabetes", "--epochs", "3", "--json", "--s
 def refusal(address: str, machines: int, code: int) -> str:
     """What the command prints on stderr."""
     ended = run_motet(*TRAIN, "--address", address, "--machines", str(machines))
-    assert (ended.code, ended.out) == (code, "")
+    assert (ended.code, ended.out) == (code, ""), ended.err
     return ended.err
 
 

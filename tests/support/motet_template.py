@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_MESSAGE_BYTES = 1 << 18
-# Ray starts threads when it is imported; a testbed is set up by its own tests.
-_LEFT_OUT = ("motet.runtime.backends.ray", "motet.testbed", "motet.interfaces.cli.__main__")
+# Ray reads the environment and starts threads when it is imported; a testbed is set up by its own
+# tests.
+_LEFT_OUT = (
+    "motet.runtime.backends.ray",
+    "motet.interfaces.ray_launcher",
+    "motet.testbed",
+    "motet.interfaces.cli.__main__",
+)
 _LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.pyplot", "pandas", "rich.progress")
 
 
@@ -76,6 +82,7 @@ def _import_all() -> None:
                 importlib.import_module(module.name)
     for name in _LIBRARIES:
         importlib.import_module(name)
+    assert "ray" not in sys.modules, "a module outside of _LEFT_OUT imports Ray"
 
 
 if __name__ == "__main__":
