@@ -119,6 +119,7 @@ def test_batch_jobs_run_from_their_start_to_their_completion(file_of: FileOf) ->
 
     assert seconds(trace) == {"ml/j": (0, 30, 6), "ml/f": (0, 50, 6)}
     assert trace.workload.queue_names == ("q",)
+    assert set(trace.more["state"]) == {"Complete", "Failed"}
 
 
 @pytest.mark.parametrize("indent", [None, 4])

@@ -93,10 +93,8 @@ class ObjectReader:
         times = self._conditions(status)
         start_us = self._time("startTime", status)
         ends = (times.get("Complete"), times.get("Failed"))
-        end_us = self._time("completionTime", status)
-        end_us = (
-            next((each for each in ends if each is not None), None) if end_us is None else end_us
-        )
+        completed_us = self._time("completionTime", status)
+        end_us = next((each for each in (completed_us, *ends) if each is not None), None)
         pods = _count(spec, "parallelism")
         found = self._common(entry, self._needs(needs_of_pods(spec["template"], pods), pods))
         ended = "Complete" if "Complete" in times else "Failed"
@@ -105,7 +103,7 @@ class ObjectReader:
         return replace(
             found,
             queue=str(labels.get("kueue.x-k8s.io/queue-name") or ""),
-            state=_state(status, ended, start_us is not None),
+            state=_state(status, ended, start_us is not None, completed_us is not None),
             start_us=start_us,
             end_us=end_us,
             seen_us=max((found.submit_us, *known)),
@@ -154,11 +152,13 @@ def _workload_resources(spec: Object, admission: Object) -> Resources:
     return total(parts)
 
 
-def _state(status: Object, ended: str, has_started: bool) -> str:
-    """The reason of the condition that ended the job; Running or Pending for others."""
+def _state(status: Object, ended: str, has_started: bool, has_completed: bool = False) -> str:
+    """The reason of the condition that ended the job; Complete, Running or Pending for others."""
     for condition in status.get("conditions") or ():
         if condition["type"] == ended and condition["status"] == "True":
             return str(condition.get("reason") or ended)
+    if has_completed:
+        return "Complete"
     return "Running" if has_started else "Pending"
 
 
