@@ -321,8 +321,9 @@ def test_rows_of_user_item_rating_are_not_taken_for_a_matrix() -> None:
     triples = long_frame().assign(customer=np.arange(300) % 30).to_numpy(dtype=float)
     triples = np.unique(triples, axis=0)
     triples = triples[np.unique(triples[:, :2], axis=0, return_index=True)[1]]
-    with pytest.raises(BadInput, match=r"look like user, item and rating.*ratings_from_frame"):
-        NMF().fit(triples)
+    for rows in (triples, np.concatenate([triples, triples[:20]])):
+        with pytest.raises(BadInput, match=r"look like user, item and rating.*ratings_from_frame"):
+            NMF().fit(rows)
 
 
 def test_smaller_steps_still_arrive() -> None:

@@ -19,6 +19,7 @@ _TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
 # user, item, rating and perhaps a time
 _LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
+_FEWEST_NEW_PAIRS = 0.8
 
 
 def as_dataset(kind: str, X: Any, y: Any = None) -> Any:
@@ -105,7 +106,8 @@ def _refuse_triples(matrix: Any) -> None:
     users, items = matrix[:, 0], matrix[:, 1]
     are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))
     pairs = len(np.unique(matrix[:, :2], axis=0))
-    if are_ids and pairs == len(matrix) > max(len(np.unique(users)), _FEW_ROWS):
+    are_mostly_new = pairs >= _FEWEST_NEW_PAIRS * len(matrix)
+    if are_ids and are_mostly_new and pairs > max(len(np.unique(users)), _FEW_ROWS):
         raise BadInput(
             f"{_SOURCE}: its {matrix.shape[1]} columns look like user, item and rating, a row per "
             "rating, but an array is users x items; give a DataFrame with such columns, or "
