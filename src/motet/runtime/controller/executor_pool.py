@@ -65,6 +65,7 @@ class ExecutorPool:
         self._secret = secret
         self._app = app
         self._say = say
+        self._has_launched = False
 
     def reconcile(self, layout: JobLayout, is_given_up: Callable[[], bool] = never) -> JobLayout:
         """Have the executors of a layout, and no others.
@@ -82,7 +83,7 @@ class ExecutorPool:
             layout = change.layout
             if not change.missing:
                 return layout
-            self._say(f"starting {len(change.missing)} executor{'s' * (len(change.missing) != 1)}")
+            self._say(_start_text(len(change.missing), is_first=not self._has_launched))
             with contextlib.suppress(MachineGone):  # since the last look: then on another one
                 self._launch(change.missing, is_given_up)
 
@@ -109,6 +110,12 @@ class ExecutorPool:
     def _launch(self, numbers: tuple[int, ...], is_given_up: Callable[[], bool]) -> None:
         request = LaunchRequest(self._job, numbers, self._secret, self._app, is_given_up)
         self.handles |= self._cluster.launch(request)
+        self._has_launched = True
+
+
+def _start_text(count: int, *, is_first: bool) -> str:
+    text = f"starting {count} executor{'s' * (count != 1)}"
+    return f"{text} (the first run on a machine compiles kernels)" if is_first else text
 
 
 def _answers(handle: ExecutorHandle) -> bool:

@@ -6,7 +6,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
@@ -33,13 +41,22 @@ def simulation_progress(
         yield report
 
 
+class _JobsLeft(TimeRemainingColumn):
+    """The estimated time; before the first job has ended, what may take long."""
+
+    def render(self, task: Task) -> Text:
+        """Rich's column."""
+        if not task.completed:
+            return Text("jobs  the first run compiles", style=QUIET_STYLE)
+        return Text("jobs  ETA ", style=QUIET_STYLE) + super().render(task)
+
+
 def _bars() -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(complete_style=job_colour(0), finished_style=job_colour(2)),
         MofNCompleteColumn(),
-        TextColumn("jobs  ETA", style=QUIET_STYLE),
-        TimeRemainingColumn(compact=True),
+        _JobsLeft(compact=True),
         console=SafeConsole(stderr=True),
         transient=True,
     )
