@@ -76,9 +76,9 @@ def simulate(
 
     `policy`: a name from `motet policy list` (default: "tiresias-las"), the path of your own,
     `./mine.py`, a class or an object (see `load_policy`); a list of these, or a dictionary of
-    labels and these. `seed`: one or several. `machine_events`: a CSV file of machines that come,
-    drain or leave. `processes`: how many simulate at the same time; with more than one, a script
-    needs `if __name__ == "__main__":`.
+    labels and these; "all" built-in policies. `seed`: one or several. `machine_events`: a CSV file
+    of machines that come, drain or leave. `processes`: how many simulate at the same time; with
+    more than one, a script needs `if __name__ == "__main__":`.
 
     `settings`: as with `--set`, for all policies that have the parameter. Raises BadInput and
     UnknownName for arguments that cannot be simulated, such as a job wider than the cluster.

@@ -14,6 +14,7 @@ from motet import BadInput, load_policy, simulate
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
+from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.policies.fifo import Fifo
 from motet.policies.tiresias import TiresiasLas
 from small_traces import QUEUE_OF_THREE, workload_of, write_trace
@@ -76,6 +77,11 @@ def test_a_dictionary_labels_variants_of_one_policy() -> None:
     assert [run.params.get("promote_knob") for run in result.runs] == [1, 8, None]
 
 
+def test_all_built_in_policies_have_one_word() -> None:
+    result = simulate(workload_of(QUEUE_OF_THREE), "1x2", "all")
+    assert result.policies == list(built_in_policies())
+
+
 def test_a_class_of_a_script_has_its_own_name_and_simulates_in_other_processes() -> None:
     result = simulate(workload_of(QUEUE_OF_THREE), "1x2", [Reversed, Fifo()], processes=2, limit=7)
     assert result.policies == ["Reversed", "fifo"]
@@ -112,7 +118,7 @@ def test_an_error_of_a_policy_names_its_line() -> None:
     ("policy", "complaint"),
     [
         ([], "policy=[]: no policy; give a name"),
-        (3, "policy=3: give a name ('fifo'), a file"),
+        (3, "policy=3: give a name ('fifo'), 'all', a file"),
         (int, "policy=<class 'int'>: give a name"),
         (["fifo", 3], "policy=3: give a name"),
         ("fifo,srtf", "give several policies as a list"),

@@ -22,6 +22,9 @@ from motet.domain.policy import Policy
 from motet.engine.policy_loading.faults import fault
 from motet.engine.policy_loading.policy_file import policies_in
 
+ALL_POLICIES = "all"
+"""In the place of the names of all built-in policies."""
+
 
 @cache
 def built_in_policies() -> Mapping[str, type[Policy]]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.policy import Policy
 from motet.engine.policy_loading.catalogue import (
+    ALL_POLICIES,
     built_in_policies,
     find_policy,
     make_policy,
@@ -22,7 +23,7 @@ from motet.sim.experiment import Experiment
 OnePolicy: TypeAlias = str | os.PathLike[str] | type[Policy] | Policy
 PolicyArgument: TypeAlias = OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy]
 _ACCEPTED = (
-    "a name ('fifo'), a file ('./mine.py'), a Policy class or object, a list of these, or a "
+    "a name ('fifo'), 'all', a file ('./mine.py'), a Policy class or object, a list of these, or a "
     "dictionary of labels and these"
 )
 
@@ -81,11 +82,13 @@ def setting_text(value: Any) -> str:
 
 def _listed(policy: object) -> list[tuple[str | None, Any]]:
     """Every policy with its label; None: its own name."""
-    if isinstance(policy, Mapping):
+    if isinstance(policy, str) and policy == ALL_POLICIES:
+        found: list[tuple[str | None, Any]] = [(None, name) for name in built_in_policies()]
+    elif isinstance(policy, Mapping):
         wrong = next((label for label in policy if not isinstance(label, str) or not label), None)
         if wrong is not None:
             raise BadInput(f"policy: the label {wrong!r:.40} of a policy is no text")
-        found: list[tuple[str | None, Any]] = list(policy.items())
+        found = list(policy.items())
     elif _is_one(policy) or not isinstance(policy, Iterable):
         found = [(None, policy)]
     else:

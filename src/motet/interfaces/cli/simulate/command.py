@@ -24,10 +24,10 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 
 def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Policy names for the shell, also after a comma."""
-    from motet.engine.policy_loading.catalogue import built_in_policies
+    from motet.engine.policy_loading.catalogue import ALL_POLICIES, built_in_policies
 
     before, comma, part = incomplete.rpartition(",")
-    names = ("all", *built_in_policies())
+    names = (ALL_POLICIES, *built_in_policies())
     return [f"{before}{comma}{name}" for name in names if name.startswith(part)]
 
 

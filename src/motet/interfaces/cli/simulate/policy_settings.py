@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput, UnknownName
-from motet.engine.policy_loading.catalogue import built_in_policies, find_policy, parameters_of
+from motet.engine.policy_loading.catalogue import (
+    ALL_POLICIES,
+    built_in_policies,
+    find_policy,
+    parameters_of,
+)
 from motet.sim.common_settings import COMMON_SETTINGS
 from motet.sim.experiment import Experiment
-
-ALL = "all"
-"""In the place of the names of all built-in policies."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _error_of(experiment: Experiment) -> str | None:
 
 def _requested_policies(text: str) -> list[RequestedPolicy]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    names_of = {ALL: built_in_policies()}
+    names_of = {ALL_POLICIES: built_in_policies()}
     asked = [RequestedPolicy.of(name) for part in parts for name in names_of.get(part, (part,))]
     names = [policy.name for policy in asked]
     twice = next((name for name in names if names.count(name) > 1), None)
