@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +56,20 @@ def test_what_was_measured_is_there_job_by_job() -> None:
     assert found.largest_change[0] == pytest.approx(4 - hyperbola(1))
     assert found.forecasts is None
     assert found.speed_mode.tolist() == [0, 0, 0]
+
+
+def test_policies_cannot_change_what_they_read() -> None:
+    book = Measurements()
+    book.arrived(3, target_loss=2.5)
+    trained(book, 3, 10)
+    found = book.estimates(jobs(3))
+    columns = [column for column in values_of(found) if isinstance(column, np.ndarray)]
+    assert columns
+    assert not any(column.flags.writeable for column in columns)
+
+
+def values_of(found: Estimates) -> list[object]:
+    return [getattr(found, each.name) for each in fields(found)]
 
 
 def test_the_end_is_predicted_where_the_curve_comes_to_the_target() -> None:

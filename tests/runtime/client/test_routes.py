@@ -55,6 +55,14 @@ def check(plan: KeyPlan, routes: list[Route]) -> None:
     assert received.tolist() == wanted.tolist()
 
 
+def test_routes_are_made_once_for_each_ownership_table() -> None:
+    first = Ownership.even(4, [0, 1])
+    plan = KeyPlan(Partition(40, 4, "range"), None, cover_all=False)
+    before = plan.routes(first)
+    assert plan.routes(first) is before
+    assert plan.routes(first.moved([0], 1)) is not before
+
+
 @given(plans())
 def test_values_return_to_the_place_of_their_key(case: tuple[KeyPlan, Ownership]) -> None:
     plan, ownership = case

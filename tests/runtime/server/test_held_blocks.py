@@ -59,6 +59,17 @@ def test_blocks_are_found_again_once_they_have_moved_to_new_memory() -> None:
     assert named(held, [0, 1, 2, 3]).contiguous is not None
 
 
+def test_the_layout_changes_whenever_a_block_comes_or_goes() -> None:
+    held = held_blocks()
+    with held.lock:
+        layouts = [held.layout]
+        state = held.let_go([0], SECOND)[0].depart()
+        layouts.append(held.layout)
+        held.take_in(0, held.made_of(0, state), SECOND.version)
+        layouts.append(held.layout)
+    assert len(set(layouts)) == 3
+
+
 def named(held: HeldBlocks, blocks: list[int]) -> NamedBlocks:
     numbers = np.array(blocks, np.uint32).tobytes()
     target = Target(0, MODEL_TABLE, 1, 0, len(blocks), ALL_ROWS, numbers)

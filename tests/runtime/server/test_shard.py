@@ -25,11 +25,12 @@ class FakeRequest:
         self.kind = RequestKind.PULL if payload is None else RequestKind.PUSH
         self.payload = memoryview(b"") if payload is None else memoryview(payload).cast("B")
         self.values: list[float] | None = None
+        self.buffers: Any = ()
         self.meta = b""
 
     def reply(self, status: int, meta: bytes = b"", buffers: Any = (), on_sent: Any = None) -> None:
         del status
-        self.meta = meta
+        self.meta, self.buffers = meta, buffers
         data = b"".join(bytes(memoryview(buffer).cast("B")) for buffer in buffers)
         self.values = np.frombuffer(data, np.float64).tolist()
         if on_sent is not None:
@@ -97,3 +98,11 @@ def test_an_early_pull_is_answered_by_the_push_it_waited_for() -> None:
     assert early.values == [3.0, 4.0]
     [waited_us] = WAIT.unpack(early.meta)
     assert waited_us <= monotonic_us() - parked_us
+
+
+def test_small_values_are_joined_once_for_all_who_pull_them() -> None:
+    shard = shard_of_two_keys()
+    first, second = FakeRequest(), FakeRequest()
+    for request in (first, second):
+        shard.pull(cast(Any, request), target(0), PullHead())
+    assert first.buffers[0] is second.buffers[0]
