@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, resource_tracker
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,6 +30,7 @@ ResultKeeper: TypeAlias = Callable[[int, SimulationResult], None]
 """Called with the number of a task and its result when it has finished."""
 
 REPORT_EVERY_S = 0.1
+_WARNINGS = "PYTHONWARNINGS"
 
 
 def run_all(
@@ -82,6 +83,7 @@ def _pooled(
     progress_file: Path,
 ) -> list[SimulationResult] | BaseException:
     """All results, or the error of the first task that failed."""
+    _start_tracker()
     # Processes of a pool do not notice that their parent was killed.
     with ProcessPoolExecutor(
         processes, get_context("spawn"), initializer=die_with_parent, initargs=(os.getpid(),)
@@ -98,6 +100,22 @@ def _pooled(
         for process in active_children():
             process.kill()
         return failure
+
+
+def _start_tracker() -> None:
+    """Start the process that removes the semaphores of a pool which was killed.
+
+    Its warning that there were some would follow the message of Ctrl-C.
+    """
+    given = os.environ.get(_WARNINGS)
+    os.environ[_WARNINGS] = ",".join(filter(None, [given, "ignore:resource_tracker:UserWarning"]))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if given is None:
+            del os.environ[_WARNINGS]
+        else:
+            os.environ[_WARNINGS] = given
 
 
 def _watch(
