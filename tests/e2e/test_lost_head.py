@@ -5,6 +5,7 @@ Ray itself ends the process after a minute, with a message of its own.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import psutil
@@ -39,6 +40,9 @@ def test_a_killed_control_process_ends_the_run_which_can_be_resumed(
     remedy = "continue with --resume (with --address, start the cluster first)"
     assert err.splitlines()[-1].endswith(remedy)
     assert running.descendants() == {}
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["state"] == "failed"
+    assert len(record["loss"]) >= 3
 
 
 def _epochs(folder: Path) -> int:

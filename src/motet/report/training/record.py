@@ -18,15 +18,15 @@ from motet.runtime.core.options import TrainOptions
 PACKAGES = ("motet", "ray", "numpy", "scipy", "numba", "scikit-learn")
 
 
-RunState = Literal["finished", "interrupted"]
+RunState = Literal["finished", "interrupted", "failed"]
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """Inputs and environment of a run. `started_at`: UTC, ISO 8601.
 
-    `state`: "finished" or "interrupted". `instances`, `mini_batches`: of one epoch. `model_blocks`:
-    number of blocks of the model.
+    `state`: "finished", "interrupted" or "failed". `instances`, `mini_batches`: of one epoch.
+    `model_blocks`: number of blocks of the model.
     """
 
     state: RunState
@@ -78,10 +78,10 @@ class RunRecord:
     def joined_to(self, document: TrainDocument) -> dict[str, Any]:
         """The content of `run.json`: the fields of the document, then these.
 
-        An interrupted run has no model, and nothing is known of its convergence.
+        Only a finished run has a model, and only of its convergence anything is known.
         """
         fields = document.as_dict()
-        if self.state == "interrupted":
+        if self.state != "finished":
             del fields["model_sha256"], fields["convergence"]
         return {**fields, **vars(self)}
 

@@ -132,3 +132,12 @@ def test_the_autotuner_s_decisions_are_left_as_tables_too(watched: Watched, tmp_
     assert lines[0].startswith("at_epoch,at_s,reason")
     assert lines[1].startswith("1,2.5,gain,3,1,2,2,1,2.0,1.0,0.5")
     assert watched.files[tmp_path / "auto-epochs.csv"].startswith("epoch,end_s,workers")
+
+
+def test_a_failure_writes_what_an_interruption_would(watched: Watched) -> None:
+    watched.epoch(0)
+    watched.run.failed()
+    document = json.loads((watched.path / "run.json").read_text())
+    assert document["state"] == "failed"
+    assert document["loss"] == [1.0]
+    assert "model_sha256" not in document

@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves of a training run: the document of a finished one, as far as it is known."""
+"""What Ctrl-C or a failure leaves of a training run: the document of a finished one, incomplete."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from motet.domain.errors import MotetError
 from motet.interfaces.cli.train.request import TrainRequest
 from motet.report.rendering.json_text import to_json
 from motet.report.training.document import TrainDocument
@@ -28,7 +30,10 @@ _LEAST_PAUSE = 20
 
 
 class InterruptedRun(TrainObserver):
-    """Prepares the files of an interruption again and again, some time after something happened."""
+    """Prepares the files of an interruption again and again, some time after something happened.
+
+    A failure writes the same files.
+    """
 
     def __init__(
         self,
@@ -50,6 +55,13 @@ class InterruptedRun(TrainObserver):
         self._is_stale = True
         self._next_s = self._began_s
         self._write_if_due()
+
+    def failed(self) -> None:
+        """The run ends with an error."""
+        with self._lock, contextlib.suppress(MotetError):  # The error of the run counts.
+            self._record = replace(self._record, state="failed")
+            for path, text in self._files().items():
+                self._folder.write_text(path.name, text)
 
     def tuned(self, history: TuningHistory) -> None:
         """The autotuner has begun: `history` grows from now on."""

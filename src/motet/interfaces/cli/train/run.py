@@ -193,17 +193,22 @@ def _train(
 def _run(
     job: Job, flags: TrainFlags, progress: LineProgress, interrupted: InterruptedRun | None
 ) -> tuple[TrainResult, TuningHistory | None]:
-    if not flags.auto:
-        return job.run(), None
-    return run_tuned(
-        job, progress, (lambda history: None) if interrupted is None else interrupted.tuned
-    )
+    try:
+        if not flags.auto:
+            return job.run(), None
+        return run_tuned(
+            job, progress, (lambda history: None) if interrupted is None else interrupted.tuned
+        )
+    except Exception:
+        if interrupted is not None:
+            interrupted.failed()
+        raise
 
 
 def _interrupted_run(
     training: TrainRequest, plan: JobPlan, folder: RunFolder, started_at: datetime
 ) -> InterruptedRun:
-    """Ctrl-C leaves run.json, with the state "interrupted", and prints how to continue."""
+    """Ctrl-C and failures leave run.json with their state; Ctrl-C prints how to continue."""
     record = RunRecord.of(
         "interrupted", sys.argv, started_at, plan, training.options, training.data
     )
