@@ -6,7 +6,8 @@ library: it must start fast and outlive master, launcher and Ray. Files in the f
 - `task.json`: what to run (written by the launcher before the shepherd starts)
 - `shepherd.json`: the shepherd's identity; its creation claims the folder, so that a process of
   an attempt is started at most once
-- `control.json`: what the launcher wants: phase `hold`, `run` or `stop`; read on SIGUSR1
+- `control.json`: what the launcher wants: phase `hold`, `run` or `stop`, and variables that are
+  known once all processes of the attempt are held; read on SIGUSR1
 - `started.json`: the process has been started
 - `log`: output of the process
 - `exit.json`: how it ended; no process of it is left when this file appears
@@ -45,6 +46,7 @@ class Shepherd:
         self.task = json.loads((folder / "task.json").read_text())
         self.epoch = int(self.task["epoch"])
         self.phase = "hold"
+        self.env: dict[str, str] = dict(self.task["env"])
         self.child: subprocess.Popen[bytes] | None = None
         self.reason = "exited"
         self.started_at: float | None = None
@@ -82,7 +84,7 @@ class Shepherd:
 
     def _start(self) -> bool:
         """Start the process; a command that cannot be executed is recorded as an end."""
-        task, environment = self.task, dict(self.task["env"])
+        task = self.task
         self.started_at = time.time()
         log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -92,7 +94,7 @@ class Shepherd:
                 stdout=log,
                 stderr=log,
                 cwd=task["cwd"],
-                env=environment,
+                env=self.env,
                 start_new_session=True,
                 preexec_fn=_prepare_child,
             )
@@ -143,6 +145,7 @@ class Shepherd:
             self._stop("stopped", control["signal"], control["grace_s"])
         elif self.phase == "hold":
             self.phase = control["phase"]
+            self.env |= control.get("env", {})
 
     def _stop(self, reason: str, number: int, grace_s: float) -> None:
         """Ask the process to end; after the grace period it is killed."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +70,29 @@ def codes(report: LauncherRequest | Report) -> list[tuple[int | None, int | None
 
 def test_a_gang_is_reported_when_it_runs_and_when_it_has_ended(launchers: Launchers) -> None:
     launchers.send(launchers.gang("exit 0"))
+    assert isinstance(launchers.report(), AttemptRunning)
+    assert codes(launchers.report()) == [(0, None, "exited")] * 2
+
+
+MEETING = """
+import os, socket
+place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+if os.environ["MOTET_RANK"] == "0":
+    with socket.create_server(place) as server:
+        server.accept()[0].sendall(b"met")
+else:
+    while True:
+        try:
+            with socket.create_connection(place) as connection:
+                assert connection.recv(3) == b"met"
+                break
+        except ConnectionRefusedError:
+            continue
+"""
+
+
+def test_the_processes_of_a_gang_meet_where_the_first_one_listens(launchers: Launchers) -> None:
+    launchers.send(launchers.gang(f"exec {sys.executable} -c {shlex.quote(MEETING)}"))
     assert isinstance(launchers.report(), AttemptRunning)
     assert codes(launchers.report()) == [(0, None, "exited")] * 2
 

@@ -17,7 +17,9 @@ from motet.live.launcher.messages import RankTask, StartAttempt
 from motet.live.launcher.node_messages import (
     HoldRanks,
     InstructRanks,
+    MeetingPoint,
     RankElsewhere,
+    RankHeld,
     RankReport,
     parse_node_message,
 )
@@ -33,9 +35,9 @@ class Node:
         self.folder, self.reports = folder, list[RankReport]()
         task = RankTask("m0", ("sleep", "1000"), "/", {"PATH": os.environ["PATH"]})
         self.start = StartAttempt("7.1", str(folder), (task,), signal.SIGTERM, 5.0, LEASE_S)
-        context = NodeContext(1, folder / "notices", {}, is_only_one=False)
+        self.context = NodeContext(1, folder / "notices", "10.0.0.1")
         hold = HoldRanks(self.start, (0,), time.monotonic())
-        self.group = RankGroup(hold, context, self.reports.append)
+        self.group = RankGroup(hold, self.context, self.reports.append)
 
     def file(self, name: str) -> Path:
         folder = self.folder / "rank-0"
@@ -79,7 +81,30 @@ def test_an_instruction_that_is_older_than_the_lease_is_ignored(node: Node) -> N
     asyncio.run(check())
 
 
+def test_the_next_launcher_finds_the_same_meeting_point(node: Node) -> None:
+    async def check() -> None:
+        node.group.begin()
+        while not node.file("shepherd.json").exists():
+            await asyncio.sleep(0.01)
+        node.group.changed(0)
+        RankGroup(
+            HoldRanks(node.start, (0,), time.monotonic()), node.context, node.reports.append
+        ).begin()
+
+    asyncio.run(check())
+    first, again = node.reports
+    assert isinstance(first, RankHeld)
+    assert first.meeting_point is not None
+    assert first.meeting_point.address == "10.0.0.1"
+    assert again == first
+
+
 def test_node_messages_survive_their_way_through_a_pipe(node: Node) -> None:
-    hold = HoldRanks(node.start, (0,), 12.5, {"MASTER_ADDR": "10.0.0.1"})
-    for message in (hold, RankElsewhere("7.1", 0)):
+    messages = (
+        HoldRanks(node.start, (0,), 12.5),
+        InstructRanks("7.1", "run", 15, 5.0, 12.5, {"MASTER_ADDR": "10.0.0.1"}),
+        RankHeld("7.1", 0, MeetingPoint("10.0.0.1", 20_000)),
+        RankElsewhere("7.1", 0),
+    )
+    for message in messages:
         assert parse_node_message(message_line(message)) == message

@@ -5,7 +5,7 @@ Does not know where the processes are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from motet.live.launcher.gang import Phase, ProcessGang
@@ -44,6 +44,8 @@ class GangAttempt:
         self._gang = ProcessGang(len(request.ranks))
         self._stop = StopAttempt(request.attempt, request.stop_signal, request.grace_s)
         self._instructed: Phase = "hold"
+        self._env: Mapping[str, str] = {}
+        self._has_heard_of_first = False
         self._has_told_running = self._has_told_end = False
 
     @property
@@ -55,7 +57,7 @@ class GangAttempt:
         """What all ranks should do now."""
         stop = self._stop
         return InstructRanks(
-            stop.attempt, self._gang.phase, stop.stop_signal, stop.grace_s, as_of_s
+            stop.attempt, self._phase, stop.stop_signal, stop.grace_s, as_of_s, self._env
         )
 
     def stop(self, request: StopAttempt | None = None) -> None:
@@ -72,6 +74,7 @@ class GangAttempt:
         """Something has happened to a rank."""
         if self._gang.has_ended(report.rank):
             return
+        self._learn_of_first(report)
         match report:
             case RankHeld():
                 self._gang.held(report.rank)
@@ -100,9 +103,24 @@ class GangAttempt:
         self._has_told_running = self._has_told_end = False
         self._tell()
 
+    @property
+    def _phase(self) -> Phase:
+        """After a restart of the launcher no rank starts before rank 0 has told the variables."""
+        phase = self._gang.phase
+        return phase if self._has_heard_of_first or phase == "stop" else "hold"
+
+    def _learn_of_first(self, report: RankReport) -> None:
+        """Variables of torchrun for all processes of the gang."""
+        if report.rank != 0:
+            return
+        self._has_heard_of_first = True
+        if isinstance(report, RankHeld | RankStarted) and report.meeting_point is not None:
+            point = report.meeting_point
+            self._env = {"MASTER_ADDR": point.address, "MASTER_PORT": str(point.port)}
+
     def _apply(self) -> None:
-        if self._gang.phase != self._instructed:
-            self._instructed = self._gang.phase
+        if self._phase != self._instructed:
+            self._instructed = self._phase
             self._instruct()
         self._tell()
 

@@ -58,7 +58,7 @@ class LocalLauncher:
 
     def __init__(self, epoch: int, notify: Path) -> None:
         """`epoch`: of the master. `notify`: where the socket for notices of shepherds is made."""
-        self._context = NodeContext(epoch, notify, {}, is_only_one=True)
+        self._context = NodeContext(epoch, notify, None)
         self._attempts: dict[str, LocalAttempt] = {}
 
     async def run(self) -> None:

@@ -19,7 +19,6 @@ from motet.live.launcher.node_messages import (
     RenewLeases,
     parse_node_message,
 )
-from motet.live.launcher.rank_files import NODE_ADDRESS
 from motet.live.launcher.rank_group import NodeContext, RankGroup
 
 
@@ -69,7 +68,7 @@ class NodeLauncher:
 def run_node_launcher() -> None:
     """Arguments: the address for notices, the address of this machine, the epoch of the master."""
     notify, address, epoch = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    context = NodeContext(epoch, notify, {NODE_ADDRESS: address}, is_only_one=False)
+    context = NodeContext(epoch, notify, address)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(NodeLauncher(context).run())
 

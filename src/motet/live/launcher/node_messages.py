@@ -18,27 +18,35 @@ from motet.live.launcher.messages import PARTS, RankExit, StartAttempt
 
 
 @dataclass(frozen=True, slots=True)
-class HoldRanks:
-    """Make the shepherds of these ranks ready, or find them again, and report their state.
+class MeetingPoint:
+    """Where rank 0 may listen, for all processes of a gang to find each other (`MASTER_ADDR`)."""
 
-    `env`: variables of the whole gang that the master does not know.
-    """
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRanks:
+    """Make the shepherds of these ranks ready, or find them again, and report their state."""
 
     start: StartAttempt
     own: tuple[int, ...]
     as_of_s: float
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class InstructRanks:
-    """The phase that all ranks of an attempt should have."""
+    """The phase that all ranks of an attempt should have.
+
+    `env`: variables of all their processes, which are known once all ranks are held.
+    """
 
     attempt: str
     phase: Phase
     stop_signal: int
     grace_s: float
     as_of_s: float
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +58,21 @@ class RenewLeases:
 
 @dataclass(frozen=True, slots=True)
 class RankHeld:
-    """The shepherd of a rank is ready."""
+    """The shepherd of a rank is ready. `meeting_point`: of the gang, from rank 0 only."""
 
     attempt: str
     rank: int
+    meeting_point: MeetingPoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RankStarted:
-    """The process of a rank runs since `at_s`, Unix time."""
+    """The process of a rank runs since `at_s`, Unix time. `meeting_point`: see RankHeld."""
 
     attempt: str
     rank: int
     at_s: float
+    meeting_point: MeetingPoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,7 @@ class RankElsewhere:
 NodeRequest: TypeAlias = HoldRanks | InstructRanks | RenewLeases
 RankReport: TypeAlias = RankHeld | RankStarted | RankProgressed | RankEnded | RankElsewhere
 
-_PARTS = {**PARTS, "start": StartAttempt, "end": RankExit}
+_PARTS = {**PARTS, "start": StartAttempt, "end": RankExit, "meeting_point": MeetingPoint}
 _KINDS = {kind.__name__: kind for kind in (*get_args(NodeRequest), *get_args(RankReport))}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
-from motet.live.launcher.node_messages import HoldRanks
+from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
 from motet.live.shepherd import write_durably
 
 PROGRESS = "progress.jsonl"
@@ -35,7 +35,8 @@ class ShepherdIdentity(NamedTuple):
 class Control:
     """What a shepherd has to do. `epoch`: of the master that wants it.
 
-    `as_of_s`: from when on its lease is counted, on the clock of its machine.
+    `as_of_s`: from when on its lease is counted, on the clock of its machine. `env`: variables of
+    the process beside those of its task.
     """
 
     epoch: int
@@ -43,6 +44,7 @@ class Control:
     signal: int
     grace_s: float
     as_of_s: float
+    env: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,19 @@ class RankFiles:
         return cls(Path(request.folder) / f"rank-{rank}")
 
     def write_task(
-        self, held: HoldRanks, rank: int, epoch: int, notify: Path, env: Mapping[str, str]
+        self,
+        held: HoldRanks,
+        rank: int,
+        epoch: int,
+        notify: Path,
+        env: Mapping[str, str],
+        meeting_point: MeetingPoint | None = None,
     ) -> None:
-        """Create the folder and describe what the shepherd runs. `env`: of the machine."""
+        """Create the folder and describe what the shepherd runs.
+
+        `env`: of the machine. `meeting_point`: of the gang, for rank 0; it remains the same for all
+        launchers to come.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         request = held.start
         task: RankTask = request.ranks[rank]
@@ -71,11 +83,12 @@ class RankFiles:
                 "epoch": epoch,
                 "argv": task.argv,
                 "cwd": task.cwd,
-                "env": {**task.env, **held.env, **env, NOTICE_SOCKET: str(notify)},
+                "env": {**task.env, **env, NOTICE_SOCKET: str(notify)},
                 "lease_s": request.lease_s,
                 "as_of_s": held.as_of_s,
                 "stop": {"signal": request.stop_signal, "grace_s": request.grace_s},
                 "notify": str(notify),
+                "meeting_point": None if meeting_point is None else asdict(meeting_point),
             },
         )
 
@@ -87,6 +100,11 @@ class RankFiles:
         """The shepherd of the folder; None: there has been none."""
         found = self._read("shepherd.json")
         return None if found is None else ShepherdIdentity(**found)
+
+    def meeting_point(self) -> MeetingPoint | None:
+        """As `write_task` was told."""
+        found = (self._read("task.json") or {}).get("meeting_point")
+        return None if found is None else MeetingPoint(**found)
 
     def started_s(self) -> float | None:
         """When the process was started, Unix time; None: it has not been started."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from motet.live.launcher.leftovers import kill_marked
+from motet.live.launcher.meeting_points import free_meeting_point
 from motet.live.launcher.messages import RankExit
 from motet.live.launcher.node_messages import (
     HoldRanks,
@@ -22,10 +23,11 @@ from motet.live.launcher.node_messages import (
     RankReport,
     RankStarted,
 )
-from motet.live.launcher.rank_files import Control, RankFiles
+from motet.live.launcher.rank_files import NODE_ADDRESS, Control, RankFiles
 from motet.live.launcher.shepherds import ShepherdProcess, attach, spawn
 from motet.live.shepherd import boot_id
 
+_LOOPBACK = "127.0.0.1"
 _RETRY_KILL_S = 0.1
 RENEWALS_PER_LEASE = 4
 
@@ -34,14 +36,18 @@ RENEWALS_PER_LEASE = 4
 class NodeContext:
     """This machine. `epoch`: of the master. `notify`: address to which shepherds send changes.
 
-    `env`: variables of this machine. `is_only_one`: there are no other machines, so a shepherd of
+    `address`: at which the other machines reach it; None: there are no others, so a shepherd of
     another boot has ended.
     """
 
     epoch: int
     notify: Path
-    env: Mapping[str, str]
-    is_only_one: bool
+    address: str | None
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables of this machine."""
+        return {} if self.address is None else {NODE_ADDRESS: self.address}
 
 
 class RankGroup:
@@ -107,7 +113,9 @@ class RankGroup:
         if rank not in self._shepherds and not self._attach(rank):
             return
         attempt, at_s = self._request.start.attempt, files.started_s()
-        self._tell(RankHeld(attempt, rank) if at_s is None else RankStarted(attempt, rank, at_s))
+        point = files.meeting_point() if rank == 0 else None
+        held = RankHeld(attempt, rank, point)
+        self._tell(held if at_s is None else RankStarted(attempt, rank, at_s, point))
 
     def repeat_reports(self) -> None:
         """Report the present state again."""
@@ -123,7 +131,8 @@ class RankGroup:
     def _spawn(self, rank: int) -> None:
         files, context = self._files[rank], self._context
         try:
-            files.write_task(self._request, rank, context.epoch, context.notify, context.env)
+            point = free_meeting_point(context.address or _LOOPBACK) if rank == 0 else None
+            files.write_task(self._request, rank, context.epoch, context.notify, context.env, point)
             process = self._spawned[rank] = spawn(files)
         except OSError as error:
             self._ended(rank, never_started())
@@ -140,7 +149,7 @@ class RankGroup:
     def _attach(self, rank: int) -> bool:
         """Find the shepherd of a rank; without one the rank has ended."""
         identity = self._files[rank].identity()
-        if identity and identity.boot != boot_id() and not self._context.is_only_one:
+        if identity and identity.boot != boot_id() and self._context.address is not None:
             self._tell(RankElsewhere(self._request.start.attempt, rank))
             return False
         found = identity and attach(self._files[rank], identity)
@@ -190,7 +199,12 @@ class RankGroup:
     def _instruct(self, rank: int) -> None:
         wanted = self._instruction
         control = Control(
-            self._context.epoch, wanted.phase, wanted.stop_signal, wanted.grace_s, self._as_of_s
+            self._context.epoch,
+            wanted.phase,
+            wanted.stop_signal,
+            wanted.grace_s,
+            self._as_of_s,
+            wanted.env,
         )
         self._shepherds[rank].instruct(control)
 
