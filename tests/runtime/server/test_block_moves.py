@@ -65,6 +65,13 @@ def test_moved_blocks_keep_their_values(table: TableOnExecutors) -> None:
     np.testing.assert_array_equal(client.multi_get(), values + 1)
 
 
+def test_an_executor_frees_the_memory_of_blocks_that_have_left(table: TableOnExecutors) -> None:
+    table.move(table.ownership.blocks_of(0), 0, 1)
+    context = table.executors[0]._context
+    assert context is not None
+    assert context.tables[MODEL_TABLE]._held._memory.block_count == 0
+
+
 def test_a_client_that_never_hears_of_moves_finds_every_block(table: TableOnExecutors) -> None:
     old = table.ownership
     for _ in range(2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from motet.runtime.core.application import ModelTable
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
@@ -57,6 +58,15 @@ def test_blocks_are_found_again_once_they_have_moved_to_new_memory() -> None:
     held.settle()
     assert named(held, [1, 2, 3]) is not found
     assert named(held, [0, 1, 2, 3]).contiguous is not None
+
+
+@pytest.mark.parametrize(("leaving", "kept"), [([0], 4), ([0, 1, 2], 1), ([0, 1, 2, 3], 0)])
+def test_memory_of_which_less_than_half_is_in_use_is_freed(leaving: list[int], kept: int) -> None:
+    held = held_blocks()
+    with held.lock:
+        held.let_go(leaving, SECOND)
+    held.settle()
+    assert held._memory.block_count == kept
 
 
 def test_the_layout_changes_whenever_a_block_comes_or_goes() -> None:

@@ -30,6 +30,11 @@ class BlockMemory:
         self._values = np.zeros((sum(sizes), *spec.model.value_shape), spec.model.dtype)
         self._views = {number: self._values[place] for number, place in self._places.items()}
 
+    @property
+    def block_count(self) -> int:
+        """For how many blocks there is memory."""
+        return len(self._places)
+
     def values_of(self, number: int) -> Array:
         """The memory of one block: always the same object, so that a copy can be recognised."""
         return self._views[number]

@@ -159,11 +159,13 @@ class HeldBlocks:
     def settle(self) -> None:
         """Lay all blocks side by side again; the rest of the old memory is freed.
 
-        Each block is locked only while its own values are copied.
+        Each block is locked only while its own values are copied. Memory of which at least half is
+        in use stays as it is when blocks have only left.
         """
         with self.lock:
             blocks = dict(sorted(self._blocks.items()))
-        if all(self._memory.holds(number, block.values) for number, block in blocks.items()):
+        is_in_place = all(self._memory.holds(number, it.values) for number, it in blocks.items())
+        if is_in_place and 2 * len(blocks) >= self._memory.block_count:
             return
         memory = BlockMemory(list(blocks), self._spec)
         for number, block in blocks.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from motet.domain.reconfiguration import Add, Delete, Plan
@@ -43,6 +44,16 @@ def test_a_timed_plan_waits_for_the_clock_of_training() -> None:
     assert queue.take(lambda: next(is_over)) is None
     queue.start_clock()
     assert queue.take(lambda: False) is not None
+
+
+def test_a_timed_plan_comes_out_when_its_time_has_come() -> None:
+    queue = PlanQueue((TimedPlan(empty_plan, at_s=0.05),))
+    queue.start_clock()
+    taken: list[Reconfiguration | None] = []
+    taking = threading.Thread(target=lambda: taken.append(queue.take(lambda: False)), daemon=True)
+    taking.start()
+    taking.join(timeout=300)
+    assert [isinstance(each, Reconfiguration) for each in taken] == [True]
 
 
 def test_an_urgent_plan_overtakes_those_that_wait() -> None:
