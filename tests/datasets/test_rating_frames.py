@@ -61,3 +61,8 @@ def test_of_repeated_pairs_the_last_row_counts() -> None:
 def test_what_cannot_be_ratings_is_refused(frame: pd.DataFrame, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         ratings_from_frame(frame)
+
+
+def test_complex_ratings_are_refused() -> None:
+    with pytest.raises(BadInput, match="column 'stars': ratings are numbers, not complex ones"):
+        ratings_from_frame(FRAME.assign(stars=np.array([1, 2, 3 + 1j])))

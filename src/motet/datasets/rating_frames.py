@@ -88,8 +88,11 @@ def _only_one(names: list[Any], chosen: Any) -> Any:
 
 
 def _values(frame: Any, name: Any) -> Any:
+    found = frame[name].to_numpy()
+    if np.iscomplexobj(found):
+        raise BadInput(f"column {name!r}: ratings are numbers, not complex ones")
     try:
-        values = np.asarray(frame[name].to_numpy(), dtype=np.float64)
+        values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(f"column {name!r}: ratings are numbers ({error!s:.100})") from None
     wrong = np.flatnonzero(~np.isfinite(values))
