@@ -20,7 +20,7 @@ $(INSTALLED): pyproject.toml constraints.txt tools/setup.sh
 	@touch $@
 
 $(INSTALLED_BENCH): $(INSTALLED)
-	@EXTRAS=cluster,server,dev,bench tools/setup.sh
+	@EXTRAS=cluster,server,postgresql,dev,bench tools/setup.sh
 	@touch $@
 
 demo: $(INSTALLED) ## Train four real models at the same time on a cluster inside this machine

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Creates .venv with the pinned versions of constraints.txt and this checkout in editable mode.
-# PYTHON=/path/to/python chooses the interpreter; EXTRAS=cluster,server,dev,bench what comes with it.
+# PYTHON=/path/to/python chooses the interpreter; EXTRAS=cluster,server,postgresql,dev,bench what comes with it.
 set -eu
 cd "$(dirname "$0")/.."
-extras=${EXTRAS:-cluster,server,dev}
+extras=${EXTRAS:-cluster,server,postgresql,dev}
 
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 

@@ -11,13 +11,9 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.live.journal.database import JournalInUse
 from motet.live.journal.record import Record
-from motet.live.journal.store import (
-    JournalDamaged,
-    JournalInUse,
-    JournalStore,
-    MasterSuperseded,
-)
+from motet.live.journal.store import JournalDamaged, JournalLost, JournalStore, MasterSuperseded
 
 
 def record(sequence: int, facts: str = "[]") -> Record:
@@ -43,7 +39,7 @@ def test_more_records_than_a_page_come_back(tmp_path: Path) -> None:
 def test_an_append_is_all_or_nothing(tmp_path: Path) -> None:
     with JournalStore(str(tmp_path / "journal.db")) as store:
         store.append([record(1)])
-        with pytest.raises(Exception, match="UNIQUE"):
+        with pytest.raises(JournalLost, match="UNIQUE"):
             store.append([record(2), record(1)])
         assert [*store.records()] == [record(1)]
 
@@ -117,7 +113,9 @@ def test_the_files_are_private(tmp_path: Path) -> None:
         os.umask(before)
 
 
-@pytest.mark.parametrize("address", ["nodatabase://x", "://", "sqlite:////proc/no/x.db"])
+@pytest.mark.parametrize(
+    "address", ["nodatabase://x", "://", "sqlite:////proc/no/x.db", "oracle://x"]
+)
 def test_an_address_that_cannot_be_opened_is_one_clear_error(address: str) -> None:
     with pytest.raises(BadInput, match="--database"):
         JournalStore(address)

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Integer,
     MetaData,
     String,
     Table,
     Text,
-    create_engine,
-    event,
     insert,
     select,
     update,
 )
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from motet.domain.errors import BadInput, MotetError
+from motet.live.journal.database import JournalDatabase, JournalLock
 from motet.live.journal.record import Record
 
 FORMAT_VERSION = 2
@@ -37,7 +30,6 @@ FORMAT_VERSION = 2
 _PAGE = 1000
 # Of a damaged database; drivers raise the last two for values of the wrong kind.
 _DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
-_LOGIN = re.compile("//[^/@]*@")
 
 _TABLES = MetaData()
 _META = Table(
@@ -61,10 +53,6 @@ _RECORDS = Table(
 )
 
 
-class JournalInUse(MotetError):
-    """Another master has this journal."""
-
-
 class MasterSuperseded(MotetError):
     """A later master has taken over this journal; this one must end."""
 
@@ -79,6 +67,10 @@ class JournalDamaged(MotetError):
         )
 
 
+class JournalLost(MotetError):
+    """The database has become unusable: nothing more can be recorded."""
+
+
 class JournalStore:
     """An open journal. One process at a time; used from one thread."""
 
@@ -89,32 +81,42 @@ class JournalStore:
 
         Opening begins an epoch: masters that had the journal before can no longer append.
         """
-        url = _url_of(address)
-        is_sqlite = url.get_backend_name() == "sqlite"
-        self._lock = _locked(Path(url.database)) if url.database and is_sqlite else None
-        self._engine = create_engine(url)
-        if is_sqlite:
-            event.listen(self._engine, "connect", _make_durable)
-            event.listen(self._engine, "begin", _begin_immediately)
+        database = JournalDatabase(address)
+        self._shown = database.shown
+        self._lock: JournalLock | None = database.lock()
+        self._engine = database.engine()
+        self._next, self._last_checksum = 1, ""
         try:
-            self._connection = self._engine.connect()
-            self.epoch = self._begin_epoch()
-            last, self._last_checksum = self._last_record()
-            self._next = last + 1
+            self._open()
         except OperationalError as error:
-            raise BadInput(f"--database {_shown(url)}: cannot be opened: {error.orig}") from error
+            self._release()
+            raise database.refusal(error) from error
         except _DAMAGES as error:
-            raise JournalDamaged(f"the journal {_shown(url)}", error) from error
+            self._release()
+            raise JournalDamaged(f"the journal {self._shown}", error) from error
+        except BaseException:
+            self._release()
+            raise
 
     def append(self, records: Sequence[Record]) -> None:
-        """Make records durable, all or none. Raises MasterSuperseded."""
+        """Make records durable, all or none. Raises MasterSuperseded, JournalLost.
+
+        After JournalLost the records may be there or not; the journal must be opened again.
+        """
         checksum, rows = self._last_checksum, []
         for record in records:
             checksum = record.checksum(checksum)
             rows.append({**asdict(record), "epoch": self.epoch, "checksum": checksum})
-        with self._connection.begin():
-            self._require_epoch()
-            self._connection.execute(insert(_RECORDS), rows)
+        try:
+            with self._connection.begin():
+                self._require_epoch()
+                self._connection.execute(insert(_RECORDS), rows)
+        except DBAPIError as error:
+            reason = " ".join(str(error.orig).split())[:200]
+            raise JournalLost(
+                f"the journal {self._shown} cannot be written ({reason}); jobs keep running: start "
+                "the server again when the database is usable"
+            ) from error
         self._next, self._last_checksum = records[-1].sequence + 1, checksum
 
     @property
@@ -156,10 +158,7 @@ class JournalStore:
     def close(self) -> None:
         """Close the database and release the journal."""
         self._connection.close()
-        self._engine.dispose()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -171,6 +170,18 @@ class JournalStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _open(self) -> None:
+        self._connection = self._engine.connect()
+        self.epoch = self._begin_epoch()
+        last, self._last_checksum = self._last_record()
+        self._next = last + 1
+
+    def _release(self) -> None:
+        self._engine.dispose()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _begin_epoch(self) -> int:
         with self._connection.begin():
@@ -214,58 +225,3 @@ class JournalStore:
                 query.order_by(_RECORDS.c.sequence.desc()).limit(1)
             ).one_or_none()
         return (0, "") if found is None else (found.sequence, found.checksum or "")
-
-
-def _url_of(address: str) -> URL:
-    """Raises BadInput for an address without a database driver."""
-    if "://" not in address:
-        return URL.create("sqlite", database=str(Path(address).absolute()))
-    try:
-        url = make_url(address)
-        url.get_dialect().import_dbapi()
-    except ArgumentError as error:
-        raise BadInput(f"--database {_LOGIN.sub('//', address)}: not a database URL") from error
-    except ImportError as error:
-        raise BadInput(f"--database {_shown(url)}: pip install {error.name}") from error
-    if url.password is not None:
-        raise BadInput(
-            f"--database {_shown(url)}: other users see a password on the command line; put it "
-            "into ~/.pgpass, and leave it out here"
-        )
-    return url
-
-
-def _shown(url: URL) -> str:
-    """For messages: a path, or a URL without its password."""
-    if url.get_backend_name() == "sqlite":
-        return str(url.database)
-    return url.render_as_string(hide_password=True)
-
-
-def _locked(path: Path) -> int:
-    """A lock that ends with this process, on a file beside the database. Raises JournalInUse."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise JournalInUse(
-            f"{path}: another motet server uses this journal; stop it, or give --database another"
-        ) from None
-    return lock
-
-
-def _make_durable(connection: Any, record: object) -> None:
-    """Let SQLAlchemy begin transactions, and wait for the disk at every commit."""
-    del record
-    connection.isolation_level = None
-    for statement in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
-        connection.execute(f"PRAGMA {statement}")
-
-
-def _begin_immediately(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,105 @@
+"""The journal in PostgreSQL: what SQLite guarantees, and a database that ends by itself."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.live.journal.database import JournalInUse
+from motet.live.journal.record import Record
+from motet.live.journal.store import JournalLost, JournalStore
+from private_postgresql import PrivatePostgresql, private_postgresql
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivatePostgresql]:
+    with private_postgresql() as found:
+        yield found
+
+
+@pytest.fixture
+def url(server: PrivatePostgresql) -> str:
+    return server.database(uuid.uuid4().hex)
+
+
+def record(sequence: int, facts: str = "[]") -> Record:
+    return Record(sequence, 1000 * sequence, "[]", facts, "[]", "1.0")
+
+
+def test_records_come_back_after_the_journal_was_closed(url: str) -> None:
+    odd = record(2, '[{"kind": "é\\u0000"}]')
+    with JournalStore(url) as store:
+        store.append([record(1), odd])
+    with JournalStore(url) as store:
+        assert (store.epoch, [*store.records()]) == (2, [record(1), odd])
+
+
+def test_a_second_master_is_refused_until_the_first_has_ended(url: str) -> None:
+    with JournalStore(url), pytest.raises(JournalInUse, match="another motet server"):
+        JournalStore(url)
+    JournalStore(url).close()
+
+
+HOLDING = """
+import os, signal, sys
+from motet.live.journal.record import Record
+from motet.live.journal.store import JournalStore
+store = JournalStore(sys.argv[1])
+for number in range(1, 1000):
+    store.append([Record(number, number, "[]", "[]", "[]", "1.0")])
+    print(number, flush=True)
+    if number == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_master_leaves_what_it_acknowledged_and_no_lock(url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOLDING, url], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    store = opened_when_free(url)
+    assert [each.sequence for each in store.records()] == [*map(int, done.stdout.split())]
+    store.close()
+
+
+def opened_when_free(url: str) -> JournalStore:
+    """PostgreSQL notices the end of a client a moment later."""
+    while True:
+        try:
+            return JournalStore(url)
+        except JournalInUse:
+            continue
+
+
+def test_an_append_to_a_database_that_was_killed_is_one_clear_error(
+    server: PrivatePostgresql, url: str
+) -> None:
+    store = JournalStore(url)
+    store.append([record(1)])
+    server.kill()
+    with pytest.raises(JournalLost, match=r"cannot be written .*jobs keep running"):
+        store.append([record(2)])
+    with pytest.raises(BadInput, match=r"--database .*cannot be opened"):
+        JournalStore(url)
+    server.start()
+    with JournalStore(url) as again:
+        assert [*again.records()] == [record(1)]
+        assert again.epoch == 2
+    store.close()
+
+
+def test_every_commit_waits_for_the_disk(server: PrivatePostgresql, url: str) -> None:
+    server.run("ALTER SYSTEM SET synchronous_commit TO off")
+    server.run("SELECT pg_reload_conf()")
+    with JournalStore(url) as store:
+        found = store._connection.exec_driver_sql("SHOW synchronous_commit").scalar_one()
+    assert found == "on"

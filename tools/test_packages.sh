@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the programs that tests need beside Python's packages (Debian, Ubuntu; as root). Tests
+# whose program is missing are skipped, and say which one.
+set -eu
+packages="postgresql"
+
+missing=
+for package in $packages; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null |
+        grep -qx installed || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+echo "test packages: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086  # a list
+apt-get install -y -qq --no-install-recommends $missing >/dev/null
