@@ -34,7 +34,7 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[LiveServer]:
     found = LiveServer(
-        tmp_path / "state", "--cluster", "2x2", "--policy", "tiresias-las", "--set", "quantum=1"
+        tmp_path / "state", "--cluster", "2x2", "--policy", "tiresias-las", "--set", "quantum_s=1"
     )
     yield found
     found.kill_everything()

@@ -66,6 +66,11 @@ class Policy(ABC):
     useful_inputs: ClassVar[Mapping[JobInput, str]] = {}
     """As `needed_inputs`, for properties without which the policy serves its purpose in part."""
 
+    @property
+    def needs_durations(self) -> bool:
+        """Whether `decide` fails for jobs whose `remaining_us` is UNKNOWN."""
+        return self.knows_durations
+
     @abstractmethod
     def decide(self, snapshot: Snapshot) -> Decision:
         """The whole allocation from now on."""

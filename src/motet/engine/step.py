@@ -36,9 +36,9 @@ from motet.placement.planner import Planner
 class Engine:
     """Applies a policy and a placement planner to the state of one cluster.
 
-    `decision` and `changes`: the decision of the last step and all actions that follow from it,
-    including those that wait for slots; None and empty if the step made no decision.
-    `recheck_at_us`: when a `Tick` is due.
+    `policy`: the one in force. `decision` and `changes`: the decision of the last step and all
+    actions that follow from it, including those that wait for slots; None and empty if the step
+    made no decision. `recheck_at_us`: when a `Tick` is due.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Engine:
         policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
         it a later policy that declares this starts without known speeds.
         """
-        self._policy = policy
+        self.policy = policy
         self._name_of = name_of
         self._journal = journal
         self._planner = planner
@@ -122,20 +122,20 @@ class Engine:
 
     def _snapshot(self) -> Snapshot:
         snapshot = self.state.snapshot()
-        if self._measurements is not None and self._policy.wants_estimates:
+        if self._measurements is not None and self.policy.wants_estimates:
             snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
-        if self._monitor is not None and self._policy.wants_machine_speeds:
+        if self._monitor is not None and self.policy.wants_machine_speeds:
             snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
         return snapshot
 
     def _ask(self, snapshot: Snapshot) -> Decision:
         """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
         try:
-            return self._policy.decide(snapshot)
+            return self.policy.decide(snapshot)
         except MotetError:
             raise
         except (Exception, SystemExit) as error:
-            found = fault(error, type(self._policy))
+            found = fault(error, type(self.policy))
             if found is None:
                 raise
             raise found from error
@@ -156,7 +156,7 @@ class Engine:
         when = f"at {exact_seconds(snapshot.now_us)} s"
         if problem.row != UNKNOWN:
             when += f", job {self._name_of(int(snapshot.jobs.number[problem.row]))}"
-        return BrokenPolicy(f"{place_of_decide(type(self._policy))}: {when}: {problem.text}")
+        return BrokenPolicy(f"{place_of_decide(type(self.policy))}: {when}: {problem.text}")
 
     def _change_policy(self, event: PolicyChanged) -> None:
         name, kind = find_policy(event.policy)
@@ -167,7 +167,7 @@ class Engine:
                 "create the engine with measurements (fitted_measurements())"
             )
         self.state.change_memory(dict(policy.memory_columns))
-        self._policy = policy
+        self.policy = policy
         if policy.wants_machine_speeds and self._monitor is None:
             self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()

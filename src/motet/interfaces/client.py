@@ -86,6 +86,14 @@ class LiveClient:
         """Cancel, suspend or resume a job."""
         return self._json("POST", f"{_path(job)}/{verb}")
 
+    def policy(self) -> dict[str, Any]:
+        """The policy in force and its parameters."""
+        return self._json("GET", "/policy")
+
+    def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
+        """Put another policy in force; `settings`: its parameters as text."""
+        return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
+
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""
         wait_s = min(timeout_s, _WAIT_S)

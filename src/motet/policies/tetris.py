@@ -55,6 +55,11 @@ class Tetris(Policy):
         if not 0 <= self.fairness < 1:
             raise BadInput(f"fairness={self.fairness}: give a part, at least 0 and below 1")
 
+    @property
+    def needs_durations(self) -> bool:
+        """Only jobs that it weighs by their work."""
+        return bool(self.short_jobs)
+
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; then start the gang with the best score, repeatedly."""
         jobs, sizes = snapshot.jobs, _sizes(snapshot)

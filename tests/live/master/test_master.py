@@ -215,6 +215,8 @@ def test_a_journal_with_other_decisions_is_refused(
 POLICIES = (
     ChoosePolicy("tiresias-las", {"thresholds": "20"}),
     ChoosePolicy(str(Path(moving_policy.__file__))),
+    ChoosePolicy("srtf"),
+    ChoosePolicy("tiresias-las", {"thresholds": "20", "quantum_s": "3"}),
 )
 
 
@@ -234,9 +236,15 @@ class KilledMasters(RuleBasedStateMachine):
         self.cluster.close()
         shutil.rmtree(self.folder)
 
-    @rule(processes=st.integers(1, 4), attempts=st.integers(1, 2))
-    def submit(self, processes: int, attempts: int) -> None:
-        self.cluster.submit(processes, retry={"max_attempts": attempts})
+    @rule(processes=st.integers(1, 4), attempts=st.integers(1, 2), duration_s=st.integers(1, 99))
+    def submit(self, processes: int, attempts: int, duration_s: int) -> None:
+        more = {"retry": {"max_attempts": attempts}, "duration_s": duration_s}
+        self.cluster.submit(processes, **more)
+
+    @rule(policy=st.sampled_from(POLICIES))
+    def choose_policy(self, policy: ChoosePolicy) -> None:
+        self.cluster.ask(policy)
+        self.cluster.policy = policy
 
     @precondition(lambda self: self.cluster.master.state.jobs)
     @rule(data=st.data(), verb=st.sampled_from(["cancel", "suspend", "resume"]))

@@ -66,6 +66,8 @@ def _check_class(path: Path, name: str, policy: object) -> None:
         )
     for capability in _DECLARATIONS:
         _check_capability(where, capability, policy)
+    if not hasattr(policy, "needs_durations"):
+        policy.needs_durations = Policy.needs_durations  # type: ignore[attr-defined]
 
 
 def _check_capability(where: str, name: str, policy: type[Any]) -> None:

@@ -19,7 +19,7 @@ COMMANDS = {
     "simulate": "motet.interfaces.cli.simulate.command:simulate_command",
     "explain": "motet.interfaces.cli.explain.command:explain_command",
     "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
-    "policy": "motet.interfaces.cli.simulate.policy_command:policy_group",
+    "policy": "motet.interfaces.cli.policy.command:policy_command",
     "trace": "motet.interfaces.cli.trace.command:trace_group",
     "server": "motet.interfaces.cli.live.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",

@@ -33,7 +33,8 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one.
+    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one. `policy`: None is
+    the one that was in force before.
 
     `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
     long processes run on when their machine hears nothing from the server.
@@ -41,7 +42,7 @@ class ServerOptions:
 
     folder: Path
     cluster: ClusterDeclared
-    policy: ChoosePolicy
+    policy: ChoosePolicy | None
     database: str | None = None
     port: int = 0
     address: str | None = None

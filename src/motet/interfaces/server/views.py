@@ -7,6 +7,7 @@ from typing import Any
 
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained, why_waiting
+from motet.interfaces.server.policy_changes import with_policy_changes
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -66,7 +67,7 @@ def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,
-        "chapters": chapters,
+        "chapters": with_policy_changes(chapters, state, job, now_us),
     }
 
 

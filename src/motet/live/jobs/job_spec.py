@@ -20,6 +20,7 @@ from pydantic import (
 from motet.domain.reconfiguration import RoleCounts
 
 MOST_PROCESSES = 100_000
+LONGEST_S = 1e9
 _NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
@@ -58,7 +59,11 @@ class Retry(_Section):
 
 
 class _JobKeys(_Section):
-    """Keys of every job. `workdir`: where its processes start. `envs`: of their environment."""
+    """Keys of every job. `workdir`: where its processes start. `envs`: of their environment.
+
+    `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
+    by the time that they still need.
+    """
 
     name: Annotated[str, Field(pattern=_NAME)]
     queue: Annotated[str, Field(pattern=_NAME)] = "default"
@@ -67,6 +72,7 @@ class _JobKeys(_Section):
     envs: dict[str, str] = Field(default_factory=dict)
     preempt: PreemptOptions = PreemptOptions()
     retry: Retry = Retry()
+    duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
 
     @field_validator("*")
     @classmethod

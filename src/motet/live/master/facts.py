@@ -52,10 +52,15 @@ class ClusterReached:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChosen:
-    """The policy in force. `settings`: its parameters as text."""
+    """The policy in force. `settings`: its parameters as text. `user`: empty at the start.
+
+    `needs_durations`: it cannot decide about jobs whose duration is unknown.
+    """
 
     policy: str
     settings: Mapping[str, str]
+    user: str = ""
+    needs_durations: bool = False
 
 
 @dataclass(frozen=True, slots=True)

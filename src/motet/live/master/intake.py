@@ -13,7 +13,6 @@ from motet.domain.events import (
     Failed,
     Finished,
     Goal,
-    PolicyChanged,
     ProgressMeasured,
     Resized,
     Resumed,
@@ -24,8 +23,7 @@ from motet.domain.events import (
     Submitted,
     Suspended,
 )
-from motet.domain.units import FULL_SPEED
-from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.domain.units import FULL_SPEED, microseconds
 from motet.live.jobs.attempt import (
     MOVES,
     Attempt,
@@ -52,10 +50,10 @@ from motet.live.master.facts import (
     JobAccepted,
     JobChanged,
     JobProgressed,
-    PolicyChosen,
     Verb,
 )
 from motet.live.master.intake_result import Intake
+from motet.live.master.policy_choice import LEAST_US, check_duration, choose_policy
 from motet.live.master.state import LiveState
 
 _QUEUE, _NO_MODEL = 0, -1
@@ -81,10 +79,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChoosePolicy:
-    """Another policy, or other parameters."""
+    """Another policy, or other parameters. `user`: who wants it; empty: the server's options."""
 
     policy: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
 
 
 Input: TypeAlias = Submit | Change | ChoosePolicy | Report
@@ -97,8 +96,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return _submit(state, now_us, given)
         case Change():
             return _change(state, given)
-        case ChoosePolicy(policy, settings):
-            return _choose_policy(state, policy, settings)
+        case ChoosePolicy(policy, settings, user):
+            return choose_policy(state, policy, settings, user)
         case AttemptRunning():
             return _running(state, now_us, given)
         case AttemptProgressed():
@@ -123,6 +122,7 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
             f"{_SIZE[spec.kind]}: {size['gpus']}, but the cluster has {slots} slots; "
             "the job could never start"
         )
+    check_duration(state.policy, spec)
     job = state.next_job
     columns = {
         **size,
@@ -131,6 +131,8 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
         "submit_us": now_us,
         "model": _NO_MODEL,
     }
+    if spec.duration_s is not None:
+        columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
     accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
     if isinstance(spec, CommandSpec):
         return Intake((accepted,), (Submitted(job, columns),), job)
@@ -195,15 +197,6 @@ def _has_effect(job: LiveJob, verb: Verb) -> bool:
             return job.state.is_final or job.is_suspended
         case _:
             assert_never(verb)
-
-
-def _choose_policy(state: LiveState, policy: str, settings: Mapping[str, str]) -> Intake:
-    name, kind = find_policy(policy)
-    make_policy(name, kind, settings)
-    chosen = PolicyChosen(policy, dict(settings))
-    if chosen == state.policy:
-        return Intake()
-    return Intake((chosen,), (PolicyChanged(policy, dict(settings)),))
 
 
 # -- the launcher ----------------------------------------------------------------------------------

@@ -70,12 +70,13 @@ class MasterLoop:
         self,
         address: str,
         cluster: ClusterDeclared,
-        policy: ChoosePolicy,
+        policy: ChoosePolicy | None,
         workplace: Workplace,
         launcher: Sequence[str],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`address`: of the journal. `launcher`: its command, see `LauncherProcess`.
+        """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
+        `launcher`: its command, see `LauncherProcess`.
 
         `on_failure`: called when the thread ends by an error.
         """
@@ -91,7 +92,8 @@ class MasterLoop:
         self._thread = threading.Thread(target=self._run, args=(policy,), name="master")
 
     def start(self) -> None:
-        """Open the journal and start the launcher. Raises what opening the journal raises."""
+        """Open the journal and start the launcher. Raises what opening the journal raises, and
+        BadInput for a policy that cannot be put in force."""
         self._thread.start()
         self._ready.result()
 
@@ -121,7 +123,7 @@ class MasterLoop:
 
     # -- the thread --------------------------------------------------------------------------------
 
-    def _run(self, policy: ChoosePolicy) -> None:
+    def _run(self, policy: ChoosePolicy | None) -> None:
         try:
             with JournalStore(self._address) as store:
                 self._serve(store, policy)
@@ -134,9 +136,9 @@ class MasterLoop:
             self._is_closing = True
             self._refuse_rest()
 
-    def _serve(self, store: JournalStore, policy: ChoosePolicy) -> None:
+    def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
         master = Master(store, self._cluster, self._workplace, _unix_us)
-        master.handle([policy])
+        master.choose_first(policy)
         self._launch(master, store.epoch)
         self._ready.set_result(None)
         try:

@@ -10,8 +10,16 @@ from typing import Any
 from motet import __version__
 from motet.domain.actions import Action
 from motet.domain.errors import BadInput, MotetError
-from motet.domain.events import Event, Tick, event_from_json, event_to_json
+from motet.domain.events import (
+    Event,
+    PolicyChanged,
+    RemainingMeasured,
+    Tick,
+    event_from_json,
+    event_to_json,
+)
 from motet.domain.snapshot import Queues
+from motet.domain.units import SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
@@ -27,12 +35,17 @@ from motet.live.master.facts import (
     facts_from_json,
     facts_to_json,
 )
-from motet.live.master.intake import Input, intake
+from motet.live.master.intake import ChoosePolicy, Input, intake
+from motet.live.master.policy_choice import remaining_times
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.state import LiveState
 from motet.placement.planners import CountPlanner
 
 FIRST_POLICY = "fifo"
+_LATEST_TICK_US = 10 * SECOND_US
+"""A decision that is due is made as of the time for which the policy requested it, although the
+thread is some milliseconds late: policies that decide at multiples of a quantum decide at no other
+time. After a longer absence of the server the policy is asked as of now, and requests the next."""
 
 
 class JournalDiverged(MotetError):
@@ -92,26 +105,46 @@ class Master:
         """Everything that a new launcher has to do."""
         return requests_of(self.state, self._workplace)
 
+    def choose_first(self, policy: ChoosePolicy | None) -> None:
+        """Put the policy in force with which the server was started. Raises BadInput if it cannot.
+
+        None: the one that was in force before; in a new journal, FIRST_POLICY.
+        """
+        if policy is None:
+            policy = None if self.state.policy.policy else ChoosePolicy(FIRST_POLICY)
+        if policy is not None:
+            (answer,), _ = self.handle([policy])
+            if answer.error is not None:
+                raise answer.error
+
     def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[LauncherRequest]]:
         """One step: replies in the order of the inputs, and requests for the launcher.
 
         Raises MasterSuperseded or an error of the database; no reply may be given then.
         """
         now_us = max(self._clock_us(), self._engine.state.now_us)
+        touched: set[int] = set()
+        due_us = self._engine.recheck_at_us
+        if now_us - _LATEST_TICK_US <= due_us < now_us:
+            touched |= self._record_step(due_us, [], [Tick()])
         facts, events, replies = self._take_in(now_us, inputs)
         if now_us >= self._engine.recheck_at_us:
             events.append(Tick())
-        if not (facts or events):
-            return replies, []
-        actions = self._step(now_us, events)
-        touched = {action.job for action in actions}
-        # A job that is moved begins its next attempt when the one before is over.
-        touched |= {fact.job for fact in facts if isinstance(fact, AttemptOver)}
-        self._store.append([self._record(now_us, facts, events, actions)])
+        if facts or events:
+            touched |= self._record_step(now_us, facts, events)
         jobs = [self.state.jobs[number] for number in sorted(touched)]
         return replies, [
             request for job in jobs for request in requests_of_job(self.state, job, self._workplace)
         ]
+
+    def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
+        """Make a step durable; returns the jobs whose processes it concerns."""
+        events[:0] = self._remaining_times(now_us, events)
+        actions = self._step(now_us, events)
+        self._store.append([self._record(now_us, facts, events, actions)])
+        # A job that is moved begins its next attempt when the one before is over.
+        over = {fact.job for fact in facts if isinstance(fact, AttemptOver)}
+        return over | {action.job for action in actions}
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -134,6 +167,16 @@ class Master:
             events += found.events
             replies.append(Answer(found.reply))
         return facts, events, replies
+
+    def _remaining_times(
+        self, now_us: int, events: Sequence[Event]
+    ) -> tuple[RemainingMeasured, ...]:
+        """Events that tell a policy which needs them the remaining times of jobs."""
+        changes, state = any(isinstance(e, PolicyChanged) for e in events), self._engine.state
+        if not (changes or self._engine.policy.knows_durations):
+            return ()
+        passed_us = now_us - state.now_us
+        return remaining_times(self.state.jobs, state.jobs, passed_us, of_all=changes)
 
     def _step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
         actions = self._engine.step(now_us, events)

@@ -29,7 +29,9 @@ from motet.live.master.facts import (
 
 
 class LiveState:
-    """Jobs, attempts and the policy in force. `active`: jobs with an attempt that has not ended;
+    """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
+
+    `active`: jobs with an attempt that has not ended;
     `history`: what the engine decided. `conditions`: of the machines. `refusal`: why a joined
     cluster cannot be reached, empty if it can.
     """
@@ -39,12 +41,17 @@ class LiveState:
         self.declared: ClusterDeclared | None = None
         self.conditions: list[MachineCondition] = []
         self.refusal = ""
-        self.policy = PolicyChosen("", {})
+        self.policies: list[tuple[int, PolicyChosen]] = []
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
         self._moves: dict[int, Start | Migrate] = {}
+
+    @property
+    def policy(self) -> PolicyChosen:
+        """The policy in force."""
+        return self.policies[-1][1] if self.policies else PolicyChosen("", {})
 
     @property
     def next_job(self) -> int:
@@ -78,7 +85,7 @@ class LiveState:
             case ClusterDeclared() | MachineNoted() | ClusterReached():
                 self._fold_cluster(fact)
             case PolicyChosen():
-                self.policy = fact
+                self.policies.append((at_us, fact))
             case JobAccepted(number, spec, user, key):
                 self.jobs[number] = LiveJob(number, job_spec(spec), user, at_us)
                 if key:

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from motet.engine.policy_loading.catalogue import built_in_policies
-from motet.interfaces.cli.simulate.policy_command import policy_group
+from motet.interfaces.cli.policy.command import policy_command
 from motet.sim.common_settings import COMMON_SETTINGS
 
 
 def output_of(*arguments: str) -> str:
-    result = CliRunner().invoke(policy_group, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(policy_command, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 

@@ -60,6 +60,23 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
 
 
+def policy_screen(found: Mapping[str, Any]) -> Table:
+    """The policy in force, its parameters, and who chose it."""
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_row("policy", Text(visible_text(found["policy"])))
+    for name, value in found["parameters"].items():
+        facts.add_row("", Text(visible_text(f"{name}={_parameter(value)}")))
+    by = f" by {visible_text(found['user'])}" if found["user"] else ""
+    facts.add_row("since", Text(_local(found["since"]) + by))
+    return facts
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_parameter, value))
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
 def progress_text(progress: Mapping[str, Any]) -> str:
     """`12 of 100 epochs, loss 0.25`."""
     total = "" if progress["epochs"] is None else f" of {progress['epochs']}"

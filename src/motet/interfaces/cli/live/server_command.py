@@ -13,7 +13,12 @@ from motet.interfaces.cli.shell.port_number import PortNumber
 
 
 @click.command("server", short_help="Run the master of a live cluster.")
-@click.option("--policy", default="fifo", metavar="P", help="Scheduling policy. Default: fifo.")
+@click.option(
+    "--policy",
+    metavar="P",
+    help="Scheduling policy: a name, or ./mine.py. Default: the one that was in force before, at "
+    "first fifo.",
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="K=V", help="A parameter of the policy; repeatable."
 )
@@ -43,7 +48,7 @@ from motet.interfaces.cli.shell.port_number import PortNumber
 )
 @state_option
 def server_command(
-    policy: str,
+    policy: str | None,
     settings: tuple[str, ...],
     cluster: str | None,
     address: str | None,

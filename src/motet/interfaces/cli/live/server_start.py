@@ -11,11 +11,12 @@ import click
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.live.name_value import name_and_value
+from motet.interfaces.cli.live.policy_option import policy_and_settings
 from motet.interfaces.server.serve import ServerOptions
 from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from motet.live.master.policy_choice import policy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class ClusterChoice:
 
 
 def requested(
-    policy: str,
+    policy: str | None,
     settings: Sequence[str],
     place: ClusterChoice,
     port: int,
@@ -53,19 +54,29 @@ def requested(
     state_folder: Path | None,
 ) -> ServerOptions:
     """Check the options. Raises BadInput."""
-    values = dict(name_and_value("--set", each) for each in settings)
+    chosen = _chosen(policy, settings)
     folder = (state_folder or default_server_folder()).absolute()
     address, lease_s = place.address, place.lease_s
-    chosen = ChoosePolicy(policy, values)
     return ServerOptions(folder, place.declared(), chosen, database, port, address, lease_s)
+
+
+def _chosen(policy: str | None, settings: Sequence[str]) -> ChoosePolicy | None:
+    """The policy of the options, checked. Raises BadInput."""
+    if policy is None:
+        if settings:
+            raise BadInput(f"--set {settings[0]} is a parameter of a policy; give --policy, too")
+        return None
+    name, values = policy_and_settings(policy, settings)
+    policy_of(name, values)
+    return ChoosePolicy(name, values)
 
 
 def started(url: str, options: ServerOptions) -> None:
     """Tell the user where the server is and what to do next."""
-    chosen = options.policy.policy
     click.echo(f"server   {url}", err=True)
     click.echo(f"token    {options.folder / TOKEN_FILE}", err=True)
-    click.echo(f"cluster  {_told(options)}; policy {chosen}", err=True)
+    policy = f"; policy {options.policy.policy}" if options.policy else ""
+    click.echo(f"cluster  {_told(options)}{policy}", err=True)
     click.echo("next     motet submit -- python train.py", err=True)
 
 

@@ -1,4 +1,4 @@
-"""`motet policy`: lists the scheduling policies and their parameters."""
+"""`motet policy list` and `describe`: the scheduling policies and their parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -21,14 +20,7 @@ def complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [name for name in built_in_policies() if name.startswith(incomplete)]
 
 
-@click.group(
-    "policy", cls=HelpfulGroup, short_help="List the scheduling policies and their parameters."
-)
-def policy_group() -> None:
-    """The scheduling policies and their parameters."""
-
-
-@policy_group.command("list", short_help="List the policies.")
+@click.command("list", short_help="List the policies.")
 @json_option()
 def list_policies(as_json: bool) -> None:
     """List the policies of 'motet simulate'."""
@@ -45,7 +37,7 @@ def list_policies(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {_summary(policy_class)}")
 
 
-@policy_group.command("describe", short_help="Show a policy's parameters.")
+@click.command("describe", short_help="Show a policy's parameters.")
 @click.argument("policy", metavar="P", shell_complete=complete_policy)
 @json_option()
 def describe_policy(policy: str, as_json: bool) -> None:

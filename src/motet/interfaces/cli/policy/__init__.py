@@ -1,0 +1,1 @@
+"""`motet policy`: policies in general, and the policy of the live cluster."""

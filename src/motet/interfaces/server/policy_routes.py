@@ -1,0 +1,64 @@
+"""Routes of the policy in force: `GET` and `PUT /api/v1/policy`."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Annotated, Any
+
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field
+
+from motet.engine.policy_loading.catalogue import parameters_of
+from motet.interfaces.server.views import iso
+from motet.live.master.intake import ChoosePolicy
+from motet.live.master.loop import MasterLoop
+from motet.live.master.policy_choice import policy_of
+from motet.live.master.state import LiveState
+
+
+class PolicyRequest(BaseModel):
+    """A policy and its parameters as text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[str, Field(min_length=1, max_length=4096)]
+    settings: dict[str, str] = Field(default_factory=dict)
+
+
+def add_policy_routes(app: FastAPI, master: MasterLoop, user: str) -> None:
+    """Add the routes. `user`: in whose name the policy is changed."""
+
+    async def show() -> dict[str, Any]:
+        """The policy in force."""
+        return await asyncio.wrap_future(master.read(policy_document))
+
+    async def choose(wanted: PolicyRequest) -> dict[str, Any]:
+        """Put another policy in force, or the same one with other parameters."""
+        given = ChoosePolicy(wanted.policy, wanted.settings, user)
+        await asyncio.wrap_future(master.ask(given))
+        return await show()
+
+    app.add_api_route("/api/v1/policy", show)
+    app.add_api_route("/api/v1/policy", choose, methods=["PUT"])
+
+
+def policy_document(state: LiveState) -> dict[str, Any]:
+    """The policy in force: `settings` as they were given, `parameters` with all defaults."""
+    since_us, chosen = state.policies[-1]
+    policy = policy_of(chosen.policy, chosen.settings)
+    names = [each.name for each in parameters_of(type(policy))]
+    parameters = {name: _plain(getattr(policy, name)) for name in names}
+    return {
+        "policy": chosen.policy,
+        "settings": dict(chosen.settings),
+        "parameters": parameters,
+        "since": iso(since_us),
+        "user": chosen.user or None,
+        "needs_durations": chosen.needs_durations,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Infinity as text: JSON has none."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,81 @@
+"""Which policy is in force, and what it needs to know about the jobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from motet.domain.errors import BadInput
+from motet.domain.events import PolicyChanged, RemainingMeasured
+from motet.domain.policy import Policy
+from motet.domain.snapshot import JobTable
+from motet.domain.units import microseconds
+from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import JobSpec
+from motet.live.master.facts import PolicyChosen
+from motet.live.master.intake_result import Intake
+from motet.live.master.state import LiveState
+
+_REMEDY = "submit jobs with duration_s, or use a policy that needs no durations (tiresias-las)"
+LEAST_US = 1
+"""Remaining time of a job that has run longer than its `duration_s`."""
+
+
+def policy_of(policy: str, settings: Mapping[str, str]) -> Policy:
+    """The policy with these parameters. Raises UnknownName, BadInput."""
+    return make_policy(*find_policy(policy), settings)
+
+
+def choose_policy(
+    state: LiveState, policy: str, settings: Mapping[str, str], user: str = ""
+) -> Intake:
+    """Put a policy in force, unless it is. Raises BadInput if it needs to know more of the jobs."""
+    chosen = PolicyChosen(policy, dict(settings), user, policy_of(policy, settings).needs_durations)
+    if (chosen.policy, chosen.settings) == (state.policy.policy, state.policy.settings):
+        return Intake()
+    if chosen.needs_durations:
+        _check_active(policy, state.jobs.values())
+    return Intake((chosen,), (PolicyChanged(policy, dict(settings)),))
+
+
+def check_duration(policy: PolicyChosen, spec: JobSpec) -> None:
+    """Raises BadInput for a job without the duration that the policy in force needs."""
+    if policy.needs_durations and spec.duration_s is None:
+        raise BadInput(
+            f"duration_s is missing: the policy in force, {policy.policy}, compares jobs by the "
+            f"time that they still need; give duration_s: SECONDS"
+        )
+
+
+def _check_active(policy: str, jobs: Iterable[LiveJob]) -> None:
+    lacking = [job for job in jobs if not job.state.is_final and job.spec.duration_s is None]
+    if lacking:
+        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+        raise BadInput(
+            f"{policy} compares jobs by the time that they still need, which is not known of job "
+            f"{lacking[0].number}{more}; {_REMEDY}"
+        )
+
+
+def remaining_times(
+    jobs: Mapping[int, LiveJob], table: JobTable, passed_us: int, *, of_all: bool
+) -> tuple[RemainingMeasured, ...]:
+    """What `duration_s` leaves of the jobs with slots whose users gave it; empty: of none.
+
+    `table`: jobs that are active and not suspended. `passed_us`: time since its last account.
+    `of_all`: also of jobs without slots, whose remaining time changes only when they run. A job
+    that has run longer than its `duration_s` has the least time left.
+    """
+    numbers, remaining = [], []
+    for row in range(len(table)) if of_all else np.flatnonzero(table.held_gpus):
+        number = int(table.number[row])
+        if (duration_s := jobs[number].spec.duration_s) is not None:
+            executed_us = int(table.executed_us[row])
+            executed_us += passed_us if table.held_gpus[row] else 0
+            numbers.append(number)
+            remaining.append(max(microseconds(duration_s) - executed_us, LEAST_US))
+    if not numbers:
+        return ()
+    return (RemainingMeasured(np.array(numbers, np.int64), np.array(remaining, np.int64)),)
