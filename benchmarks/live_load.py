@@ -1,0 +1,184 @@
+"""The live master under load: 10,000 jobs wait and 1,000 run on 200 fake machines of 8 slots.
+
+100 requests a second, of which 20 submit and 80 read (pages of the list, jobs, explanations), while
+gangs end and start. Targets: a step of the master, decision included, under 1 s; 99 % of the
+requests under 100 ms; memory and the time of a start are reported. Client, server and launcher
+share the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+import psutil
+
+from motet.interfaces.server_address import TOKEN_FILE
+from support.figures import Figure, parser, report
+
+CLUSTER, POLICY, MEAN_S = "200x8", "tiresias-las", "900"
+JOBS, SUBMITTERS = 11_000, 16
+PER_S, SUBMITTED = 100, 0.2
+SERVER = Path(__file__).parent / "support" / "loaded_server.py"
+SIZES, WEIGHTS = (1, 2, 4, 8), (75, 15, 7, 3)
+
+
+class LoadedServer:
+    """A server process. `started_s`: how long it took to read its journal."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, SERVER, folder, CLUSTER, POLICY, MEAN_S],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        seconds, url = self._process.stdout.readline().split()
+        self.started_s = float(seconds)
+        token = (folder / TOKEN_FILE).read_text().strip()
+        self.http = httpx.Client(
+            base_url=f"{url}/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=100,
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
+        )
+
+    def steps(self) -> list[tuple[int, float, float]]:
+        """Inputs, wall seconds and CPU-seconds of every step since the last call."""
+        found = self._folder / "steps.json"
+        found.unlink(missing_ok=True)
+        self._process.send_signal(signal.SIGUSR1)
+        while not found.exists():
+            time.sleep(0.01)
+        return [tuple(each) for each in json.loads(found.read_text())]
+
+    def memory_bytes(self) -> int:
+        """Of the server alone."""
+        return int(psutil.Process(self._process.pid).memory_info().rss)
+
+    def end(self) -> None:
+        """As an administrator does."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def submit(http: httpx.Client, numbers: random.Random) -> None:
+    """A job of a random size."""
+    (processes,) = numbers.choices(SIZES, WEIGHTS)
+    spec = {"name": "train", "run": "python train.py", "processes": processes, "workdir": "/"}
+    http.post("/jobs", json=spec).raise_for_status()
+
+
+def read(http: httpx.Client, numbers: random.Random) -> None:
+    """A page of the list, a job or its explanation."""
+    job = numbers.randrange(1, JOBS)
+    path: str = numbers.choice(
+        [f"/jobs/{job}", f"/jobs/{job}/explain", f"/jobs?after={job}", "/jobs?state=PENDING"]
+    )
+    http.get(path).raise_for_status()
+
+
+def fill(server: LoadedServer) -> float:
+    """Submit the jobs; returns how many per second."""
+    numbers, began_s = random.Random(0), time.perf_counter()
+    with ThreadPoolExecutor(SUBMITTERS) as pool:
+        list(pool.map(lambda _: submit(server.http, numbers), range(JOBS)))
+    return JOBS / (time.perf_counter() - began_s)
+
+
+def load(server: LoadedServer, seconds: float) -> dict[str, list[float]]:
+    """Latencies of requests that are sent at their times, however late the answers come."""
+    numbers = random.Random(1)
+    found: dict[str, list[float]] = {"submit": [], "read": []}
+
+    def ask(kind: str, due_s: float, send: Callable[[httpx.Client, random.Random], None]) -> None:
+        send(server.http, numbers)
+        found[kind].append(time.perf_counter() - due_s)
+
+    with ThreadPoolExecutor(64) as pool:
+        began_s = time.perf_counter()
+        for number in range(int(seconds * PER_S)):
+            due_s = began_s + number / PER_S
+            time.sleep(max(0.0, due_s - time.perf_counter()))
+            kind = "submit" if numbers.random() < SUBMITTED else "read"
+            pool.submit(ask, kind, due_s, submit if kind == "submit" else read)
+    return found
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Of the sorted values."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def main() -> None:
+    """Fill the queue, send requests, start again from the journal."""
+    arguments = parser(__doc__.splitlines()[0]).parse_args()
+    with TemporaryDirectory() as home:
+        folder = Path(home) / "state"
+        server = LoadedServer(folder)
+        per_s = fill(server)
+        while state_count(server, "RUNNING") < 900:
+            time.sleep(0.1)
+        server.steps()
+        latencies = load(server, 10 if arguments.quick else 60)
+        steps, memory = server.steps(), server.memory_bytes()
+        server.end()
+        size = sum(each.stat().st_size for each in folder.glob("journal.db*"))
+        server = LoadedServer(folder)
+        started_s = server.started_s
+        server.end()
+    figures = figures_of(latencies, steps)
+    figures += [
+        Figure("submissions while the queue was filled", f"{per_s:,.0f} /s"),
+        Figure("memory of the server", f"{memory / 1e6:,.0f} MB"),
+        Figure("start from this journal", f"{started_s:.1f} s", f"{size / 1e6:,.0f} MB"),
+    ]
+    report("live_load", "The live master, 10,000 jobs wait and 1,000 run", figures)
+
+
+def state_count(server: LoadedServer, state: str) -> int:
+    """Jobs in a state, up to a page."""
+    answer = server.http.get("/jobs", params={"state": state, "limit": 1000})
+    return len(answer.raise_for_status().json()["jobs"])
+
+
+def figures_of(latencies: dict[str, list[float]], steps: list[Any]) -> list[Figure]:
+    """Requests by kind, then steps."""
+    figures = [
+        Figure(
+            f"{kind}, 99 % of {len(taken):,} requests",
+            f"{1e3 * percentile(taken, 0.99):.1f} ms",
+            f"median {1e3 * statistics.median(taken):.1f} ms",
+            1e3 * percentile(taken, 0.99),
+            100.0,
+            at_least=False,
+        )
+        for kind, taken in latencies.items()
+    ]
+    taken = [wall for inputs, wall, _ in steps if inputs]
+    longest, middle = max(taken), statistics.median(taken)
+    steps_text = f"longest of {len(taken):,} steps"
+    figures.append(
+        Figure(
+            steps_text, f"{longest:.3f} s", f"median {middle:.4f} s", longest, 1.0, at_least=False
+        )
+    )
+    return figures
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    main()
