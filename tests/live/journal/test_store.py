@@ -114,7 +114,15 @@ def test_the_files_are_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["nodatabase://x", "://", "sqlite:////proc/no/x.db", "oracle://x"]
+    "address",
+    [
+        "nodatabase://x",
+        "://",
+        "sqlite:////proc/no/x.db",
+        "oracle://x",
+        "sqlite://",
+        "sqlite:///:memory:",
+    ],
 )
 def test_an_address_that_cannot_be_opened_is_one_clear_error(address: str) -> None:
     with pytest.raises(BadInput, match="--database"):

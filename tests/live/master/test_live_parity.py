@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +114,7 @@ def taken_by_the_master(rows: Rows, policy: ChoosePolicy) -> Taken:
     clock = [rows[0][0]]
     arrivals = [*enumerate(rows, 1)]
     processes = Processes({number: row[1] for number, row in arrivals})
-    with JournalStore("sqlite://") as store:
+    with tempfile.TemporaryDirectory() as home, JournalStore(f"{home}/journal.db") as store:
         master = Master(store, CLUSTER, Workplace(Path("/nowhere"), {}), lambda: clock[0])
         master.handle([policy])
         first = store.next_sequence

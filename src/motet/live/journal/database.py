@@ -41,9 +41,9 @@ class JournalDatabase:
 
     def lock(self) -> JournalLock:
         """Raises JournalInUse, or BadInput if the database cannot be reached."""
-        if self._url.get_backend_name() == "sqlite":
-            return _FileLock(Path(self._url.database or ""))
-        return _AdvisoryLock(self)
+        if self._url.get_backend_name() == "postgresql":
+            return _AdvisoryLock(self)
+        return _FileLock(Path(str(self._url.database)))
 
     def engine(self) -> Engine:
         """Connections whose commits are on the disk when they return."""
@@ -131,6 +131,10 @@ def _url_of(address: str) -> URL:
         raise BadInput(
             f"--database {_shown(url)}: a journal is kept in SQLite or PostgreSQL; give a path, or "
             "postgresql://USER@HOST/NAME"
+        )
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise BadInput(
+            f"--database {address}: a journal in memory is lost; give the path of a file"
         )
     if url.password is not None:
         raise BadInput(
