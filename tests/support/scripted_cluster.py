@@ -78,5 +78,13 @@ class ScriptedCluster:
         number: int = self.ask(Submit(job_spec(values), "ann"))
         return number
 
+    def until_started(self, number: int) -> None:
+        """Let time pass until a job has an attempt."""
+        for _ in range(1000):
+            if self.job(number).attempt is not None:
+                return
+            self.handle()
+        raise AssertionError(f"job {number} does not start")
+
     def job(self, number: int) -> LiveJob:
         return self.master.state.jobs[number]

@@ -46,13 +46,14 @@ class ScriptedLauncher:
         code: int | None = 0,
         reason: ExitReason = "exited",
         signal: int | None = None,
+        log_tail: str = "",
     ) -> Report:
         """All processes of an attempt have ended in the same way."""
         request = self.running.pop(attempt)
         self.stopping.discard(attempt)
         self._ended.add(attempt)
         end = RankExit(code, signal, reason, 1.0, 2.0)
-        return AttemptEnded(attempt, (end,) * len(request.ranks))
+        return AttemptEnded(attempt, (end,) * len(request.ranks), log_tail)
 
     def machines_in_use(self) -> dict[str, int]:
         """Processes by machine."""

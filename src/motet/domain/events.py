@@ -72,6 +72,14 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Delayed:
+    """A job may not start before this time; it keeps its place in line."""
+
+    job: int
+    until_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyChanged:
     """Another policy replaces the present one. `settings`: its parameters as text."""
 
@@ -241,6 +249,7 @@ Event: TypeAlias = (
     | Suspended
     | Resumed
     | Updated
+    | Delayed
     | PolicyChanged
     | Started
     | Resized

@@ -219,6 +219,18 @@ class Wait(IntEnum):
             compares="the assumed fall of the loss per GPU",
         ),
     )
+    RESTART_DELAYED = (
+        16,
+        WaitReason(
+            name="RestartDelayed",
+            cause=DelayCause.POLICY_ORDER,
+            title="restart delayed after failures",
+            sentence="it runs again after a delay, because its last attempts failed{restart}; its "
+            "slots stay free for it",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
 
     @property
     def key(self) -> str:

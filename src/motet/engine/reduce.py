@@ -40,6 +40,7 @@ class Reducer:
             events.Suspended: self._suspended,
             events.Resumed: self._resumed,
             events.Updated: self._updated,
+            events.Delayed: self._delayed,
             events.Started: self._runs,
             events.Resized: self._resized,
             events.Stopped: self._stopped,
@@ -98,6 +99,11 @@ class Reducer:
             if name not in UPDATABLE:
                 raise BadInput(f"{name} of a job cannot change; it is one of {UPDATABLE}")
         self._state.updated(event.job, event.columns)
+        return True
+
+    def _delayed(self, event: events.Delayed) -> bool:
+        self._require(event.job, self._state.is_active(event.job))
+        self._state.delayed(event.job, event.until_us)
         return True
 
     # -- results of actions ------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, exact_seconds
 from motet.engine.actions.checks import DecisionProblem, problem_of
+from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
 from motet.engine.actions.requests import Requests
@@ -104,6 +105,9 @@ class Engine:
         if problem is not None:
             raise self._broken(problem, snapshot)
         state.remember(decision.memory)
+        if state.has_delays:
+            delays = state.table.column("not_before_us")
+            decision = without_delayed(decision, snapshot, delays)
         partners = partners_of(decision, snapshot)
         try:
             if state.has_demands or len(state.machines.closed):

@@ -159,6 +159,7 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "running": partial(_others_after, "; running: "),
     "holders": partial(_others_after, ": "),
     "again": partial(_timed, "; the policy decides again within "),
+    "restart": partial(_timed, ": within "),
     "anywhere_later": partial(_timed, "; after ", after=" it takes them anywhere"),
     "rhos": _rhos,
     "shares": _shares,

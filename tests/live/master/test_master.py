@@ -89,6 +89,7 @@ def test_lost_processes_use_up_no_retries(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     for number in range(1, 6):
         cluster.ask(cluster.launcher.ended(f"1.{number}", None, "lost"))
+        cluster.until_started(job)
     assert cluster.job(job).state is JobState.STARTING
     cluster.ask(cluster.launcher.ended("1.6"))
     assert cluster.job(job).state is JobState.SUCCEEDED

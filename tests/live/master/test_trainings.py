@@ -97,6 +97,7 @@ def test_a_killed_process_uses_up_no_retry(cluster: ScriptedCluster) -> None:
     job = cluster.train()
     for number in range(1, 4):
         cluster.ask(cluster.launcher.ended(f"1.{number}", None, "exited", signal=9))
+        cluster.until_started(job)
     assert cluster.job(job).state is JobState.STARTING
     assert cluster.job(job).reason == "process 0 was killed by signal 9"
     cluster.ask(cluster.launcher.ended("1.4"))

@@ -151,7 +151,8 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
     assert causes["fragmentation"] == near + beside
     guessed = Wait.LEFT_UNKNOWN, Wait.FALL_UNKNOWN
     compared = Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.OUTBID, Wait.LEASE_OVER, *guessed
-    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, *compared)
+    delayed = Wait.RESTART_DELAYED
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, delayed, *compared)
     assert causes["policy_order"] == sum(4**code for code in others)
 
 

@@ -28,10 +28,12 @@ ENGINE_COLUMNS = {
     "migrations": 0,
     "rescales": 0,
     "wait_code": 0,
+    "not_before_us": 0,
     **dict.fromkeys(WAITED_COLUMNS, 0),
 }
 """Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
-reason of the present wait, and the total waiting time by reason."""
+reason of the present wait, the time before which it may not start, and the total waiting time by
+reason."""
 
 
 class ClusterState:
@@ -49,8 +51,8 @@ class ClusterState:
 
         `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
         was an elastic job. `has_demands`: whether a job ever requested CPUs or memory on a cluster
-        that counts them; `room` counts them. Raises BadInput if a policy's column has the name of
-        another column.
+        that counts them; `room` counts them. `has_delays`: whether a job ever had to start later.
+        Raises BadInput if a policy's column has the name of another column.
         """
         self._own_columns = {**ENGINE_COLUMNS, **driver_columns}
         check_memory_columns(memory_columns, self._own_columns)
@@ -64,6 +66,7 @@ class ClusterState:
         self.has_shared = False
         self.has_elastic = False
         self.has_demands = False
+        self.has_delays = False
         self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
         self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
         self._models = tuple(models)
@@ -115,6 +118,11 @@ class ClusterState:
     def resume(self, number: int) -> None:
         """A suspended job waits for GPUs again."""
         self.table.add(self.suspended.pop(number))
+
+    def delayed(self, number: int, until_us: int) -> None:
+        """A job may not start before this time."""
+        self.updated(number, {"not_before_us": until_us})
+        self.has_delays = True
 
     def updated(self, number: int, columns: Mapping[str, int]) -> None:
         """Replace values of a job's columns."""
@@ -256,6 +264,7 @@ class ClusterState:
             self.machines.close(machine)
         self.has_shared, self.has_elastic = captured.has_shared, captured.has_elastic
         self.has_demands = captured.has_demands
+        self.has_delays = bool(self.table.column("not_before_us").any())
         for number, placement in captured.placements.items():
             self._occupy(number, placement)
 

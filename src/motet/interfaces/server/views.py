@@ -7,7 +7,7 @@ from typing import Any
 
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained, why_waiting
-from motet.interfaces.server.policy_changes import with_policy_changes
+from motet.interfaces.server.moments import with_moments
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -67,7 +67,7 @@ def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,
-        "chapters": with_policy_changes(chapters, state, job, now_us),
+        "chapters": with_moments(chapters, state, job, now_us),
     }
 
 
@@ -99,6 +99,8 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
         "number": attempt.number,
         "phase": attempt.phase.value,
         "outcome": attempt.outcome and attempt.outcome.value,
+        "failure": attempt.failure or None,
+        "reason": attempt.reason or None,
         "stop_cause": attempt.stop_cause and attempt.stop_cause.value,
         "placement": {
             cluster.names[machine]: slots for machine, slots in zip(*attempt.placement, strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from motet.domain.snapshot import Placement
-from motet.live.launcher.messages import RankExit
+from motet.live.launcher.messages import RankExit, first_failure
 
 UNFINISHED = os.EX_TEMPFAIL
 """Exit status of a training's process that has not finished and is to be run again.
@@ -49,7 +49,10 @@ MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
 
 @dataclass(slots=True)
 class Attempt:
-    """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0."""
+    """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0.
+
+    `failure`: the key of a class of failures, `reason`: the failure for people; empty: none.
+    """
 
     number: int
     placement: Placement
@@ -61,6 +64,8 @@ class Attempt:
     running_us: int | None = None
     ended_us: int | None = None
     outcome: AttemptOutcome | None = None
+    failure: str = ""
+    reason: str = ""
     exits: tuple[RankExit, ...] = ()
 
     @property
@@ -89,26 +94,19 @@ def outcome_of(
         return AttemptOutcome.LOST
     if stop_cause is not None:
         return AttemptOutcome.STOPPED
-    first = exits[first_failure(exits)]
+    rank = first_failure(exits)
+    assert rank is not None
+    first = exits[rank]
     is_lost = loses_killed and (first.signal is not None or first.code == UNFINISHED)
     if first.reason == "exited" and not is_lost:
         return AttemptOutcome.FAILED
     return AttemptOutcome.LOST
 
 
-def first_failure(exits: tuple[RankExit, ...]) -> int:
-    """The rank whose end made the others stop."""
-    failed = [
-        (end.reason == "stopped", end.ended_s, rank)
-        for rank, end in enumerate(exits)
-        if end.code != 0 or end.reason != "exited"
-    ]
-    return min(failed)[2]
-
-
 def told(exits: tuple[RankExit, ...], *, loses_killed: bool = False) -> str:
     """The first failure in a few words. `loses_killed`: see `outcome_of`."""
     rank = first_failure(exits)
+    assert rank is not None
     end = exits[rank]
     who = f"process {rank}" if len(exits) > 1 else "the process"
     if end.reason == "lost":

@@ -17,6 +17,7 @@ from motet.live.launcher.messages import (
     Report,
     StartAttempt,
     StopAttempt,
+    first_failure,
 )
 from motet.live.launcher.node_messages import (
     InstructRanks,
@@ -27,6 +28,7 @@ from motet.live.launcher.node_messages import (
     RankReport,
     RankStarted,
 )
+from motet.live.launcher.rank_files import RankFiles
 
 
 class GangAttempt:
@@ -131,4 +133,6 @@ class GangAttempt:
             self._report(AttemptRunning(self.request.attempt, since_s))
         if exits is not None and not self._has_told_end:
             self._has_told_end = True
-            self._report(AttemptEnded(self.request.attempt, exits))
+            failed = first_failure(exits)
+            tail = "" if failed is None else RankFiles.of(self.request, failed).log_tail()
+            self._report(AttemptEnded(self.request.attempt, exits, tail))

@@ -66,6 +66,16 @@ class RankExit:
     ended_s: float
 
 
+def first_failure(exits: tuple[RankExit, ...]) -> int | None:
+    """The rank whose end made the others stop; None: no process has failed."""
+    failed = [
+        (end.reason == "stopped", end.ended_s, rank)
+        for rank, end in enumerate(exits)
+        if end.code != 0 or end.reason != "exited"
+    ]
+    return min(failed)[2] if failed else None
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptRunning:
     """All processes of the gang have been started. `at_s`: Unix time of the last one."""
@@ -89,10 +99,12 @@ class AttemptProgressed:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """No process of the gang is left. `exits`: by rank."""
+    """No process of the gang is left. `exits`: by rank. `log_tail`: the end of the log of the
+    process that failed first; empty: none has failed."""
 
     attempt: str
     exits: tuple[RankExit, ...]
+    log_tail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

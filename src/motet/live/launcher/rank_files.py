@@ -17,6 +17,8 @@ from motet.live.shepherd import write_durably
 PROGRESS = "progress.jsonl"
 """What a process reports about its training: a JSON object per line, see `progress_line`."""
 
+_TAIL_BYTES = 8192
+
 NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
 """Variable of every process: where it wakes the launcher of its machine after a report."""
 NODE_ADDRESS = "MOTET_NODE_ADDRESS"
@@ -130,6 +132,16 @@ class RankFiles:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(self.folder / "log", "a", encoding="utf-8", opener=_private) as file:
                 file.write(line + "\n")
+
+    def log_tail(self) -> str:
+        """The last lines of what the process has printed."""
+        try:
+            with open(self.folder / "log", "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(max(0, size - _TAIL_BYTES))
+                return file.read(_TAIL_BYTES).decode(errors="replace")
+        except OSError:
+            return ""
 
     def progress(self, offset: int) -> tuple[list[dict[str, Any]], int]:
         """Reports of progress from `offset` on, and where the next one begins.

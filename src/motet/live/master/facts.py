@@ -103,7 +103,8 @@ class JobProgressed:
 class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
-    `end`: the final state of the job, None if it goes on; `reason`: of a failure.
+    `end`: the final state of the job, None if it goes on; `reason`: of a failure, and `failure` the
+    key of its class.
     """
 
     job: int
@@ -112,6 +113,7 @@ class AttemptOver:
     exits: tuple[RankExit, ...]
     end: str | None
     reason: str
+    failure: str = ""
 
 
 Fact: TypeAlias = (

@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 from motet.domain.errors import BadInput
 from motet.domain.events import (
     Cancelled,
+    Delayed,
     Event,
     Failed,
     Finished,
@@ -31,11 +32,11 @@ from motet.live.jobs.attempt import (
     AttemptPhase,
     StopCause,
     outcome_of,
-    told,
 )
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
+from motet.live.jobs.retry import delay_s, verdict
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
@@ -103,7 +104,7 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
         case AttemptProgressed():
             return _progressed(state, given)
         case AttemptEnded():
-            return _ended(state, given)
+            return _ended(state, now_us, given)
         case ClusterSeen():
             return cluster_seen(state, given)
 
@@ -234,26 +235,29 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
     return Intake((fact,), tuple(events))
 
 
-def _ended(state: LiveState, report: AttemptEnded) -> Intake:
+def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     job, number = attempt_of(state, report.attempt)
     attempt = job.attempts[number - 1]
     if attempt.has_ended:
         return Intake()
     loses_killed = job.spec.loses_killed_processes
     outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
-    reason = ""
+    reason, failure, is_failure = "", "", False
     if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST):
-        reason = _lost_machine(state, attempt) or told(report.exits, loses_killed=loses_killed)
-    is_failure = (
-        outcome is AttemptOutcome.FAILED and job.failures + 1 >= job.spec.retry.max_attempts
-    )
+        found = verdict(job, attempt, outcome, report.exits, report.log_tail)
+        outcome, failure, is_failure = found.outcome, found.failure.key, found.is_end
+        reason = _lost_machine(state, attempt) or found.reason
     end: JobState | None = None
     if job.end is None and outcome is AttemptOutcome.SUCCEEDED:
         end = JobState.SUCCEEDED
     elif job.end is None and is_failure:
         end = JobState.FAILED
-    fact = AttemptOver(job.number, number, outcome, report.exits, end, reason)
-    return Intake((fact,), _events_of_end(job, number, end, reason))
+    fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
+    events = _events_of_end(job, number, end, reason)
+    if failure and end is None and job.end is None:
+        delay_us = microseconds(delay_s(job, failure, now_us))
+        events += (Delayed(job.number, now_us + delay_us),) if delay_us else ()
+    return Intake((fact,), events)
 
 
 def _lost_machine(state: LiveState, attempt: Attempt) -> str:

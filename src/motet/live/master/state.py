@@ -146,6 +146,7 @@ class LiveState:
         attempt = job.attempts[fact.attempt - 1]
         attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
         attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
+        attempt.failure, attempt.reason = fact.failure, fact.reason
         del self.active[job.number]
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.

@@ -166,7 +166,8 @@ def test_explain_tells_why_a_job_waits(run: Shell) -> None:
     assert "has waited " in page
     assert f"job {holder} (2 slots)" in page
     assert run("wait", job).return_value == 0
-    assert "ran ahead of it" in run("explain", job, "--all").stdout
+    told = " ".join(run("explain", job, "--all").stdout.split())  # Lines may break anywhere.
+    assert "ran ahead of it" in told
     assert json.loads(run("explain", job, "--json").stdout)["state"] == "SUCCEEDED"
 
 
@@ -225,3 +226,16 @@ def test_a_training_that_cannot_work_is_refused_before_it_is_submitted(
 def test_one_kind_of_job_at_a_time(run: Shell) -> None:
     with pytest.raises(click.UsageError, match="a job file with -f, a command after '--', or"):
         run("submit", "--app", "mlr", "--data", "digits", "--", "true")
+
+
+def test_what_cannot_pass_is_not_run_again(run: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "fit.yaml"
+    path.write_text("run: [python3, -c, import torhc]\nretry: {max_attempts: 3}\n")
+    job = run("submit", "-f", str(path)).stdout.strip()
+    ended = run("wait", job).stdout
+    assert "status 1: ModuleNotFoundError: No module named 'torhc'; not run again" in ended
+    (attempt,) = json.loads(run("describe", job, "--json").stdout)["attempt_list"]
+    assert (attempt["outcome"], attempt["failure"]) == ("failed", "import_error")
+    assert "import_error" in run("describe", job).stdout
+    told = " ".join(run("explain", job).stdout.split())
+    assert "attempt 1 failed (import_error): the process exited" in told

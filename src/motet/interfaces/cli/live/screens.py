@@ -88,8 +88,10 @@ def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     has_roles = any(attempt["workers"] for attempt in attempts)
     roles = ("WORKERS", "SERVERS") if has_roles else ()
-    for column in ("ATTEMPT", "PHASE", "MACHINES", *roles, "RUNNING SINCE", "ENDED", "OUTCOME"):
-        table.add_column(column)
+    has_failures = any(attempt["failure"] for attempt in attempts)
+    ends = ("ENDED", "OUTCOME", *(("FAILURE",) if has_failures else ()))
+    for column in ("ATTEMPT", "PHASE", "MACHINES", *roles, "RUNNING SINCE", *ends):
+        table.add_column(column, no_wrap=column == "FAILURE")
     for attempt in attempts:
         places = [f"{name}:{slots}" for name, slots in attempt["placement"].items()]
         table.add_row(
@@ -100,6 +102,7 @@ def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
             _local(attempt["running_at"]),
             _local(attempt["ended_at"]),
             attempt["stop_cause"] if attempt["outcome"] == "stopped" else attempt["outcome"],
+            *([attempt["failure"] or ""] if has_failures else ()),
         )
     return table
 

@@ -1,0 +1,54 @@
+"""Moments of a live job that the engine's log does not have, as rows of an explanation. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from motet.domain.units import seconds
+from motet.live.jobs.job import LiveJob
+from motet.live.master.facts import PolicyChosen
+from motet.live.master.state import LiveState
+
+
+def with_moments(
+    chapters: Iterable[dict[str, Any]], state: LiveState, job: LiveJob, now_us: int
+) -> list[dict[str, Any]]:
+    """The chapters of a job with changes of the policy and failures of attempts, by time."""
+    ends_us = job.ended_us or now_us
+    moments = [*_policy_changes(state, job, ends_us), *_failures(job)]
+    return sorted([*moments, *chapters], key=lambda chapter: float(chapter["from"]))
+
+
+def _policy_changes(state: LiveState, job: LiveJob, ends_us: int) -> Iterator[dict[str, Any]]:
+    for at_us, chosen in state.policies:
+        if job.submitted_us < at_us <= ends_us:
+            who = f" by {chosen.user}" if chosen.user else ""
+            sentence = f"the policy was changed to {policy_text(chosen)}{who}"
+            yield _moment(at_us, "policy", sentence)
+
+
+def _failures(job: LiveJob) -> Iterator[dict[str, Any]]:
+    for attempt in job.attempts:
+        if attempt.reason and attempt.ended_us is not None:
+            kind = f" ({attempt.failure})" if attempt.failure else ""
+            sentence = f"attempt {attempt.number} {attempt.outcome}{kind}: {attempt.reason}"
+            yield _moment(attempt.ended_us, "attempt", sentence)
+
+
+def _moment(at_us: int, event: str, sentence: str) -> dict[str, Any]:
+    return {
+        "kind": "moment",
+        "from": seconds(at_us),
+        "to": None,
+        "duration_s": None,
+        "event": event,
+        "sentence": sentence,
+    }
+
+
+def policy_text(chosen: PolicyChosen) -> str:
+    """`tiresias-las (quantum_s=1)`."""
+    settings: Mapping[str, str] = chosen.settings
+    told = ", ".join(f"{name}={value}" for name, value in settings.items())
+    return f"{chosen.policy} ({told})" if told else chosen.policy

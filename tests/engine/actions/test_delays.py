@@ -1,0 +1,67 @@
+"""Jobs that may not start yet keep their place; the GPUs that the policy gave them stay free."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.events import Delayed, Finished, Resumed, Submitted, Suspended, Tick
+from motet.domain.snapshot import Queues
+from motet.domain.wait import Wait
+from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.engine.state.cluster_state import ClusterState
+from motet.engine.step import Engine
+from motet.placement.planners import CountPlanner
+
+
+def engine_of(policy: str, gpus: int = 4) -> Engine:
+    chosen = make_policy(*find_policy(policy), {})
+    state = ClusterState(ClusterSpec.of([gpus]), dict(chosen.memory_columns), {}, Queues())
+    return Engine(chosen, CountPlanner(), state)
+
+
+def submitted(job: int, gpus: int, now_us: int = 0) -> Submitted:
+    return Submitted(job, {"gpus": gpus, "queue": 0, "submit_us": now_us, "model": -1})
+
+
+def test_a_delayed_job_starts_at_its_time_and_later_ones_do_not_take_its_gpus() -> None:
+    engine = engine_of("fifo")
+    engine.step(0, [submitted(0, 4)])
+    engine.step(1, [submitted(1, 3), submitted(2, 2)])
+    assert engine.step(10, [Finished(0), Delayed(1, 100)]) == []
+    codes = dict(zip(engine.state.jobs.number, engine.state.table.column("wait_code"), strict=True))
+    assert codes[1] == Wait.RESTART_DELAYED
+    assert engine.recheck_at_us == 100
+    assert [action.job for action in engine.step(100, [Tick()])] == [1]
+
+
+def test_a_delay_stops_no_running_job_and_outlives_a_suspension() -> None:
+    engine = engine_of("fifo")
+    engine.step(0, [submitted(0, 4)])
+    assert engine.step(5, [Delayed(0, 50)]) == []
+    engine.step(10, [Suspended(0)])
+    assert engine.step(20, [Resumed(0)]) == []
+    assert engine.recheck_at_us == 50
+
+
+@given(
+    delays=st.lists(st.integers(0, 50), min_size=1, max_size=8),
+    gpus=st.lists(st.integers(1, 4), min_size=8, max_size=8),
+    policy=st.sampled_from(["fifo", "tiresias-las", "best-effort", "drf", "gandiva"]),
+)
+def test_nothing_starts_before_its_time_and_no_gpu_is_given_twice(
+    delays: list[int], gpus: list[int], policy: str
+) -> None:
+    engine = engine_of(policy)
+    arrivals = [submitted(job, gpus[job]) for job in range(len(delays))]
+    late = [Delayed(job, delay) for job, delay in enumerate(delays)]
+    engine.step(0, [*arrivals, *late])
+    for now_us in range(1, 52):
+        engine.step(now_us, [Tick()])
+        jobs = engine.state.jobs
+        early = np.array([delays[number] > now_us for number in jobs.number.tolist()])
+        assert not (jobs.held_gpus[early] > 0).any()
+        assert (engine.state.room.gpus >= 0).all()
+    assert (engine.state.jobs.held_gpus > 0).any()
