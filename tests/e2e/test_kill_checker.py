@@ -33,9 +33,8 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[LiveServer]:
-    found = LiveServer(
-        tmp_path / "state", "--cluster", "2x2", "--policy", "tiresias-las", "--set", "quantum_s=1"
-    )
+    options = ("--policy", "tiresias-las", "--set", "quantum_s=1", "--drain-after", "0")
+    found = LiveServer(tmp_path / "state", "--cluster", "2x2", *options)
     yield found
     found.kill_everything()
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -93,6 +94,19 @@ class LiveClient:
     def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
         """Put another policy in force; `settings`: its parameters as text."""
         return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
+
+    def machines(self) -> list[dict[str, Any]]:
+        """The machines of the cluster, and what runs on them."""
+        return list(self._json("GET", "/machines")["machines"])
+
+    def drain_machine(self, name: str, reason: str, at: str | None = None) -> dict[str, Any]:
+        """Let a machine take no further jobs. `at`: ISO 8601 with a zone; None: from now on."""
+        body = {"reason": reason, "at": at}
+        return self._json("POST", f"/machines/{quote(name, safe='')}/drain", json=body)
+
+    def resume_machine(self, name: str) -> dict[str, Any]:
+        """Let a drained machine take jobs again."""
+        return self._json("POST", f"/machines/{quote(name, safe='')}/resume")
 
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""

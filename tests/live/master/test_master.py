@@ -23,10 +23,12 @@ from hypothesis.stateful import (
 import moving_policy
 from example_count import examples
 from motet.domain.errors import BadInput, NotFound
+from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.leftovers import MARK
+from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Submit
 from motet.live.master.master import JournalDiverged, Master
@@ -242,6 +244,15 @@ class KilledMasters(RuleBasedStateMachine):
         more = {"retry": {"max_attempts": attempts}, "duration_s": duration_s}
         self.cluster.submit(processes, **more)
 
+    @rule(name=st.sampled_from(CLUSTER.names), in_s=st.none() | st.integers(-1, 9))
+    def drain(self, name: str, in_s: int | None) -> None:
+        from_us = None if in_s is None else self.cluster.now_us + in_s * SECOND_US
+        self.cluster.handle(DrainMachine(name, "test", "ann", from_us))
+
+    @rule(name=st.sampled_from(CLUSTER.names))
+    def resume_machine(self, name: str) -> None:
+        self.cluster.handle(ResumeMachine(name, "ann"))
+
     @rule(policy=st.sampled_from(POLICIES))
     def choose_policy(self, policy: ChoosePolicy) -> None:
         self.cluster.ask(policy)
@@ -306,14 +317,24 @@ class KilledMasters(RuleBasedStateMachine):
         assert self.cluster.launcher.running.keys() == expected
 
     def _finish(self) -> None:
-        """Every job that is not suspended reaches a final state."""
+        """On machines that take jobs, every job that is not suspended reaches a final state."""
         launcher = self.cluster.launcher
-        while launcher.running:
+        for name in CLUSTER.names:
+            self.cluster.handle(ResumeMachine(name, "ann"))
+        for _ in range(1000):
+            if all(_rests(job) for job in self.cluster.master.state.jobs.values()):
+                return
+            if not launcher.running:  # Restarts are delayed.
+                self.cluster.handle()
+                continue
             attempt = min(launcher.running)
             reason: Any = "stopped" if attempt in launcher.stopping else "exited"
             self.cluster.handle(launcher.ended(attempt, 0, reason))
-        for job in self.cluster.master.state.jobs.values():
-            assert job.state.is_final or job.state is JobState.SUSPENDED
+        raise AssertionError("jobs wait for ever")
+
+
+def _rests(job: LiveJob) -> bool:
+    return job.state.is_final or (job.state is JobState.SUSPENDED and job.attempt is None)
 
 
 def _seen(cluster: ScriptedCluster) -> dict[int, tuple[Any, ...]]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "cancel": "motet.interfaces.cli.live.job_commands:cancel_command",
     "suspend": "motet.interfaces.cli.live.job_commands:suspend_command",
     "resume": "motet.interfaces.cli.live.job_commands:resume_command",
+    "machine": "motet.interfaces.cli.live.machine_commands:machine_command",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }

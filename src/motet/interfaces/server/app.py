@@ -18,6 +18,7 @@ from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
+from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.jobs.job_file import job_spec
@@ -45,6 +46,7 @@ def create_app(master: MasterLoop, workplace: Workplace, access: Access, user: s
     routes, jobs = JobRoutes(master, workplace, user), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
     add_policy_routes(app, master, user)
+    add_machine_routes(app, master, user)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
     app.add_api_route(jobs, routes.list)
     app.add_api_route(jobs + "/{number}", routes.describe)

@@ -37,7 +37,8 @@ class ServerOptions:
     the one that was in force before.
 
     `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
-    long processes run on when their machine hears nothing from the server.
+    long processes run on when their machine hears nothing from the server. `drain_after`: failures
+    of the infrastructure in a row that drain a machine; 0: none do.
     """
 
     folder: Path
@@ -47,6 +48,7 @@ class ServerOptions:
     port: int = 0
     address: str | None = None
     lease_s: float = 600.0
+    drain_after: int = 3
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
@@ -72,6 +74,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         workplace,
         _launcher(options),
         failed,
+        options.drain_after,
     )
     app = create_app(master, workplace, access, getpass.getuser())
     config = uvicorn.Config(

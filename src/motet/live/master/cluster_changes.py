@@ -1,12 +1,22 @@
-"""What a look at a joined cluster means: machines that have come, changed or left. Pure."""
+"""Changes of the machines: those that a joined cluster shows, and drains by users. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+from motet.domain.errors import BadInput
 from motet.domain.events import Drained, Event, MachineAdded, MachineCame, MachineLeft
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
-from motet.live.master.facts import ClusterReached, Fact, MachineCondition, MachineNoted
+from motet.live.master.facts import (
+    ClusterReached,
+    DrainBegan,
+    Fact,
+    MachineCondition,
+    MachineDrained,
+    MachineNoted,
+    MachineResumed,
+)
 from motet.live.master.intake_result import Intake
 from motet.live.master.state import LiveState
 
@@ -31,7 +41,10 @@ def _changes(
         was, found = state.conditions[number], seen.pop(name, None)
         condition = _out_of_reach(was) if report.refusal else _condition(found, slots[number])
         if condition != was:
-            yield MachineNoted(name, slots[number], condition), (_EVENTS[condition](number),)
+            kind = _EVENTS[condition]
+            if condition == "up" and state.drains.has_begun(name):
+                kind = Drained
+            yield MachineNoted(name, slots[number], condition), (kind(number),)
     for number, machine in enumerate(seen.values(), start=len(names)):
         added: Event = MachineAdded(number, machine.name, machine.slots)
         condition = _condition(machine, machine.slots)
@@ -55,3 +68,83 @@ def _condition(machine: MachineSeen | None, slots: int) -> MachineCondition:
     if machine is None:
         return "gone"
     return "up" if machine.takes_jobs and machine.slots == slots else "closed"
+
+
+# -- drains ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DrainMachine:
+    """A user wants a machine to take no further jobs. `from_us`: None is at once."""
+
+    name: str
+    reason: str
+    user: str
+    from_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeginDrain:
+    """The time of a planned drain has come."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeMachine:
+    """A user wants a machine to take jobs again."""
+
+    name: str
+    user: str
+
+
+def drain_or_resume(
+    state: LiveState, now_us: int, given: DrainMachine | BeginDrain | ResumeMachine
+) -> Intake:
+    """Raises UnknownName for a machine that is not known, BadInput."""
+    match given:
+        case DrainMachine():
+            return _drain(state, now_us, given)
+        case BeginDrain(name):
+            return Intake((DrainBegan(name),), (Drained(state.machine(name)),))
+        case ResumeMachine():
+            return _resume(state, given)
+
+
+def _drain(state: LiveState, now_us: int, given: DrainMachine) -> Intake:
+    """A drain that is planned or has begun is replaced."""
+    number = state.machine(given.name)
+    if given.from_us is not None and given.from_us <= now_us:
+        raise BadInput("the time of the drain has passed; leave it out to drain at once")
+    fact = MachineDrained(given.name, given.reason, given.user, given.from_us)
+    if given.from_us is not None:
+        if state.drains.has_begun(given.name):
+            raise BadInput(f"{given.name} is drained already; resume it first")
+        return Intake((fact,))
+    return Intake((fact,), (Drained(number),))
+
+
+def _resume(state: LiveState, given: ResumeMachine) -> Intake:
+    number = state.machine(given.name)
+    if given.name not in state.drains.of:
+        raise BadInput(f"{given.name} is not drained")
+    fact = MachineResumed(given.name, given.user)
+    is_usable = state.drains.has_begun(given.name) and state.conditions[number] == "up"
+    return Intake((fact,), (MachineCame(number),) if is_usable else ())
+
+
+def drain_after_failures(state: LiveState, name: str, reason: str) -> Intake:
+    """What a further infrastructure failure on a machine means: the last of a row drains it.
+
+    The last machine that takes jobs is not drained: its jobs wait longer from retry to retry.
+    """
+    assert state.cluster is not None
+    row = state.drains.failures.get(name, 0) + 1
+    others = (
+        other != name and condition == "up" and not state.drains.has_begun(other)
+        for other, condition in zip(state.cluster.names, state.conditions, strict=True)
+    )
+    if not 0 < state.drain_after <= row or state.drains.has_begun(name) or not any(others):
+        return Intake()
+    told = f"{row} failures of the infrastructure in a row, the last one: {reason}"
+    return Intake((MachineDrained(name, told, ""),), (Drained(state.machine(name)),))

@@ -51,6 +51,34 @@ class ClusterReached:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineDrained:
+    """A machine is to take no further jobs until it is resumed.
+
+    `user`: empty: the server, after failures. `from_us`: when it begins; None: at once.
+    """
+
+    name: str
+    reason: str
+    user: str
+    from_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainBegan:
+    """The planned time has come."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineResumed:
+    """A drained machine takes jobs again, or a planned drain is cancelled."""
+
+    name: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyChosen:
     """The policy in force. `settings`: its parameters as text. `user`: empty at the start.
 
@@ -120,6 +148,9 @@ Fact: TypeAlias = (
     ClusterDeclared
     | MachineNoted
     | ClusterReached
+    | MachineDrained
+    | DrainBegan
+    | MachineResumed
     | PolicyChosen
     | JobAccepted
     | JobChanged

@@ -44,7 +44,14 @@ from motet.live.launcher.messages import (
     ClusterSeen,
     Report,
 )
-from motet.live.master.cluster_changes import cluster_seen
+from motet.live.master.cluster_changes import (
+    BeginDrain,
+    DrainMachine,
+    ResumeMachine,
+    cluster_seen,
+    drain_after_failures,
+    drain_or_resume,
+)
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
@@ -54,6 +61,7 @@ from motet.live.master.facts import (
     Verb,
 )
 from motet.live.master.intake_result import Intake
+from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import LEAST_US, check_duration, choose_policy
 from motet.live.master.state import LiveState
 
@@ -87,7 +95,9 @@ class ChoosePolicy:
     user: str = ""
 
 
-Input: TypeAlias = Submit | Change | ChoosePolicy | Report
+Input: TypeAlias = (
+    Submit | Change | ChoosePolicy | DrainMachine | BeginDrain | ResumeMachine | Report
+)
 
 
 def intake(state: LiveState, now_us: int, given: Input) -> Intake:
@@ -99,6 +109,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return _change(state, given)
         case ChoosePolicy(policy, settings, user):
             return choose_policy(state, policy, settings, user)
+        case DrainMachine() | BeginDrain() | ResumeMachine():
+            return drain_or_resume(state, now_us, given)
         case AttemptRunning():
             return _running(state, now_us, given)
         case AttemptProgressed():
@@ -257,7 +269,11 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     if failure and end is None and job.end is None:
         delay_us = microseconds(delay_s(job, failure, now_us))
         events += (Delayed(job.number, now_us + delay_us),) if delay_us else ()
-    return Intake((fact,), events)
+    drain = Intake()
+    machines = state.machines_of(attempt)
+    if (failed_on := failing_machine(failure, report.exits, machines)) is not None:
+        drain = drain_after_failures(state, failed_on, f"job {job.number}: {reason}")
+    return Intake((fact, *drain.facts), (*events, *drain.events))
 
 
 def _lost_machine(state: LiveState, attempt: Attempt) -> str:

@@ -74,15 +74,16 @@ class MasterLoop:
         workplace: Workplace,
         launcher: Sequence[str],
         on_failure: Callable[[BaseException], None],
+        drain_after: int = 0,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`.
 
-        `on_failure`: called when the thread ends by an error.
+        `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command = launcher
-        self._on_failure = on_failure
+        self._on_failure, self._drain_after = on_failure, drain_after
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -137,7 +138,7 @@ class MasterLoop:
             self._refuse_rest()
 
     def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
-        master = Master(store, self._cluster, self._workplace, _unix_us)
+        master = Master(store, self._cluster, self._workplace, _unix_us, self._drain_after)
         master.choose_first(policy)
         self._launch(master, store.epoch)
         self._ready.set_result(None)

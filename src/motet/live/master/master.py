@@ -28,6 +28,7 @@ from motet.engine.step import Engine
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalDamaged, JournalStore
 from motet.live.launcher.messages import LauncherRequest
+from motet.live.master.cluster_changes import BeginDrain
 from motet.live.master.facts import (
     AttemptOver,
     ClusterDeclared,
@@ -73,12 +74,14 @@ class Master:
         cluster: ClusterDeclared,
         workplace: Workplace,
         clock_us: Callable[[], int],
+        drain_after: int = 0,
     ) -> None:
-        """Continue a journal, or begin one. `clock_us`: Unix time.
+        """Continue a journal, or begin one. `clock_us`: Unix time. `drain_after`: see LiveState.
 
         Raises BadInput if the journal is of another cluster, JournalDiverged.
         """
         self.state = LiveState()
+        self.state.drain_after = drain_after
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
         policy = make_policy(*find_policy(FIRST_POLICY), {})
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
@@ -98,7 +101,7 @@ class Master:
     @property
     def recheck_at_us(self) -> int:
         """When `handle` is due even without inputs."""
-        return self._engine.recheck_at_us
+        return min(self._engine.recheck_at_us, self.state.drains.next_due_us)
 
     @property
     def pending_requests(self) -> list[LauncherRequest]:
@@ -127,7 +130,9 @@ class Master:
         due_us = self._engine.recheck_at_us
         if now_us - _LATEST_TICK_US <= due_us < now_us:
             touched |= self._record_step(due_us, [], [Tick()])
-        facts, events, replies = self._take_in(now_us, inputs)
+        due = [BeginDrain(name) for name in self.state.drains.due(now_us)]
+        facts, events, replies = self._take_in(now_us, [*due, *inputs])
+        del replies[: len(due)]
         if now_us >= self._engine.recheck_at_us:
             events.append(Tick())
         if facts or events:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.errors import NotFound
+from motet.domain.errors import NotFound, UnknownName
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob, ReportedProgress
 from motet.live.jobs.job_file import job_spec
@@ -17,23 +17,28 @@ from motet.live.master.facts import (
     AttemptRan,
     ClusterDeclared,
     ClusterReached,
+    DrainBegan,
     Fact,
     JobAccepted,
     JobChanged,
     JobProgressed,
     MachineCondition,
+    MachineDrained,
     MachineNoted,
+    MachineResumed,
     PolicyChosen,
     Verb,
 )
+from motet.live.master.machine_drains import MachineDrains, failing_machine
 
 
 class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
-    `active`: jobs with an attempt that has not ended;
-    `history`: what the engine decided. `conditions`: of the machines. `refusal`: why a joined
-    cluster cannot be reached, empty if it can.
+    `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
+    `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
+    row that drain a machine, 0: none do. `refusal`: why a joined cluster cannot be reached, empty
+    if it can.
     """
 
     def __init__(self) -> None:
@@ -41,6 +46,8 @@ class LiveState:
         self.declared: ClusterDeclared | None = None
         self.conditions: list[MachineCondition] = []
         self.refusal = ""
+        self.drains = MachineDrains()
+        self.drain_after = 0
         self.policies: list[tuple[int, PolicyChosen]] = []
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
@@ -68,6 +75,19 @@ class LiveState:
         """The job that a request with this key has submitted."""
         return self._by_key.get((user, key))
 
+    def machines_of(self, attempt: Attempt) -> list[tuple[str, int]]:
+        """Names of the machines of an attempt and numbers of processes, in the order of ranks."""
+        assert self.cluster is not None
+        names, place = self.cluster.names, attempt.placement
+        return [(names[machine], count) for machine, count in zip(*place, strict=True)]
+
+    def machine(self, name: str) -> int:
+        """The number of a machine that a user named. Raises UnknownName."""
+        assert self.cluster is not None
+        if name not in self.cluster.names:
+            raise UnknownName("machine", name, self.cluster.names)
+        return self.cluster.names.index(name)
+
     def lost_machines(self, attempt: Attempt) -> list[str]:
         """Names of the machines of an attempt that have left."""
         assert self.cluster is not None
@@ -84,6 +104,8 @@ class LiveState:
         match fact:
             case ClusterDeclared() | MachineNoted() | ClusterReached():
                 self._fold_cluster(fact)
+            case MachineDrained() | DrainBegan() | MachineResumed():
+                self.drains.fold(at_us, fact)
             case PolicyChosen():
                 self.policies.append((at_us, fact))
             case JobAccepted(number, spec, user, key):
@@ -147,6 +169,9 @@ class LiveState:
         attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
         attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
         attempt.failure, attempt.reason = fact.failure, fact.reason
+        machines = self.machines_of(attempt)
+        failed_on = failing_machine(fact.failure, fact.exits, machines)
+        self.drains.attempt_ended(attempt, [name for name, _ in machines], failed_on)
         del self.active[job.number]
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.

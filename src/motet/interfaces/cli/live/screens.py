@@ -60,6 +60,29 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
 
 
+def machines_table(machines: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per machine."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("NAME", "SLOTS", "USED", "STATE", "JOBS", "DRAIN"):
+        table.add_column(column, justify="right" if column in ("SLOTS", "USED") else "left")
+    for machine in machines:
+        drain = machine["drain"]
+        table.add_row(
+            Text(visible_text(machine["name"])),
+            str(machine["slots"]),
+            str(machine["used_slots"]),
+            Text(machine["state"], style="green" if machine["state"] == "UP" else "yellow"),
+            " ".join(machine["jobs"]),
+            Text(visible_text(_drain(drain)) if drain else ""),
+        )
+    return table
+
+
+def _drain(drain: Mapping[str, Any]) -> str:
+    """`disk is full (ann, 2026-12-01 08:00:00)`."""
+    return f"{drain['reason']} ({drain['user'] or 'the server'}, {_local(drain['from'])})"
+
+
 def policy_screen(found: Mapping[str, Any]) -> Table:
     """The policy in force, its parameters, and who chose it."""
     facts = Table(box=None, show_header=False, pad_edge=False)

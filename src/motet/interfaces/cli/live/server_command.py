@@ -42,6 +42,14 @@ from motet.interfaces.cli.shell.port_number import PortNumber
     help="Seconds after which processes of jobs end on a machine that hears nothing from the "
     "server. Default: 600.",
 )
+@click.option(
+    "--drain-after",
+    type=click.IntRange(0),
+    default=3,
+    metavar="N",
+    help="Failures of the infrastructure in a row after which a machine takes no further jobs; 0: "
+    "never. Default: 3.",
+)
 @click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
@@ -53,6 +61,7 @@ def server_command(
     cluster: str | None,
     address: str | None,
     lease_s: float,
+    drain_after: int,
     port: int,
     database: str | None,
     state_folder: Path | None,
@@ -66,7 +75,7 @@ def server_command(
     from motet.interfaces.cli.live.server_start import ClusterChoice, requested, started
     from motet.interfaces.server.serve import serve
 
-    place = ClusterChoice(cluster, address, lease_s)
+    place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
     return serve(options, lambda url: started(url, options))
 

@@ -26,6 +26,7 @@ class ClusterChoice:
     cluster: str | None
     address: str | None
     lease_s: float
+    drain_after: int
 
     def declared(self) -> ClusterDeclared:
         """Raises BadInput."""
@@ -56,8 +57,8 @@ def requested(
     """Check the options. Raises BadInput."""
     chosen = _chosen(policy, settings)
     folder = (state_folder or default_server_folder()).absolute()
-    address, lease_s = place.address, place.lease_s
-    return ServerOptions(folder, place.declared(), chosen, database, port, address, lease_s)
+    limits = place.address, place.lease_s, place.drain_after
+    return ServerOptions(folder, place.declared(), chosen, database, port, *limits)
 
 
 def _chosen(policy: str | None, settings: Sequence[str]) -> ChoosePolicy | None:

@@ -1,0 +1,85 @@
+"""`motet machine`: the machines of the live cluster; drain and resume."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.shell.group import HelpfulGroup
+from motet.interfaces.cli.shell.option_groups import json_option
+
+if TYPE_CHECKING:
+    from motet.interfaces.client import LiveClient
+
+
+@click.group("machine", cls=HelpfulGroup, short_help="List, drain and resume machines.")
+def machine_command() -> None:
+    """The machines of the live cluster."""
+
+
+@machine_command.command("list", short_help="List the machines and what runs on them.")
+@json_option()
+@with_client
+def list_machines(client: LiveClient, as_json: bool) -> None:
+    """List the machines of the live cluster."""
+    _print(client.machines(), as_json=as_json)
+
+
+@machine_command.command("drain", short_help="Let a machine take no further jobs.")
+@click.argument("name", metavar="NAME")
+@click.option("--reason", required=True, metavar="TEXT", help="For all who see the machine.")
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="From then on: 18:30, or 2026-12-01T08:00. Default: at once.",
+)
+@json_option()
+@with_client
+def drain_machine(
+    client: LiveClient, name: str, reason: str, at: str | None, as_json: bool
+) -> None:
+    """Let a machine take no further jobs; those that it has run on.
+
+    The machine is free for maintenance when `motet machine list` shows it as DRAINED.
+    """
+    when = None if at is None else moment(at, datetime.now().astimezone()).isoformat()
+    _print([client.drain_machine(name, reason, when)], as_json=as_json)
+
+
+@machine_command.command("resume", short_help="Let a drained machine take jobs again.")
+@click.argument("name", metavar="NAME")
+@json_option()
+@with_client
+def resume_machine(client: LiveClient, name: str, as_json: bool) -> None:
+    """Let a drained machine take jobs again, or cancel a planned drain."""
+    _print([client.resume_machine(name)], as_json=as_json)
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """The time of day that comes next, or a date with a time, by default in the zone of `now`.
+
+    Raises BadInput.
+    """
+    try:
+        if "-" not in text:
+            time = datetime.strptime(text, "%H:%M").time()
+            today = datetime.combine(now.date(), time, now.tzinfo)
+            return today if today > now else today + timedelta(days=1)
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"--at {text}: give a time as 18:30, or 2026-12-01T08:00") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
+
+
+def _print(machines: list[dict[str, Any]], *, as_json: bool) -> None:
+    from motet.interfaces.cli.live.screens import machines_table
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+
+    if as_json:
+        print_json({"machines": machines})
+    else:
+        print_result(machines_table(machines))

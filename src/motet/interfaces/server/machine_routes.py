@@ -1,0 +1,95 @@
+"""Routes of the machines: what they run, drain and resume."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import FastAPI
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from motet.domain.errors import NotFound, UnknownName
+from motet.interfaces.server.views import iso
+from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
+from motet.live.master.loop import MasterLoop
+from motet.live.master.state import LiveState
+
+
+class DrainRequest(BaseModel):
+    """Why a machine is to take no further jobs, and from when on; None: at once."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[str, Field(min_length=1, max_length=400)]
+    at: AwareDatetime | None = None
+
+
+def add_machine_routes(app: FastAPI, master: MasterLoop, user: str) -> None:
+    """Add the routes. `user`: in whose name machines are drained."""
+
+    async def ask(given: DrainMachine | ResumeMachine) -> dict[str, Any]:
+        try:
+            await asyncio.wrap_future(master.ask(given))
+        except UnknownName as error:
+            raise NotFound(str(error)) from error
+        return await asyncio.wrap_future(
+            master.read(lambda state: machine_document(state, state.machine(given.name)))
+        )
+
+    async def show() -> dict[str, Any]:
+        """All machines."""
+        return await asyncio.wrap_future(master.read(machines_document))
+
+    async def drain(name: str, wanted: DrainRequest) -> dict[str, Any]:
+        """Let a machine take no further jobs; those that it has run on."""
+        from_us = None if wanted.at is None else round(wanted.at.timestamp() * 1e6)
+        return await ask(DrainMachine(name, wanted.reason, user, from_us))
+
+    async def resume(name: str) -> dict[str, Any]:
+        """Let a drained machine take jobs again, or cancel a planned drain."""
+        return await ask(ResumeMachine(name, user))
+
+    app.add_api_route("/api/v1/machines", show)
+    app.add_api_route("/api/v1/machines/{name}/drain", drain, methods=["POST"])
+    app.add_api_route("/api/v1/machines/{name}/resume", resume, methods=["POST"])
+
+
+def machines_document(state: LiveState) -> dict[str, Any]:
+    """`{"machines": [...]}` in the order of their numbers."""
+    assert state.cluster is not None
+    return {"machines": [machine_document(state, each) for each in range(len(state.cluster.names))]}
+
+
+def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
+    """A machine. `state`: UP, DRAINING (jobs still run), DRAINED, CLOSED (by the cluster), GONE.
+
+    `drain`: None, or its reason, user (None: the server) and time; it may lie in the future.
+    """
+    assert state.cluster is not None
+    name, slots = state.cluster.names[machine], state.cluster.slots[machine]
+    used = {
+        str(number): attempt.placement.counts[attempt.placement.machines.index(machine)]
+        for number, job in sorted(state.active.items())
+        if (attempt := job.attempt) is not None and machine in attempt.placement.machines
+    }
+    drain = state.drains.of.get(name)
+    return {
+        "name": name,
+        "slots": slots,
+        "used_slots": sum(used.values()),
+        "state": _condition(state, machine, is_used=bool(used)),
+        "jobs": used,
+        "failures_in_a_row": state.drains.failures.get(name, 0),
+        "drain": drain
+        and {"reason": drain.reason, "user": drain.user or None, "from": iso(drain.from_us)},
+    }
+
+
+def _condition(state: LiveState, machine: int, *, is_used: bool) -> str:
+    assert state.cluster is not None
+    condition = state.conditions[machine]
+    if condition != "up":
+        return condition.upper()
+    if state.drains.has_begun(state.cluster.names[machine]):
+        return "DRAINING" if is_used else "DRAINED"
+    return "UP"

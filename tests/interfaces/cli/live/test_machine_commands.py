@@ -1,0 +1,72 @@
+"""`motet machine` against a real server: list, drain, resume; and times of day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from live_server import LiveServer, running_server
+from motet.domain.errors import BadInput, NotFound
+from motet.interfaces.cli.commands import motet
+from motet.interfaces.cli.live.machine_commands import moment
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    with running_server(tmp_path / "state", "--cluster", "2x1") as found:
+        yield found
+
+
+def run(server: LiveServer, *words: str) -> str:
+    arguments = ["machine", *words, "--state-dir", str(server.folder)]
+    return (
+        CliRunner().invoke(motet, arguments, catch_exceptions=False, standalone_mode=False).stdout
+    )
+
+
+@pytest.mark.cluster
+def test_a_drained_machine_is_shown_with_its_reason_and_resumed(server: LiveServer) -> None:
+    assert run(server, "list").split() == [
+        *("NAME", "SLOTS", "USED", "STATE", "JOBS", "DRAIN"),
+        *("m0", "1", "0", "UP", "m1", "1", "0", "UP"),
+    ]
+    drained = run(server, "drain", "m1", "--reason", "new disk")
+    assert "DRAINED" in drained
+    assert "new disk (" in drained
+    planned = run(server, "drain", "m0", "--reason", "later", "--at", "2999-01-01T00:00")
+    assert " UP " in planned
+    assert "2999-01-01 00:00:00" in planned
+    assert "later" not in run(server, "resume", "m0")
+    assert "DRAINED" not in run(server, "resume", "m1")
+    with pytest.raises(NotFound, match="unknown machine 'm7'"):
+        run(server, "drain", "m7", "--reason", "x")
+    with pytest.raises(BadInput, match="m1 is not drained"):
+        run(server, "resume", "m1")
+    with pytest.raises(BadInput, match="the time of the drain has passed"):
+        run(server, "drain", "m1", "--reason", "x", "--at", "2020-01-01T00:00")
+
+
+NOW = datetime(2026, 11, 23, 18, 0, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("18:30", NOW + timedelta(minutes=30)),
+        ("17:59", NOW + timedelta(days=1, minutes=-1)),
+        ("2026-12-01T08:00", datetime(2026, 12, 1, 7, 0, tzinfo=UTC)),
+        ("2026-12-01T08:00+00:00", datetime(2026, 12, 1, 8, 0, tzinfo=UTC)),
+    ],
+)
+def test_moments(text: str, expected: datetime) -> None:
+    assert moment(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "2026-13-01T00:00"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="give a time as 18:30"):
+        moment(text, NOW)
