@@ -6,13 +6,18 @@ import hmac
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from motet.interfaces.server.web.sessions import COOKIE, Sessions
 
 LARGEST_BODY_BYTES = 4 << 20
 LONGEST_DETAIL = 480
-_OPEN_PATHS = {"/api/v1/health"}
+_OPEN_PATHS = {"/api/v1/health", "/login"}
+_OPEN_FOLDER, _API = "/static/", "/api/"
+_READING = {"GET", "HEAD"}
 
 Next = Callable[[Request], Awaitable[Response]]
 
@@ -21,11 +26,14 @@ class Access:
     """Middleware that refuses strangers, and closes their connections.
 
     A page of another site can make a browser send requests to this server under a name of that
-    site (DNS rebinding), so the Host header must be one of `hosts`.
+    site (DNS rebinding), so the Host header must be one of `hosts`. Requests for pages may have a
+    cookie in place of the token; those that change something must then come from a page of this
+    server (Origin), and the API takes no cookie.
     """
 
     def __init__(self, token: str, hosts: frozenset[str]) -> None:
         names = "|".join(map(re.escape, sorted(hosts)))
+        self.sessions = Sessions(token)
         self._token, self._host = token, re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
@@ -41,7 +49,12 @@ class Access:
         if not self._host.fullmatch(host):
             return problem(421, f"this server does not answer for the host name {host[:100]!r}")
         # Not `request.url`, which depends on the Host header.
-        if request.scope["path"] not in _OPEN_PATHS and not is_known:
+        path = request.scope["path"]
+        if request.method not in _READING and not self._is_from_here(request):
+            return problem(403, "the request comes from a page of another site")
+        if path not in _OPEN_PATHS and not path.startswith(_OPEN_FOLDER) and not is_known:
+            if request.method == "GET" and not path.startswith(_API):
+                return RedirectResponse(f"/login?next={quote(path)}", 303)
             return problem(401, "the token is missing or wrong; set MOTET_TOKEN")
         if "transfer-encoding" in request.headers:
             return problem(411, "send the body with its Content-Length, not in chunks")
@@ -49,7 +62,17 @@ class Access:
             return problem(413, f"the request is larger than {LARGEST_BODY_BYTES} bytes")
         return None
 
+    def _is_from_here(self, request: Request) -> bool:
+        """Whether a browser sent it from a page of this server; other programs send no Origin."""
+        origin = request.headers.get("origin")
+        if origin is None:
+            return not request.cookies.get(COOKIE)
+        return urlsplit(origin).netloc == request.headers.get("host", "")
+
     def _is_known(self, request: Request) -> bool:
+        cookie = request.cookies.get(COOKIE, "")
+        if cookie and not request.scope["path"].startswith(_API):
+            return self.sessions.is_valid(cookie)
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         is_equal = hmac.compare_digest(given.strip().encode(), self._token.encode())
         return scheme.lower() == "bearer" and is_equal

@@ -7,9 +7,10 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -20,12 +21,16 @@ from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
 from motet.interfaces.server.state_folder import open_state_folder, server_token
+from motet.interfaces.server.web.changes import Changes
+from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server_address import ADDRESS_FILE
+from motet.live.jobs.job import LiveJob
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import TrainingProgram, Workplace
+from motet.live.read_tables.read_tables import ReadTables
 
 _SECRET_PREFIXES = ("MOTET_", "RAY_", "PGPASS")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -66,6 +71,13 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
     def failed(error: BaseException) -> None:
         failures.append(error)
         server.should_exit = True
+        changes.close()
+
+    tables, changes = ReadTables(folder), Changes()
+
+    def follow(jobs: Sequence[LiveJob]) -> None:
+        tables.follow(jobs)
+        changes.changed()
 
     master = MasterLoop(
         options.database or str(folder / "journal.db"),
@@ -75,8 +87,11 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         _launcher(options),
         failed,
         options.drain_after,
+        follow,
     )
-    app = create_app(master, workplace, access, getpass.getuser())
+    user = getpass.getuser()
+    app = create_app(master, workplace, access, user)
+    WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
     config = uvicorn.Config(
         app,
         http=LimitedConnection,
@@ -85,7 +100,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         access_log=False,
         timeout_graceful_shutdown=5,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config, changes)
     master.start()
     try:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -94,9 +109,23 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         server.run(sockets=[listener])
     finally:
         master.close()
+        tables.close()
     if failures:
         raise failures[0]
     return 0
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of open pages before it waits for the ends of all requests."""
+
+    def __init__(self, config: uvicorn.Config, changes: Changes) -> None:
+        super().__init__(config)
+        self._changes = changes
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """See uvicorn."""
+        self._changes.close()
+        super().handle_exit(sig, frame)
 
 
 def _launcher(options: ServerOptions) -> tuple[str, ...]:

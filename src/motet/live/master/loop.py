@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
+from motet.live.jobs.job import LiveJob
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
@@ -63,6 +64,10 @@ class _Wake:
 _Item: TypeAlias = _Request | _Read | _AwaitFinal | _LauncherEnded | _Wake
 
 
+def _ignore(jobs: Sequence[LiveJob]) -> None:
+    del jobs
+
+
 class MasterLoop:
     """Runs a master until `close`. `ask` and `read` may be called from any thread."""
 
@@ -75,15 +80,18 @@ class MasterLoop:
         launcher: Sequence[str],
         on_failure: Callable[[BaseException], None],
         drain_after: int = 0,
+        follow: Callable[[Sequence[LiveJob]], None] = _ignore,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`.
 
         `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
+        `follow`: called on the thread with all jobs at first, and after every step, before it is
+        answered, with those that it changed.
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
-        self._command = launcher
-        self._on_failure, self._drain_after = on_failure, drain_after
+        self._command, self._drain_after = launcher, drain_after
+        self._on_failure, self._follow = on_failure, follow
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -140,6 +148,8 @@ class MasterLoop:
     def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
         master = Master(store, self._cluster, self._workplace, _unix_us, self._drain_after)
         master.choose_first(policy)
+        master.take_changed()
+        self._follow([*master.state.jobs.values()])
         self._launch(master, store.epoch)
         self._ready.set_result(None)
         try:
@@ -152,6 +162,8 @@ class MasterLoop:
     def _process(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
         asked = [item for item in items if isinstance(item, _Request)]
         replies, requests = master.handle([item.given for item in asked])
+        if changed := master.take_changed():
+            self._follow(changed)
         if self._launcher is not None:
             self._launcher.send(requests)
         for item, reply in zip(asked, replies, strict=True):

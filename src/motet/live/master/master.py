@@ -25,14 +25,19 @@ from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
+from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalDamaged, JournalStore
 from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.cluster_changes import BeginDrain
 from motet.live.master.facts import (
     AttemptOver,
+    AttemptRan,
     ClusterDeclared,
     Fact,
+    JobAccepted,
+    JobChanged,
+    JobProgressed,
     facts_from_json,
     facts_to_json,
 )
@@ -43,6 +48,7 @@ from motet.live.master.state import LiveState
 from motet.placement.planners import CountPlanner
 
 FIRST_POLICY = "fifo"
+_OF_JOBS = (JobAccepted, JobChanged, AttemptRan, JobProgressed, AttemptOver)
 _LATEST_TICK_US = 10 * SECOND_US
 """A decision that is due is made as of the time for which the policy requested it, although the
 thread is some milliseconds late: policies that decide at multiples of a quantum decide at no other
@@ -82,6 +88,7 @@ class Master:
         """
         self.state = LiveState()
         self.state.drain_after = drain_after
+        self._changed: set[int] = set()
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
         policy = make_policy(*find_policy(FIRST_POLICY), {})
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
@@ -142,11 +149,18 @@ class Master:
             request for job in jobs for request in requests_of_job(self.state, job, self._workplace)
         ]
 
+    def take_changed(self) -> list[LiveJob]:
+        """The jobs that facts and decisions have changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return [self.state.jobs[number] for number in sorted(changed)]
+
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
         events[:0] = self._remaining_times(now_us, events)
         actions = self._step(now_us, events)
         self._store.append([self._record(now_us, facts, events, actions)])
+        self._changed |= {fact.job for fact in facts if isinstance(fact, _OF_JOBS)}
+        self._changed |= {action.job for action in actions}
         # A job that is moved begins its next attempt when the one before is over.
         over = {fact.job for fact in facts if isinstance(fact, AttemptOver)}
         return over | {action.job for action in actions}

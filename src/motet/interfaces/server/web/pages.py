@@ -1,0 +1,108 @@
+"""What the templates show: documents of the state, read between two steps of the master. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from motet.insight.wording import in_slots
+from motet.interfaces.server.explanation import explained
+from motet.interfaces.server.moments import policy_text
+from motet.interfaces.server.views import job_line, job_page
+from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
+from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
+from motet.report.simulation.story_document import story_document
+
+_SHOWN = 8
+
+
+def common(state: LiveState) -> dict[str, Any]:
+    """What every page says of the cluster."""
+    machines = machine_slots(state)
+    usable = [each for each in machines if each.condition == "up"]
+    return {
+        "policy": policy_text(state.policy),
+        "refusal": state.refusal,
+        "slots": sum(len(each.jobs) for each in usable),
+        "taken": sum(len(each.jobs) - each.free for each in machines),
+        "machine_count": len(machines),
+    }
+
+
+def overview(state: LiveState) -> dict[str, Any]:
+    """Running jobs and those that were submitted last; `machines`: slot by slot."""
+    running = [line(state, job) for job in list(state.active.values())[:_SHOWN]]
+    return {
+        **common(state),
+        "running": running,
+        "running_count": len(state.active),
+        "machines": machine_slots(state),
+    }
+
+
+def lines(state: LiveState, numbers: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Jobs of a table, in this order."""
+    return [line(state, state.jobs[number]) for number in numbers]
+
+
+def line(state: LiveState, job: LiveJob) -> dict[str, Any]:
+    """A job in a table."""
+    return {
+        **job_line(state, job),
+        "colour": colour_of(job.number),
+        "submitted": local_time(job.submitted_us),
+        "ended": local_time(job.ended_us),
+        "verbs": verbs(job),
+    }
+
+
+def verbs(job: LiveJob) -> list[str]:
+    """What a user can do with the job."""
+    if job.state.is_final:
+        return []
+    return ["resume" if job.is_suspended else "suspend", "cancel"]
+
+
+def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dict[str, Any]:
+    """A job with its story. Raises NotFound."""
+    found = state.job(number)
+    document = job_page(state, number, workplace)
+    story = story_document(explained(state, number, now_us))
+    return {
+        **line(state, found),
+        "attempt_list": [
+            {**each, **_times(attempt.requested_us, attempt.running_us, attempt.ended_us)}
+            for each, attempt in zip(document["attempt_list"], found.attempts, strict=True)
+        ],
+        "spec": document["spec"],
+        "results": document["results"],
+        "chapters": [
+            {"at": local_time(round(each["from"] * 1e6)), "sentence": in_slots(each["sentence"])}
+            for each in story["chapters"]
+        ],
+        "is_final": found.state.is_final,
+        "is_waiting": found.state in (JobState.PENDING, JobState.PREEMPTED),
+    }
+
+
+def largest_free(machines: list[MachineSlots]) -> int:
+    """The most slots that a job on one machine could get now."""
+    return max((each.free for each in machines if each.condition == "up"), default=0)
+
+
+def local_time(at_us: int | None) -> str:
+    """Local time of the server; empty: not yet."""
+    if at_us is None:
+        return ""
+    return datetime.fromtimestamp(at_us / 1e6).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _times(requested_us: int, running_us: int | None, ended_us: int | None) -> dict[str, str]:
+    return {
+        "requested": local_time(requested_us),
+        "running": local_time(running_us),
+        "ended": local_time(ended_us),
+    }

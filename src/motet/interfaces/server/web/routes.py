@@ -1,0 +1,294 @@
+"""Addresses of the pages, signing in, and what buttons do."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import time
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+from urllib.parse import parse_qs, quote, urlsplit
+
+from fastapi import FastAPI
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.staticfiles import StaticFiles
+
+from motet import __version__
+from motet.domain.errors import MotetError, NotFound
+from motet.interfaces.server.logs import LogPlace, read_log
+from motet.interfaces.server.web import pages
+from motet.interfaces.server.web.changes import Changes
+from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
+from motet.interfaces.server.web.job_filter import address, job_query
+from motet.interfaces.server.web.log_text import log_text
+from motet.interfaces.server.web.sessions import COOKIE, LIFETIME_S, Sessions
+from motet.live.jobs.job_state import JobState
+from motet.live.master.facts import Verb
+from motet.live.master.intake import Change
+from motet.live.master.loop import MasterLoop
+from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
+from motet.live.read_tables.read_tables import ReadTables
+from motet.live.read_tables.rows import attempt_row
+
+T = TypeVar("T")
+
+_LOG_TAIL_BYTES = 16_000
+_MOST_BARS, _PERIODS_MIN, _USUAL_MIN = 100, (10, 60, 360, 1440, 10_080), 60
+_MOST_POINTS = 2000
+_VERBS: tuple[Verb, ...] = get_args(Verb)
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class WebPages:
+    """All pages of one server."""
+
+    def __init__(
+        self,
+        master: MasterLoop,
+        tables: ReadTables,
+        workplace: Workplace,
+        sessions: Sessions,
+        changes: Changes,
+        user: str,
+    ) -> None:
+        self._master, self._tables, self._workplace = master, tables, workplace
+        self._sessions, self._changes, self._user = sessions, changes, user
+        self._templates = Environment(
+            loader=PackageLoader("motet.interfaces.server.web"),
+            autoescape=select_autoescape(default=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {
+            "address": address,
+            "version": __version__,
+            "states": [*JobState],
+        }
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the routes."""
+        static = StaticFiles(directory=Path(__file__).parent / "static")
+        app.mount("/static", static)
+        for path, page in (
+            ("/", self.overview),
+            ("/jobs", self.jobs),
+            ("/jobs/{number}", self.job),
+            ("/machines", self.machines),
+            ("/timeline", self.timeline),
+            ("/login", self.login_form),
+            ("/events", self.events),
+        ):
+            app.add_api_route(path, page, include_in_schema=False, response_model=None)
+        for path, action in (
+            ("/login", self.login),
+            ("/logout", self.logout),
+            ("/jobs/{number}/{verb}", self.change),
+        ):
+            app.add_api_route(
+                path, action, methods=["POST"], include_in_schema=False, response_model=None
+            )
+
+    # -- pages -------------------------------------------------------------------------------------
+
+    async def overview(self, request: Request) -> Response:
+        """The cluster at a glance."""
+        counts = await asyncio.to_thread(self._tables.counts)
+        found = await self._read(pages.overview)
+        machines = found["machines"]
+        more = {"counts": counts, "largest_free": pages.largest_free(machines)}
+        return self._render(request, "overview.html", {**found, **more})
+
+    async def jobs(self, request: Request) -> Response:
+        """A page of the jobs, filtered and sorted."""
+        given = request.query_params
+        query = job_query(given, given.getlist("state"))
+        found = await asyncio.to_thread(self._tables.find, query)
+        document = await self._read(
+            lambda state: {**pages.common(state), "jobs": pages.lines(state, found.numbers)}
+        )
+        return self._render(request, "jobs.html", {**document, "query": query, "found": found})
+
+    async def job(self, request: Request, number: int) -> Response:
+        """One job: why it waits, where it ran, what it printed."""
+        now_us = time.time_ns() // 1000
+        given = request.query_params
+        rank, attempt = _count(given.get("rank")), _count(given.get("attempt"))
+
+        def read(state: LiveState) -> dict[str, Any]:
+            job = state.job(number)
+            begin_us, end_us = period_of(job, now_us)
+            rows = [attempt_row(job, each) for each in job.attempts]
+            return {
+                **pages.common(state),
+                "job": pages.job(state, number, self._workplace, now_us),
+                "bars": bars(rows, begin_us, end_us),
+                "ticks": ticks(begin_us, end_us),
+            }
+
+        try:
+            document = await self._read(read)
+        except NotFound as error:
+            return self._error(request, 404, str(error))
+        attempts = document["job"]["attempts"]
+        attempt = min(attempt or attempts, attempts)
+        log = await asyncio.to_thread(self._log_tail, number, attempt, rank)
+        losses = await asyncio.to_thread(_losses, self._workplace.results_folder(number))
+        spec = json.dumps(document["job"]["spec"], indent=2, ensure_ascii=False)
+        more = {"log": log, "rank": rank, "attempt": attempt, "losses": losses, "spec": spec}
+        return self._render(request, "job.html", {**document, **more})
+
+    async def machines(self, request: Request) -> Response:
+        """Every slot of every machine."""
+
+        def read(state: LiveState) -> dict[str, Any]:
+            found = machine_slots(state)
+            largest = pages.largest_free(found)
+            return {**pages.common(state), "machines": found, "largest_free": largest}
+
+        return self._render(request, "machines.html", await self._read(read))
+
+    async def timeline(self, request: Request) -> Response:
+        """Jobs on a time axis, with the gaps of preemptions."""
+        asked = _count(request.query_params.get("minutes"))
+        minutes = asked if asked in _PERIODS_MIN else _USUAL_MIN
+        end_us = time.time_ns() // 1000
+        begin_us = end_us - minutes * 60 * 1_000_000
+        attempts = await asyncio.to_thread(
+            self._tables.attempts_between, begin_us, end_us, _MOST_BARS
+        )
+        by_job = {
+            number: bars(rows, begin_us, end_us)
+            for number, rows in groupby(attempts, lambda each: each.job)
+        }
+        document = await self._read(
+            lambda state: {**pages.common(state), "jobs": pages.lines(state, tuple(by_job))}
+        )
+        more = {
+            "bars": by_job,
+            "ticks": ticks(begin_us, end_us),
+            "minutes": minutes,
+            "periods": _PERIODS_MIN,
+            "most": _MOST_BARS,
+        }
+        return self._render(request, "timeline.html", {**document, **more})
+
+    async def events(self) -> Response:
+        """A stream that tells when something has changed."""
+        if self._changes.is_full:
+            return Response("too many open pages", 503, media_type="text/plain")
+        return StreamingResponse(
+            self._changes.stream(), media_type="text/event-stream", headers=_HEADERS
+        )
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    async def change(self, request: Request, number: int, verb: str) -> Response:
+        """Cancel, suspend or resume a job, and show the page on which the button was."""
+        wanted = next((each for each in _VERBS if each == verb), None)
+        if wanted is None:
+            return self._error(request, 404, f"jobs cannot be {verb[:20]!r}")
+        try:
+            await asyncio.wrap_future(self._master.ask(Change(number, wanted, self._user)))
+        except MotetError as error:
+            return self._error(request, 409, str(error))
+        return RedirectResponse(_back(request, f"/jobs/{number}"), 303)
+
+    async def login_form(self, request: Request) -> Response:
+        """Asks for the token."""
+        return self._render(request, "login.html", {"wrong": False, "next": _next(request)})
+
+    async def login(self, request: Request) -> Response:
+        """Set the cookie, if the token is right."""
+        form = parse_qs((await request.body()).decode(errors="replace"))
+        token, wanted = form.get("token", [""])[0], form.get("next", ["/"])[0]
+        if not self._sessions.knows(token):
+            await asyncio.sleep(0.5)
+            return self._render(request, "login.html", {"wrong": True, "next": _local(wanted)}, 401)
+        answer = RedirectResponse(_local(wanted), 303, headers=_HEADERS)
+        answer.set_cookie(
+            COOKIE, self._sessions.issued(), LIFETIME_S, httponly=True, samesite="strict"
+        )
+        return answer
+
+    async def logout(self) -> Response:
+        """Forget the cookie."""
+        answer = RedirectResponse("/login", 303, headers=_HEADERS)
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    # -- rendering ---------------------------------------------------------------------------------
+
+    async def _read(self, function: Callable[[LiveState], T]) -> T:
+        return await asyncio.wrap_future(self._master.read(function))
+
+    def _error(self, request: Request, status: int, message: str) -> Response:
+        return self._render(request, "error.html", {"message": message}, status)
+
+    def _render(
+        self, request: Request, template: str, values: dict[str, Any], status: int = 200
+    ) -> Response:
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        text = self._templates.get_template(template).render(
+            {**values, "path": path, "user": self._user, "zone": time.strftime("%Z")}
+        )
+        return HTMLResponse(text, status, headers=_HEADERS)
+
+    def _log_tail(self, job: int, attempt: int, rank: int) -> str:
+        if not attempt:
+            return ""
+        path = self._workplace.attempt_folder(job, attempt) / f"rank-{rank}" / "log"
+        try:
+            size = path.stat().st_size
+        except OSError:
+            return ""
+        place = LogPlace(job, attempt, rank, has_ended=True)
+        part = read_log(self._workplace, place, max(0, size - _LOG_TAIL_BYTES))
+        return log_text(part.data)
+
+
+def _losses(folder: Path) -> str:
+    """Epochs and losses of a training as JSON, thinned out; empty: there are none."""
+    try:
+        with open(folder / "loss.csv", newline="", encoding="utf-8") as file:
+            rows = [(int(row["epoch"]), float(row["loss"])) for row in csv.DictReader(file)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    step = -(-len(rows) // _MOST_POINTS)
+    kept = rows[::step] if step else rows
+    return json.dumps([[epoch for epoch, _ in kept], [loss for _, loss in kept]]) if kept else ""
+
+
+def _count(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else 0
+
+
+def _next(request: Request) -> str:
+    return _local(request.query_params.get("next", "/"))
+
+
+def _local(path: str) -> str:
+    """The path, if it leads to a page of this server."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
+    return quote(path, safe="/?&=%-_.~+") if is_ours else "/"
+
+
+def _back(request: Request, usual: str) -> str:
+    """The page from which a request came."""
+    came = urlsplit(request.headers.get("referer", ""))
+    if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
+        return usual
+    return _local(came.path + (f"?{came.query}" if came.query else ""))

@@ -1,0 +1,67 @@
+// Keeps open pages current. One tab of the browser holds the stream of changes and tells the others.
+"use strict";
+
+const channel = new BroadcastChannel("motet-changes");
+let isStale = false;
+
+// A swap would take the focus away, and what is selected.
+function isBusy() {
+  const active = document.activeElement;
+  const isInside = active !== null && active.id !== "live" && active.closest("#live") !== null;
+  return document.hidden || isInside || !window.getSelection().isCollapsed;
+}
+
+function changed() {
+  isStale = isBusy();
+  if (!isStale) document.body.dispatchEvent(new Event("motet-changed"));
+}
+
+function catchUp() {
+  if (isStale) changed();
+}
+
+channel.addEventListener("message", changed);
+for (const name of ["visibilitychange", "selectionchange"]) document.addEventListener(name, catchUp);
+document.addEventListener("focusout", () => setTimeout(catchUp));
+
+navigator.locks.request("motet-stream", () => new Promise(() => {
+  const stream = new EventSource("/events");
+  stream.addEventListener("changed", () => {
+    channel.postMessage("changed");
+    changed();
+  });
+  stream.addEventListener("open", changed);
+}));
+
+function drawLoss() {
+  const place = document.getElementById("loss");
+  if (!place) return;
+  const colour = getComputedStyle(place).getPropertyValue("color");
+  const quiet = getComputedStyle(document.body).getPropertyValue("--quiet");
+  const grid = getComputedStyle(document.body).getPropertyValue("--line");
+  place.replaceChildren();
+  const axis = { stroke: quiet, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid } };
+  new uPlot({
+    width: place.clientWidth, height: 220,
+    scales: { x: { time: false } },
+    legend: { show: false },
+    axes: [{ ...axis, label: "epoch" }, { ...axis, size: 70 }],
+    series: [{}, { stroke: colour, width: 2, points: { show: false } }],
+  }, JSON.parse(place.dataset.losses), place);
+}
+
+function showEndOfLog() {
+  const log = document.querySelector("pre.log");
+  if (log) log.scrollTop = log.scrollHeight;
+}
+
+for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
+  document.addEventListener(name, () => { drawLoss(); showEndOfLog(); });
+}
+document.addEventListener("htmx:beforeSwap", (event) => {
+  // A page that a sign-out or an error has taken the place of is not swapped in.
+  if (event.detail.xhr.status !== 200 || new URL(event.detail.xhr.responseURL).pathname === "/login") {
+    event.detail.shouldSwap = false;
+    if (event.detail.xhr.status === 200) location.reload();
+  }
+});

@@ -1,0 +1,209 @@
+"""The pages in a real browser: kept current, by keyboard, in the dark, without scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from live_server import LiveServer
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
+from waiting import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+LIMIT_MS = 100_000
+CONTRAST_AA = 4.5
+
+CONTRAST = """() => {
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map(v => v / 255)
+      .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const behind = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const found = numbers(getComputedStyle(each).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const worst = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const hasText = [...element.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!hasText || element.closest("svg") || !element.getClientRects().length) continue;
+    const colour = getComputedStyle(element).color;
+    const [a, b] = [luminance(numbers(colour)), luminance(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    worst.push([ratio, element.outerHTML.slice(0, 120)]);
+  }
+  return worst.sort((a, b) => a[0] - b[0])[0];
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x2")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.kill_everything()
+
+
+@pytest.fixture
+def client(server: LiveServer) -> Iterator[LiveClient]:
+    with LiveClient(ServerAddress.find(folder=server.folder)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if PROGRAM is None:
+        pytest.skip("needs Chromium: tools/test_packages.sh installs it")
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=PROGRAM, args=options)
+        yield browser
+        browser.close()
+
+
+class Window:
+    """A browser of its own in which somebody has signed in; collects what it complains about."""
+
+    def __init__(self, chromium: Any, server: LiveServer, **options: Any) -> None:
+        self.complaints: list[str] = []
+        self.address = ServerAddress.find(folder=server.folder)
+        self.context = chromium.new_context(base_url=self.address.url, **options)
+        self.context.set_default_timeout(LIMIT_MS)
+        self.tab = self.open("/")
+        self.tab.fill("input[name=token]", self.address.token)
+        self.tab.keyboard.press("Enter")
+        self.tab.wait_for_selector("h1:has-text('Overview')")
+
+    def open(self, path: str) -> Any:
+        tab = self.context.new_page()
+        tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        tab.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
+        tab.goto(path)
+        return tab
+
+
+@pytest.fixture
+def window(chromium: Any, server: LiveServer) -> Iterator[Window]:
+    found = Window(chromium, server)
+    yield found
+    found.context.close()
+    assert found.complaints == []
+
+
+def submit(client: LiveClient, name: str, run: str = "sleep 1000", **more: Any) -> str:
+    job: str = client.submit({"name": name, "run": run, "workdir": "/", **more})["id"]
+    return job
+
+
+def test_open_pages_follow_the_cluster(window: Window, client: LiveClient) -> None:
+    window.tab.goto("/jobs")
+    window.tab.evaluate("window.isTheSamePage = true")
+    job = submit(client, "followed")
+    row = f"tr:has(a[href='/jobs/{job}'])"
+    window.tab.wait_for_selector(f"{row} .chip.running")
+    client.change(job, "cancel")
+    window.tab.wait_for_selector(f"{row} .chip.cancelled")
+    assert window.tab.evaluate("window.isTheSamePage")
+
+
+def test_eight_tabs_share_one_stream(window: Window, client: LiveClient) -> None:
+    streams: list[str] = []
+    window.context.on(
+        "request", lambda sent: streams.append(sent.url) if "/events" in sent.url else None
+    )
+    tabs = [window.open("/jobs") for _ in range(7)]
+    job = submit(client, "shared")
+    for tab in [window.tab, *tabs]:
+        tab.bring_to_front()
+        tab.wait_for_selector(f"a[href='/jobs/{job}']")
+    assert len(streams) <= 1
+    client.change(job, "cancel")
+
+
+def test_a_button_is_pressed_by_keyboard(window: Window, client: LiveClient) -> None:
+    job = submit(client, "pressed")
+    window.tab.goto(f"/jobs/{job}")
+    window.tab.focus(f"button[aria-label='cancel job {job}']")
+    window.tab.keyboard.press("Enter")
+    window.tab.wait_for_selector(".chip.cancelled")
+    wait_until(lambda: client.job(job)["state"] == "CANCELLED")
+
+
+def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
+    for name in ("filter-b", "filter-a"):
+        client.change(submit(client, name), "cancel")
+    window.tab.goto("/jobs")
+    window.tab.fill("input[name=name]", "filter-")
+    window.tab.check("input[value=CANCELLED]")
+    window.tab.click("button:has-text('Filter')")
+    window.tab.wait_for_url("**name=filter-**")
+    window.tab.click("th a:has-text('Name')")
+    window.tab.wait_for_url("**sort=name**")
+    names = window.tab.locator("td.name a").all_inner_texts()
+    assert names == ["filter-a", "filter-b"]
+
+
+def test_a_loss_is_drawn(window: Window, client: LiveClient) -> None:
+    values = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workdir": "/"}
+    job = client.submit({**values, "epochs": 5, "set": {"tol": 0}})["id"]
+    client.wait(job, 200)
+    window.tab.goto(f"/jobs/{job}")
+    canvas = window.tab.wait_for_selector("#loss canvas")
+    assert canvas.evaluate(
+        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_its_background(
+    chromium: Any, server: LiveServer, client: LiveClient, scheme: str
+) -> None:
+    for name, run in (("fails", "exit 3"), ("works", "true"), ("runs", "sleep 1000")):
+        job = submit(client, name, run)
+    waits = submit(client, "waits", processes=2)
+    window = Window(chromium, server, color_scheme=scheme)
+    for path in ("/", "/jobs", f"/jobs/{job}", "/machines", "/timeline", "/jobs/99999"):
+        window.tab.goto(path)
+        ratio, element = window.tab.evaluate(CONTRAST)
+        assert ratio >= CONTRAST_AA, (path, element)
+    window.context.close()
+    for each in (job, waits):
+        client.change(each, "cancel")
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/timeline"])
+def test_a_narrow_window_does_not_scroll_sideways(
+    chromium: Any, server: LiveServer, path: str
+) -> None:
+    window = Window(chromium, server, viewport={"width": 400, "height": 800})
+    window.tab.goto(path)
+    assert window.tab.evaluate("document.documentElement.scrollWidth") <= 400
+    window.context.close()
+
+
+def test_pages_are_read_without_scripts(
+    chromium: Any, server: LiveServer, client: LiveClient
+) -> None:
+    job = submit(client, "plain", "echo printed")
+    client.wait(job, 200)
+    window = Window(chromium, server, java_script_enabled=False)
+    window.tab.goto("/jobs")
+    window.tab.click(f"td.name a[href='/jobs/{job}']")
+    window.tab.wait_for_selector("pre.log:has-text('printed')")
+    window.context.close()

@@ -1,0 +1,42 @@
+"""Bars, ticks and slots stay inside of what they are drawn in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.interfaces.server.web.drawings import bars, ticks
+from motet.live.read_tables.rows import AttemptRow
+
+times = st.integers(0, 2_000_000_000_000_000)
+
+
+@given(times, st.integers(1, 10**13), st.lists(st.tuples(times, st.none() | times), max_size=5))
+def test_bars_lie_in_the_period(
+    begin: int, length: int, spans: list[tuple[int, int | None]]
+) -> None:
+    end = begin + length
+    rows = [
+        AttemptRow(7, number, at, None, None if to is None else max(at, to), 1, "", "")
+        for number, (at, to) in enumerate(spans, 1)
+        if at <= end and (to is None or max(at, to) >= begin)
+    ]
+    for bar in bars(rows, begin, end):
+        assert 0 <= bar.x <= 100
+        assert bar.width > 0
+        assert bar.x + bar.width <= 100.2
+
+
+@given(times, st.integers(1, 10**13))
+def test_an_axis_has_few_ticks_in_order(begin: int, length: int) -> None:
+    found = [tick.x for tick in ticks(begin, begin + length)]
+    assert found == sorted(found)
+    assert all(0 <= x <= 100 for x in found)
+    assert len(found) <= 20
+
+
+def test_a_preempted_attempt_says_so() -> None:
+    row = AttemptRow(3, 2, 10, 12, 20, 4, "stopped", "preempted")
+    (bar,) = bars([row], 0, 100)
+    assert bar.title == "attempt 2: 4 slots, preempted"
+    assert (bar.x, bar.width) == (10.0, 10.0)

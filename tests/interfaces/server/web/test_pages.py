@@ -1,0 +1,187 @@
+"""The pages of a real server: who sees them, what they show, what their buttons do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from live_server import LiveServer
+from live_trainings import ended
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
+from motet.live.jobs.job_state import JobState
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "2x2")
+    try:
+        found.start()
+        yield found
+    finally:
+        found.kill_everything()
+
+
+@pytest.fixture
+def client(server: LiveServer) -> Iterator[LiveClient]:
+    with LiveClient(ServerAddress.find(folder=server.folder)) as found:
+        yield found
+
+
+@pytest.fixture
+def stranger(server: LiveServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=ServerAddress.find(folder=server.folder).url) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(server: LiveServer, stranger: httpx.Client) -> httpx.Client:
+    """Signed in."""
+    token = ServerAddress.find(folder=server.folder).token
+    answer = stranger.post("/login", data={"token": token, "next": "/jobs"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/jobs")
+    assert re.search("HttpOnly.*SameSite=strict", answer.headers["set-cookie"])
+    return stranger
+
+
+def submit(client: LiveClient, name: str = "job", run: str = "sleep 1000", **more: object) -> str:
+    job: str = client.submit({"name": name, "run": run, "workdir": "/", **more})["id"]
+    return job
+
+
+def post(browser: httpx.Client, path: str, origin: str | None = None) -> httpx.Response:
+    """As a form of a page of this server, or of another site."""
+    own = str(browser.base_url).rstrip("/")
+    return browser.post(path, headers={"Origin": origin or own, "Referer": f"{own}/jobs?page=1"})
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs", "/jobs/1", "/machines", "/timeline", "/events"])
+def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) -> None:
+    answer = stranger.get(path)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={path}")
+    assert stranger.post("/jobs/1/cancel").status_code == 401
+
+
+def test_a_wrong_token_opens_nothing(stranger: httpx.Client) -> None:
+    answer = stranger.post("/login", data={"token": "wrong"})
+    assert answer.status_code == 401
+    assert "not the token" in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("place", ["https://evil.example/", "//evil.example", "/\\evil.example"])
+def test_signing_in_leads_to_no_other_site(
+    server: LiveServer, stranger: httpx.Client, place: str
+) -> None:
+    token = ServerAddress.find(folder=server.folder).token
+    answer = stranger.post("/login", data={"token": token, "next": place})
+    assert answer.headers["location"] == "/"
+
+
+def test_who_signs_out_is_asked_again(browser: httpx.Client) -> None:
+    assert browser.get("/").status_code == 200
+    assert post(browser, "/logout").status_code == 303
+    assert browser.get("/").status_code == 303
+
+
+def test_a_cookie_is_no_key_to_the_api(browser: httpx.Client) -> None:
+    assert browser.get("/api/v1/jobs").status_code == 401
+
+
+def test_a_button_cancels_and_leads_back(browser: httpx.Client, client: LiveClient) -> None:
+    job = submit(client)
+    answer = post(browser, f"/jobs/{job}/cancel")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/jobs?page=1")
+    assert ended(client, job)["state"] == "CANCELLED"
+
+
+def test_a_job_can_be_suspended_and_resumed(browser: httpx.Client, client: LiveClient) -> None:
+    job = submit(client)
+    post(browser, f"/jobs/{job}/suspend")
+    assert client.job(job)["state"] == "SUSPENDED"
+    assert f'action="/jobs/{job}/resume"' in browser.get(f"/jobs/{job}").text
+    post(browser, f"/jobs/{job}/resume")
+    assert client.job(job)["state"] != "SUSPENDED"
+    client.change(job, "cancel")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+def test_a_page_of_another_site_changes_nothing(
+    browser: httpx.Client, client: LiveClient, origin: str
+) -> None:
+    job = submit(client)
+    assert post(browser, f"/jobs/{job}/cancel", origin).status_code == 403
+    without = browser.post(f"/jobs/{job}/cancel")
+    assert without.status_code == 403
+    assert client.job(job)["state"] != "CANCELLED"
+    client.change(job, "cancel")
+
+
+def test_what_users_write_is_text(browser: httpx.Client, client: LiveClient) -> None:
+    job = submit(client, run=f"echo '{EVIL}'; echo '\033[31mred'", envs={"NAME": EVIL})
+    assert ended(client, job)["state"] == "SUCCEEDED"
+    page = browser.get(f"/jobs/{job}").text
+    assert EVIL not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;\nred" in page
+    assert EVIL not in browser.get("/jobs", params={"name": EVIL}).text
+
+
+def test_pages_allow_no_script_but_their_own(browser: httpx.Client) -> None:
+    for path in ("/", "/jobs", "/login"):
+        policy = browser.get(path).headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?! src=)|\son\w+=|style=", browser.get(path).text)
+
+
+def test_the_list_is_filtered_and_paged(browser: httpx.Client, client: LiveClient) -> None:
+    jobs = [submit(client, name=f"paged-{number:03}", run="true") for number in range(60)]
+    for job in jobs:
+        ended(client, job)
+    page = browser.get("/jobs?name=paged-&state=SUCCEEDED&sort=name&order=asc").text
+    names = re.findall(r">(paged-\d+)<", page)
+    assert names == [f"paged-{number:03}" for number in range(50)]
+    assert "Page 1 of 2" in page
+    last = browser.get("/jobs?name=paged-&sort=name&order=asc&page=-1").text
+    assert re.findall(r">(paged-\d+)<", last) == [f"paged-{number:03}" for number in range(50, 60)]
+    assert "No job matches" in browser.get("/jobs?name=paged-&state=FAILED").text
+
+
+def test_pages_show_slots_and_attempts(browser: httpx.Client, client: LiveClient) -> None:
+    job = submit(client, name="wide", processes=3)
+    wait_until(lambda: client.job(job)["state"] == JobState.RUNNING)
+    assert browser.get("/machines").text.count(f'href="/jobs/{job}"><title>') == 3
+    assert f'aria-label="attempts of job {job}"' in browser.get("/timeline?minutes=10").text
+    assert "<b>1</b>" in browser.get("/").text
+    waits = submit(client, processes=4)
+    assert "Why it waits:" in browser.get(f"/jobs/{waits}").text
+    for each in (job, waits):
+        client.change(each, "cancel")
+
+
+@pytest.mark.parametrize(("path", "status"), [("/jobs/99999", 404), ("/jobs/x", 422), ("/x", 404)])
+def test_what_does_not_exist_is_an_error(browser: httpx.Client, path: str, status: int) -> None:
+    assert browser.get(path).status_code == status
+
+
+def test_a_server_with_an_open_stream_ends(tmp_path: Path) -> None:
+    server = LiveServer(tmp_path / "state", "--cluster", "1x1")
+    try:
+        server.start()
+        address = ServerAddress.find(folder=server.folder)
+        with httpx.Client(base_url=address.url, timeout=100) as http:
+            http.post("/login", data={"token": address.token})
+            with http.stream("GET", "/events") as stream:
+                lines = stream.iter_lines()
+                assert next(lines) == "retry: 2000"
+                assert server.end() == 143
+    finally:
+        server.kill_everything()
