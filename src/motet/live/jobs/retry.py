@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from motet.domain.units import SECOND_US
-from motet.insight.failure_class import Failure, FailureClass, classify
 from motet.live.jobs.attempt import UNFINISHED, Attempt, AttemptOutcome, StopCause, told
+from motet.live.jobs.failure_class import Failure, FailureClass, classify
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import RankExit, first_failure
 

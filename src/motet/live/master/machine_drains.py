@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from motet.domain.units import NEVER_US
-from motet.insight.failure_class import FailureClass
 from motet.live.jobs.attempt import Attempt, AttemptOutcome
+from motet.live.jobs.failure_class import FailureClass
 from motet.live.launcher.messages import RankExit, first_failure
 from motet.live.master.facts import DrainBegan, MachineDrained, MachineResumed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from motet.insight.failure_class import Failure, FailureClass, classify
+from motet.live.jobs.failure_class import Failure, FailureClass, classify
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    {}\n{}\n'
