@@ -72,6 +72,13 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueAdded:
+    """There is a further queue; its number is the next one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Delayed:
     """A job may not start before this time; it keeps its place in line."""
 
@@ -249,6 +256,7 @@ Event: TypeAlias = (
     | Suspended
     | Resumed
     | Updated
+    | QueueAdded
     | Delayed
     | PolicyChanged
     | Started

@@ -40,6 +40,7 @@ class Reducer:
             events.Suspended: self._suspended,
             events.Resumed: self._resumed,
             events.Updated: self._updated,
+            events.QueueAdded: self._queue_added,
             events.Delayed: self._delayed,
             events.Started: self._runs,
             events.Resized: self._resized,
@@ -100,6 +101,10 @@ class Reducer:
                 raise BadInput(f"{name} of a job cannot change; it is one of {UPDATABLE}")
         self._state.updated(event.job, event.columns)
         return True
+
+    def _queue_added(self, event: events.QueueAdded) -> bool:
+        self._state.add_queue(event.name)
+        return False
 
     def _delayed(self, event: events.Delayed) -> bool:
         self._require(event.job, self._state.is_active(event.job))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
+
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput, MotetError
@@ -98,12 +100,12 @@ class Engine:
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        snapshot = self._snapshot()
-        decision = self._ask(snapshot)
+        snapshot = self._snapshot(self.policy, self._monitor)
+        decision = _ask(self.policy, snapshot)
         state = self.state
         problem = problem_of(decision, snapshot, has_elastic=state.has_elastic)
         if problem is not None:
-            raise self._broken(problem, snapshot)
+            raise self._broken(problem, snapshot, self.policy)
         state.remember(decision.memory)
         if state.has_delays:
             delays = state.table.column("not_before_us")
@@ -118,31 +120,33 @@ class Engine:
             changes = self._changes(decision, snapshot, partners)
             self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
         except Overcommitted as error:
-            raise self._broken(error.problem, snapshot) from None
+            raise self._broken(error.problem, snapshot, self.policy) from None
         state.table.column("wait_code")[:] = decision.reasons.code
         self.decision, self.recheck_at_us = decision, decision.recheck_at_us
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
 
-    def _snapshot(self) -> Snapshot:
-        snapshot = self.state.snapshot()
-        if self._measurements is not None and self.policy.wants_estimates:
-            snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
-        if self._monitor is not None and self.policy.wants_machine_speeds:
-            snapshot = replace(snapshot, machine_speeds=self._monitor.speeds)
-        return snapshot
+    def try_policy(self, policy: Policy) -> None:
+        """Ask a policy for a decision about the present state, which changes nothing.
 
-    def _ask(self, snapshot: Snapshot) -> Decision:
-        """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
-        try:
-            return self.policy.decide(snapshot)
-        except MotetError:
-            raise
-        except (Exception, SystemExit) as error:
-            found = fault(error, type(self.policy))
-            if found is None:
-                raise
-            raise found from error
+        Raises what stands against putting it in force: BadInput, BrokenPolicy.
+        """
+        monitor = self._monitor or MachineMonitor(self.state.cluster.size)
+        snapshot = self._snapshot(policy, monitor)
+        rows = len(snapshot.jobs)
+        memory = {name: np.full(rows, value) for name, value in policy.memory_columns.items()}
+        snapshot = replace(snapshot, memory=memory)
+        problem = problem_of(_ask(policy, snapshot), snapshot, has_elastic=self.state.has_elastic)
+        if problem is not None:
+            raise self._broken(problem, snapshot, policy)
+
+    def _snapshot(self, policy: Policy, monitor: MachineMonitor | None) -> Snapshot:
+        snapshot = self.state.snapshot()
+        if self._measurements is not None and policy.wants_estimates:
+            snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
+        if monitor is not None and policy.wants_machine_speeds:
+            snapshot = replace(snapshot, machine_speeds=monitor.speeds)
+        return snapshot
 
     def _changes(
         self, decision: Decision, snapshot: Snapshot, partners: dict[int, int]
@@ -156,11 +160,11 @@ class Engine:
             has_shared=state.has_shared,
         )
 
-    def _broken(self, problem: DecisionProblem, snapshot: Snapshot) -> BrokenPolicy:
+    def _broken(self, problem: DecisionProblem, snapshot: Snapshot, policy: Policy) -> BrokenPolicy:
         when = f"at {exact_seconds(snapshot.now_us)} s"
         if problem.row != UNKNOWN:
             when += f", job {self._name_of(int(snapshot.jobs.number[problem.row]))}"
-        return BrokenPolicy(f"{place_of_decide(type(self.policy))}: {when}: {problem.text}")
+        return BrokenPolicy(f"{place_of_decide(type(policy))}: {when}: {problem.text}")
 
     def _change_policy(self, event: PolicyChanged) -> None:
         name, kind = find_policy(event.policy)
@@ -203,3 +207,16 @@ class Engine:
         for job, placement in self.state.placements.items():
             self._requests.adopt(job, placement, int(jobs.partner[table.row_of(job)]))
         self._reducer = self._new_reducer()
+
+
+def _ask(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
+    try:
+        return policy.decide(snapshot)
+    except MotetError:
+        raise
+    except (Exception, SystemExit) as error:
+        found = fault(error, type(policy))
+        if found is None:
+            raise
+        raise found from error

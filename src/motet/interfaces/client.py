@@ -95,6 +95,19 @@ class LiveClient:
         """Put another policy in force; `settings`: its parameters as text."""
         return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
 
+    def update(self, job: str, priority: int | None, queue: str | None) -> dict[str, Any]:
+        """Give a job another priority or queue; it keeps its time of submission."""
+        body = {"priority": priority, "queue": queue}
+        return self._json("PATCH", _path(job), json=body)
+
+    def queues(self) -> list[dict[str, Any]]:
+        """The queues, and what their jobs hold."""
+        return list(self._json("GET", "/queues")["queues"])
+
+    def create_queue(self, name: str) -> dict[str, Any]:
+        """Create a queue, unless it exists."""
+        return self._json("POST", "/queues", json={"name": name})
+
     def machines(self) -> list[dict[str, Any]]:
         """The machines of the cluster, and what runs on them."""
         return list(self._json("GET", "/machines")["machines"])

@@ -31,6 +31,7 @@ from motet.live.launcher.leftovers import MARK
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Submit
+from motet.live.master.job_updates import CreateQueue, UpdateJob
 from motet.live.master.master import JournalDiverged, Master
 from motet.live.master.requests import Workplace
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
@@ -252,6 +253,17 @@ class KilledMasters(RuleBasedStateMachine):
     @rule(name=st.sampled_from(CLUSTER.names))
     def resume_machine(self, name: str) -> None:
         self.cluster.handle(ResumeMachine(name, "ann"))
+
+    @rule(name=st.sampled_from(["ml", "vision"]))
+    def create_queue(self, name: str) -> None:
+        self.cluster.ask(CreateQueue(name, "ann"))
+
+    @precondition(lambda self: self.cluster.master.state.jobs)
+    @rule(data=st.data(), priority=st.none() | st.integers(-2, 2))
+    def update(self, data: st.DataObject, priority: int | None) -> None:
+        job = data.draw(st.sampled_from(sorted(self.cluster.master.state.jobs)))
+        queue = data.draw(st.none() | st.sampled_from(["default", "ml", "vision"]))
+        self.cluster.handle(UpdateJob(job, "ann", priority, queue))
 
     @rule(policy=st.sampled_from(POLICIES))
     def choose_policy(self, policy: ChoosePolicy) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
+import numpy as np
+
 from motet.domain.arrays import Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
@@ -85,6 +87,11 @@ class ClusterState:
         self.cluster = self.cluster.with_machine(name, gpus)
         self.machines, self.room = self.machines.grown(self.cluster), self.room.grown(self.cluster)
         self._see_room()
+
+    def add_queue(self, name: str) -> None:
+        """There is a further queue, without a quota."""
+        quotas = np.append(self._queues.quota_gpus, UNKNOWN)
+        self._queues = Queues((*self._queues.names, name), read_only(quotas))
 
     # -- arrivals and departures -------------------------------------------------------------------
 

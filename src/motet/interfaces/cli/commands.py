@@ -30,6 +30,8 @@ COMMANDS = {
     "cancel": "motet.interfaces.cli.live.job_commands:cancel_command",
     "suspend": "motet.interfaces.cli.live.job_commands:suspend_command",
     "resume": "motet.interfaces.cli.live.job_commands:resume_command",
+    "update": "motet.interfaces.cli.live.queue_commands:update_command",
+    "queue": "motet.interfaces.cli.live.queue_commands:queue_command",
     "machine": "motet.interfaces.cli.live.machine_commands:machine_command",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",

@@ -20,6 +20,7 @@ from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
+from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
@@ -47,6 +48,7 @@ def create_app(master: MasterLoop, workplace: Workplace, access: Access, user: s
     app.add_api_route("/api/v1/health", health)
     add_policy_routes(app, master, user)
     add_machine_routes(app, master, user)
+    add_queue_routes(app, master, user, routes.describe)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
     app.add_api_route(jobs, routes.list)
     app.add_api_route(jobs + "/{number}", routes.describe)

@@ -21,7 +21,7 @@ from motet.domain.reconfiguration import RoleCounts
 
 MOST_PROCESSES = 100_000
 LONGEST_S = 1e9
-_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
@@ -65,8 +65,8 @@ class _JobKeys(_Section):
     by the time that they still need.
     """
 
-    name: Annotated[str, Field(pattern=_NAME)]
-    queue: Annotated[str, Field(pattern=_NAME)] = "default"
+    name: Annotated[str, Field(pattern=NAME_PATTERN)]
+    queue: Annotated[str, Field(pattern=NAME_PATTERN)] = "default"
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
     workdir: str
     envs: dict[str, str] = Field(default_factory=dict)

@@ -111,6 +111,24 @@ class JobChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class JobUpdated:
+    """A user gave a job another priority or queue; None: as it was."""
+
+    job: int
+    user: str
+    priority: int | None = None
+    queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCreated:
+    """A user created a queue; its number is the next one."""
+
+    name: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptRan:
     """All processes of the attempt run."""
 
@@ -144,6 +162,9 @@ class AttemptOver:
     failure: str = ""
 
 
+JobFact: TypeAlias = (
+    JobAccepted | JobChanged | JobUpdated | AttemptRan | JobProgressed | AttemptOver
+)
 Fact: TypeAlias = (
     ClusterDeclared
     | MachineNoted
@@ -152,11 +173,8 @@ Fact: TypeAlias = (
     | DrainBegan
     | MachineResumed
     | PolicyChosen
-    | JobAccepted
-    | JobChanged
-    | AttemptRan
-    | JobProgressed
-    | AttemptOver
+    | QueueCreated
+    | JobFact
 )
 
 _KINDS = {kind.__name__: kind for kind in get_args(Fact)}

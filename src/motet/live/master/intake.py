@@ -61,11 +61,17 @@ from motet.live.master.facts import (
     Verb,
 )
 from motet.live.master.intake_result import Intake
+from motet.live.master.job_updates import (
+    CreateQueue,
+    UpdateJob,
+    create_or_update,
+    queue_number,
+)
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import LEAST_US, check_duration, choose_policy
 from motet.live.master.state import LiveState
 
-_QUEUE, _NO_MODEL = 0, -1
+_NO_MODEL = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,15 @@ class ChoosePolicy:
 
 
 Input: TypeAlias = (
-    Submit | Change | ChoosePolicy | DrainMachine | BeginDrain | ResumeMachine | Report
+    Submit
+    | Change
+    | UpdateJob
+    | CreateQueue
+    | ChoosePolicy
+    | DrainMachine
+    | BeginDrain
+    | ResumeMachine
+    | Report
 )
 
 
@@ -111,6 +125,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return choose_policy(state, policy, settings, user)
         case DrainMachine() | BeginDrain() | ResumeMachine():
             return drain_or_resume(state, now_us, given)
+        case UpdateJob() | CreateQueue():
+            return create_or_update(state, given)
         case AttemptRunning():
             return _running(state, now_us, given)
         case AttemptProgressed():
@@ -139,7 +155,7 @@ def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
     job = state.next_job
     columns = {
         **size,
-        "queue": _QUEUE,
+        "queue": queue_number(state, spec.queue),
         "priority": spec.priority,
         "submit_us": now_us,
         "model": _NO_MODEL,

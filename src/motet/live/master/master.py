@@ -42,7 +42,7 @@ from motet.live.master.facts import (
     facts_to_json,
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
-from motet.live.master.policy_choice import remaining_times
+from motet.live.master.policy_choice import policy_of, remaining_times
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.state import LiveState
 from motet.placement.planners import CountPlanner
@@ -177,6 +177,8 @@ class Master:
         for each in inputs:
             try:
                 found = intake(self.state, now_us, each)
+                if found.facts and isinstance(each, ChoosePolicy):
+                    self._engine.try_policy(policy_of(each.policy, each.settings))
             except MotetError as error:
                 replies.append(Answer(error=error))
                 continue

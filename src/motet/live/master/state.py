@@ -7,6 +7,7 @@ from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import NotFound, UnknownName
+from motet.domain.snapshot import Queues
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob, ReportedProgress
 from motet.live.jobs.job_file import job_spec
@@ -21,12 +22,15 @@ from motet.live.master.facts import (
     Fact,
     JobAccepted,
     JobChanged,
+    JobFact,
     JobProgressed,
+    JobUpdated,
     MachineCondition,
     MachineDrained,
     MachineNoted,
     MachineResumed,
     PolicyChosen,
+    QueueCreated,
     Verb,
 )
 from motet.live.master.machine_drains import MachineDrains, failing_machine
@@ -36,9 +40,9 @@ class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
-    `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
-    row that drain a machine, 0: none do. `refusal`: why a joined cluster cannot be reached, empty
-    if it can.
+    `queues`: names by number. `conditions`: of the machines, `drains`: those that were drained;
+    `drain_after`: failures in a row that drain a machine, 0: none do. `refusal`: why a joined
+    cluster cannot be reached, empty if it can.
     """
 
     def __init__(self) -> None:
@@ -46,6 +50,7 @@ class LiveState:
         self.declared: ClusterDeclared | None = None
         self.conditions: list[MachineCondition] = []
         self.refusal = ""
+        self.queues = [*Queues().names]
         self.drains = MachineDrains()
         self.drain_after = 0
         self.policies: list[tuple[int, PolicyChosen]] = []
@@ -108,6 +113,15 @@ class LiveState:
                 self.drains.fold(at_us, fact)
             case PolicyChosen():
                 self.policies.append((at_us, fact))
+            case QueueCreated(name):
+                self.queues.append(name)
+            case _:
+                self._fold_job(at_us, fact)
+
+    def _fold_job(self, at_us: int, fact: JobFact) -> None:
+        match fact:
+            case JobUpdated():
+                self._updated(fact)
             case JobAccepted(number, spec, user, key):
                 self.jobs[number] = LiveJob(number, job_spec(spec), user, at_us)
                 if key:
@@ -141,6 +155,12 @@ class LiveState:
         names, slots = (*cluster.names, fact.name), (*cluster.slots, fact.slots)
         self.cluster = replace(cluster, names=names, slots=slots)
         self.conditions.append(fact.condition)
+
+    def _updated(self, fact: JobUpdated) -> None:
+        changes = {"priority": fact.priority, "queue": fact.queue}
+        given = {name: value for name, value in changes.items() if value is not None}
+        job = self.jobs[fact.job]
+        job.spec = job.spec.model_copy(update=given)
 
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:

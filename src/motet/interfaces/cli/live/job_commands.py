@@ -66,21 +66,55 @@ def _change_command(verb: str, summary: str, text: str) -> click.Command:
     @json_option()
     @with_client
     def command(client: LiveClient, jobs: tuple[str, ...], as_json: bool) -> None:
-        from motet.interfaces.cli.shell.streams.results import print_json
-
-        changed = [client.change(job, verb) for job in jobs]
-        if as_json:
-            print_json({"jobs": changed})
-            return
-        for job in changed:
-            click.echo(f"{job['id']}  {job['name']}  {job['state']}")
+        _echo_changed([client.change(job, verb) for job in jobs], as_json=as_json)
 
     return command
 
 
-cancel_command = _change_command(
-    "cancel", "Cancel jobs.", "Cancel jobs: their processes are stopped, and they do not return."
+def _echo_changed(jobs: list[dict[str, Any]], *, as_json: bool) -> None:
+    from motet.interfaces.cli.shell.streams.results import print_json
+
+    if as_json:
+        print_json({"jobs": jobs})
+        return
+    for job in jobs:
+        click.echo(f"{job['id']}  {job['name']}  {job['state']}")
+
+
+@click.command("cancel", short_help="Cancel jobs.")
+@click.argument("jobs", metavar="[JOB]...", nargs=-1)
+@click.option("--queue", metavar="Q", help="All jobs of this queue that have not ended.")
+@click.option("--user", metavar="U", help="All jobs of this user that have not ended.")
+@click.option(
+    "--state",
+    type=click.Choice([state for state in JobState if not state.is_final], case_sensitive=False),
+    help="All jobs in this state.",
 )
+@json_option()
+@with_client
+def cancel_command(
+    client: LiveClient,
+    jobs: tuple[str, ...],
+    queue: str | None,
+    user: str | None,
+    state: str | None,
+    as_json: bool,
+) -> None:
+    """Cancel jobs: their processes are stopped, and they do not return.
+
+    Give ids, or options that choose jobs; several options choose jobs that meet all of them.
+    """
+    wanted = {"queue": queue, "user": user, "state": state}
+    chosen = {name: value for name, value in wanted.items() if value is not None}
+    if bool(jobs) == bool(chosen):
+        raise click.UsageError("give ids of jobs, or --queue, --user, --state")
+    if chosen:
+        states = tuple(each.value for each in JobState if not each.is_final)
+        found = client.jobs(states)
+        jobs = tuple(job["id"] for job in found if chosen.items() <= job.items())
+    _echo_changed([client.change(job, "cancel") for job in jobs], as_json=as_json)
+
+
 suspend_command = _change_command(
     "suspend",
     "Suspend jobs.",

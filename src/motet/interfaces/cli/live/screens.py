@@ -60,6 +60,17 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
 
 
+def queues_table(queues: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per queue."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("NAME", "SLOTS", "RUNNING", "WAITING"):
+        table.add_column(column, justify="left" if column == "NAME" else "right")
+    for queue in queues:
+        counts = [str(queue[name]) for name in ("slots", "running", "waiting")]
+        table.add_row(Text(visible_text(queue["name"])), *counts)
+    return table
+
+
 def machines_table(machines: Sequence[Mapping[str, Any]]) -> Table:
     """A row per machine."""
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     help="Training: a parameter as with `motet train`; repeatable.",
 )
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
+@click.option("--queue", metavar="Q", help="A queue of `motet queue list`. Default: default.")
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
 @click.option(
     "--key", metavar="TEXT", help="A repeated request with the same key submits nothing new."

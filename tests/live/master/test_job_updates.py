@@ -1,0 +1,98 @@
+"""Queues, and jobs that get another queue or priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import BadInput, NotFound
+from motet.interfaces.server.queue_routes import queues_document
+from motet.live.jobs.job_state import JobState
+from motet.live.master.intake import ChoosePolicy
+from motet.live.master.job_updates import CreateQueue, UpdateJob
+from scripted_cluster import ScriptedCluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
+    yield found
+    found.close()
+
+
+def test_a_job_names_a_queue_that_exists(cluster: ScriptedCluster) -> None:
+    with pytest.raises(BadInput, match="unknown queue 'ml'; known: default; create it: motet"):
+        cluster.submit(queue="ml")
+    cluster.ask(CreateQueue("ml", "ann"))
+    cluster.ask(CreateQueue("ml", "bob"))
+    cluster.submit(queue="ml", processes=3)
+    cluster.submit(processes=2)
+    cluster.replay()
+    assert queues_document(cluster.master.state)["queues"] == [
+        {"name": "default", "slots": 0, "running": 0, "waiting": 1},
+        {"name": "ml", "slots": 3, "running": 1, "waiting": 0},
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 64])
+def test_names_of_queues_can_be_written_in_a_job_file(cluster: ScriptedCluster, name: str) -> None:
+    with pytest.raises(BadInput, match="give 1 to 63 letters"):
+        cluster.ask(CreateQueue(name, "ann"))
+
+
+def test_drf_divides_slots_among_queues(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("drf"))
+    cluster.ask(CreateQueue("ml", "ann"))
+    many = [cluster.submit(processes=2) for _ in range(3)]
+    one = cluster.submit(processes=2, queue="ml")
+    (stopping,) = cluster.launcher.stopping
+    cluster.ask(cluster.launcher.ended(stopping, 0, "stopped"))
+    assert cluster.job(one).state is JobState.STARTING
+    running = [job for job in many if cluster.job(job).attempt is not None]
+    assert len(running) == 1
+    cluster.close()
+
+
+def test_quotas_of_yarn_cs_are_those_of_queues(cluster: ScriptedCluster) -> None:
+    quotas = ChoosePolicy("yarn-cs", {"quotas": "ml:2,default:2"})
+    with pytest.raises(BadInput, match="no queue ml"):
+        cluster.ask(quotas)
+    assert cluster.master.state.policy.policy == "fifo"
+    cluster.ask(CreateQueue("ml", "ann"))
+    cluster.ask(quotas)
+    cluster.submit(processes=2)
+    waits, runs = cluster.submit(processes=2), cluster.submit(processes=2, queue="ml")
+    assert (cluster.job(waits).state, cluster.job(runs).state) == ("PENDING", "STARTING")
+    cluster.ask(cluster.launcher.ended(f"{runs}.1"))
+    cluster.ask(UpdateJob(waits, "ann", queue="ml"))
+    assert cluster.job(waits).state is JobState.STARTING
+
+
+def test_an_updated_job_keeps_its_place(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path)
+    cluster.ask(CreateQueue("ml", "ann"))
+    cluster.submit(processes=4)
+    older, newer = cluster.submit(processes=4), cluster.submit(processes=4, queue="ml")
+    submitted_us = cluster.job(older).submitted_us
+    cluster.ask(UpdateJob(older, "ann", priority=5, queue="ml"))
+    spec = cluster.job(older).spec
+    assert (spec.priority, spec.queue) == (5, "ml")
+    assert cluster.job(older).submitted_us == submitted_us
+    cluster.replay()
+    assert cluster.job(older).spec == spec
+    cluster.ask(cluster.launcher.ended("1.1"))
+    assert (cluster.job(older).state, cluster.job(newer).state) == ("STARTING", "PENDING")
+    cluster.close()
+
+
+def test_updates_that_cannot_be_are_refused(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    with pytest.raises(NotFound):
+        cluster.ask(UpdateJob(7, "ann", priority=1))
+    with pytest.raises(BadInput, match="unknown queue 'ml'"):
+        cluster.ask(UpdateJob(job, "ann", queue="ml"))
+    cluster.ask(cluster.launcher.ended("1.1"))
+    with pytest.raises(BadInput, match="job 1 is SUCCEEDED; it can no longer be changed"):
+        cluster.ask(UpdateJob(job, "ann", priority=1))
