@@ -87,6 +87,13 @@ def test_an_updated_job_keeps_its_place(tmp_path: Path) -> None:
     cluster.close()
 
 
+def test_an_update_is_told_to_those_who_follow_the_jobs(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    cluster.master.take_changed()
+    cluster.ask(UpdateJob(job, "ann", priority=1))
+    assert [each.number for each in cluster.master.take_changed()] == [job]
+
+
 def test_updates_that_cannot_be_are_refused(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     with pytest.raises(NotFound):

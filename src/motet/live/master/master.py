@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from motet import __version__
 from motet.domain.actions import Action
@@ -32,12 +32,9 @@ from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.cluster_changes import BeginDrain
 from motet.live.master.facts import (
     AttemptOver,
-    AttemptRan,
     ClusterDeclared,
     Fact,
-    JobAccepted,
-    JobChanged,
-    JobProgressed,
+    JobFact,
     facts_from_json,
     facts_to_json,
 )
@@ -48,7 +45,7 @@ from motet.live.master.state import LiveState
 from motet.placement.planners import CountPlanner
 
 FIRST_POLICY = "fifo"
-_OF_JOBS = (JobAccepted, JobChanged, AttemptRan, JobProgressed, AttemptOver)
+_OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
 """A decision that is due is made as of the time for which the policy requested it, although the
 thread is some milliseconds late: policies that decide at multiples of a quantum decide at no other
