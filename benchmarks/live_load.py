@@ -38,10 +38,10 @@ SIZES, WEIGHTS = (1, 2, 4, 8), (75, 15, 7, 3)
 class LoadedServer:
     """A server process. `started_s`: how long it took to read its journal."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, policy: str = POLICY) -> None:
         self._folder = folder
         self._process = subprocess.Popen(
-            [sys.executable, SERVER, folder, CLUSTER, POLICY, MEAN_S],
+            [sys.executable, SERVER, folder, CLUSTER, policy, MEAN_S],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -65,9 +65,14 @@ class LoadedServer:
             time.sleep(0.01)
         return [tuple(each) for each in json.loads(found.read_text())]
 
+    @property
+    def process(self) -> psutil.Process:
+        """The server alone."""
+        return psutil.Process(self._process.pid)
+
     def memory_bytes(self) -> int:
         """Of the server alone."""
-        return int(psutil.Process(self._process.pid).memory_info().rss)
+        return int(self.process.memory_info().rss)
 
     def end(self) -> None:
         """As an administrator does."""
