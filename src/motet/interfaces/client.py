@@ -67,6 +67,14 @@ class LiveClient:
         headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
         return self._json("POST", "/jobs", content=body, headers=headers)
 
+    def health(self) -> tuple[dict[str, Any], str | None]:
+        """The version of the server, and the date of its answer by its own clock."""
+        answer = self._request("GET", "/health")
+        try:
+            return dict(answer.json()), answer.headers.get("date")
+        except ValueError as error:
+            raise self._is_no_server() from error
+
     def jobs(self, states: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
         """All jobs, or those in one of the states, in the order of their ids."""
         after: str | None = "0"

@@ -1,0 +1,1 @@
+"""`motet doctor`: checks of what a live cluster needs, each with a remedy."""
