@@ -87,6 +87,7 @@ def test_the_record_shows_rare_settings_only_if_they_were_changed() -> None:
         ({"preemption_cost": "-1"}, BadInput, "preemption_cost=-1: give profile or seconds"),
         ({"rescale_cost": "x"}, BadInput, "rescale_cost=x: give profile, preemption or seconds"),
         ({"slow_machines": "often"}, BadInput, "slow_machines"),
+        ({"min_runtime": "-1"}, BadInput, "min_runtime=-1: give seconds from 0 to"),
         ({"server_balance": "odd"}, MotetError, "odd"),
     ],
 )

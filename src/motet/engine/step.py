@@ -23,12 +23,14 @@ from motet.engine.actions.checks import DecisionProblem, problem_of
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
+from motet.engine.actions.preemption_limits import without_early_preemptions
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.engine.policy_loading.engine_settings import split_settings
 from motet.engine.policy_loading.faults import BrokenPolicy, fault, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
@@ -53,16 +55,19 @@ class Engine:
         name_of: Callable[[int], str] = str,
         measurements: Measurements | None = None,
         monitor: MachineMonitor | None = None,
+        min_runtime_us: int = 0,
     ) -> None:
         """`name_of`: the job id for a job number, used in messages.
 
         `measurements`: with the fitters that a policy which declares `wants_estimates` needs, this
         policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
-        it a later policy that declares this starts without known speeds.
+        it a later policy that declares this starts without known speeds. `min_runtime_us`: no job
+        is preempted before it has run so long.
         """
         self.policy = policy
         self._name_of = name_of
         self._journal = journal
+        self._min_runtime_us = min_runtime_us
         self._planner = planner
         self.state = state
         self._requests = Requests(state.cluster.gpus.tolist())
@@ -110,6 +115,8 @@ class Engine:
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
+        if self._min_runtime_us:
+            decision = without_early_preemptions(decision, snapshot, self._min_runtime_us)
         partners = partners_of(decision, snapshot)
         try:
             if state.has_demands or len(state.machines.closed):
@@ -168,14 +175,15 @@ class Engine:
 
     def _change_policy(self, event: PolicyChanged) -> None:
         name, kind = find_policy(event.policy)
-        policy = make_policy(name, kind, event.settings)
+        own, min_runtime_us = split_settings(event.settings)
+        policy = make_policy(name, kind, own)
         if policy.wants_estimates and self._measurements is None:
             raise BadInput(
                 f"{name} requires estimates, but goals and losses of jobs were not kept so far; "
                 "create the engine with measurements (fitted_measurements())"
             )
         self.state.change_memory(dict(policy.memory_columns))
-        self.policy = policy
+        self.policy, self._min_runtime_us = policy, min_runtime_us
         if policy.wants_machine_speeds and self._monitor is None:
             self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()

@@ -219,7 +219,7 @@ def test_a_journal_with_other_decisions_is_refused(
 POLICIES = (
     ChoosePolicy("tiresias-las", {"thresholds": "20"}),
     ChoosePolicy(str(Path(moving_policy.__file__))),
-    ChoosePolicy("srtf"),
+    ChoosePolicy("srtf", {"min_runtime": "20"}),
     ChoosePolicy("tiresias-las", {"thresholds": "20", "quantum_s": "3"}),
 )
 

@@ -156,6 +156,25 @@ def test_after_an_absence_decisions_of_the_past_are_not_made_up_for(tmp_path: Pa
     cluster.close()
 
 
+def test_no_job_is_preempted_before_its_time(tmp_path: Path) -> None:
+    settings = {"min_runtime": "60"}
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("srtf", settings))
+    cluster.submit(processes=4, duration_s=100)
+    short = cluster.submit(processes=4, duration_s=5)
+    for _ in range(50):
+        cluster.handle()
+    assert cluster.launcher.stopping == set()
+    cluster.begin()
+    while not cluster.launcher.stopping:
+        cluster.handle()
+    assert 60 <= (cluster.now_us - cluster.job(1).attempts[0].requested_us) // SECOND_US <= 62
+    cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
+    assert cluster.job(short).state is JobState.STARTING
+    with pytest.raises(BadInput, match="min_runtime=x: give seconds"):
+        cluster.ask(ChoosePolicy("fifo", {"min_runtime": "x"}))
+    cluster.close()
+
+
 def test_a_restarted_master_continues_under_the_changed_policy(cluster: ScriptedCluster) -> None:
     cluster.submit(processes=4, duration_s=60)
     cluster.submit(processes=4, duration_s=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from motet.domain.wait import wait_named
-from motet.engine.policy_loading.catalogue import find_policy, make_policy, parameters_of
+from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.job_story import JobStory, queue_rules
 from motet.insight.log_events import is_wait, story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
@@ -15,6 +15,7 @@ from motet.insight.waits import wait_sentence
 from motet.insight.wording import in_slots
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.master.policy_choice import policy_of
 from motet.live.master.state import LiveState
 
 CLUSTER_UNREACHABLE = "ClusterUnreachable"
@@ -73,6 +74,6 @@ def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[
 
 
 def _rules(state: LiveState) -> Rules:
-    name, kind = find_policy(state.policy.policy)
-    policy = make_policy(name, kind, state.policy.settings)
-    return queue_rules({each.name: getattr(policy, each.name) for each in parameters_of(kind)})
+    policy = policy_of(state.policy.policy, state.policy.settings)
+    names = [each.name for each in parameters_of(type(policy))]
+    return queue_rules({name: getattr(policy, name) for name in names})

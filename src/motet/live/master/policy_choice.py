@@ -12,6 +12,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import JobTable
 from motet.domain.units import microseconds
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.engine.policy_loading.engine_settings import split_settings
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 from motet.live.master.facts import PolicyChosen
@@ -24,8 +25,11 @@ LEAST_US = 1
 
 
 def policy_of(policy: str, settings: Mapping[str, str]) -> Policy:
-    """The policy with these parameters. Raises UnknownName, BadInput."""
-    return make_policy(*find_policy(policy), settings)
+    """The policy with these parameters; those of the engine are only checked.
+
+    Raises UnknownName, BadInput.
+    """
+    return make_policy(*find_policy(policy), split_settings(settings)[0])
 
 
 def choose_policy(

@@ -74,10 +74,11 @@ class Simulation:
         imbalance: Imbalance = balanced,
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
+        min_runtime_us: int = 0,
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
-        slow at times. `timeline`: machine events, ordered by time.
+        slow at times. `timeline`: machine events, ordered by time. `min_runtime_us`: see `Engine`.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -90,7 +91,8 @@ class Simulation:
             state, speeds, self._progress, self._paces, workload.duration_us
         )
         name_of = workload.ids.__getitem__
-        self.engine = Engine(policy, planner, state, journal, name_of, measurements, monitor)
+        helpers = measurements, monitor, min_runtime_us
+        self.engine = Engine(policy, planner, state, journal, name_of, *helpers)
         work = workload.work
         meter = None
         if work is not None and policy.wants_estimates:

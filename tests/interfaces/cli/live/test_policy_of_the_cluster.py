@@ -73,7 +73,8 @@ def test_the_policy_is_changed_while_jobs_wait_and_the_change_is_explained(
     shown = run(server, "policy", "set", "tiresias-las", "--set", "quantum_s=2").stdout
     assert "promote_knob=inf" in shown
     assert "quantum_s=2" in shown
-    run(server, "policy", "set", "srtf")
+    shown = run(server, "policy", "set", "srtf", "--set", "min_runtime=5").stdout
+    assert "min_runtime=5" in shown
     server.kill()
     client = server.start()
     assert client.policy()["policy"] == "srtf"

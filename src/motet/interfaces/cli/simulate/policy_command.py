@@ -104,6 +104,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
     kinds = {
         "placement": "|".join(PLACEMENTS),
         "preemption_cost": "seconds, or profile",
+        "min_runtime": "seconds that a job runs before it may be preempted",
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
         "rescale_cost": "seconds, profile, or preemption (the preemption cost)",
