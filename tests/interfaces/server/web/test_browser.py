@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from live_server import LiveServer
+from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -58,8 +59,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def client(server: LiveServer) -> Iterator[LiveClient]:
+    """Its jobs end with the test."""
     with LiveClient(ServerAddress.find(folder=server.folder)) as found:
         yield found
+        for job in found.jobs(("PENDING", "STARTING", "RUNNING")):
+            found.change(job["id"], "cancel")
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +166,7 @@ def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveC
 def test_a_loss_is_drawn(window: Window, client: LiveClient) -> None:
     values = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workdir": "/"}
     job = client.submit({**values, "epochs": 5, "set": {"tol": 0}})["id"]
-    client.wait(job, 200)
+    ended(client, job)
     window.tab.goto(f"/jobs/{job}")
     canvas = window.tab.wait_for_selector("#loss canvas")
     assert canvas.evaluate(
@@ -201,7 +205,7 @@ def test_pages_are_read_without_scripts(
     chromium: Any, server: LiveServer, client: LiveClient
 ) -> None:
     job = submit(client, "plain", "echo printed")
-    client.wait(job, 200)
+    ended(client, job)
     window = Window(chromium, server, java_script_enabled=False)
     window.tab.goto("/jobs")
     window.tab.click(f"td.name a[href='/jobs/{job}']")

@@ -167,6 +167,15 @@ def test_pages_show_slots_and_attempts(browser: httpx.Client, client: LiveClient
         client.change(each, "cancel")
 
 
+def test_a_drained_machine_says_why(browser: httpx.Client, client: LiveClient) -> None:
+    client.drain_machine("m1", f"new disk {EVIL}")
+    page = browser.get("/machines").text
+    assert "drained: new disk &lt;img" in page
+    assert " of 2 slots are free" in page
+    client.resume_machine("m1")
+    assert "drained" not in browser.get("/machines").text
+
+
 @pytest.mark.parametrize(("path", "status"), [("/jobs/99999", 404), ("/jobs/x", 422), ("/x", 404)])
 def test_what_does_not_exist_is_an_error(browser: httpx.Client, path: str, status: int) -> None:
     assert browser.get(path).status_code == status

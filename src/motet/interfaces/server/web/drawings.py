@@ -35,7 +35,10 @@ class AxisTick:
 
 @dataclass(frozen=True, slots=True)
 class MachineSlots:
-    """The slots of a machine: the number and colour of the job of each, 0 and -1 for a free one."""
+    """The slots of a machine: the number and colour of the job of each, 0 and -1 for a free one.
+
+    `condition`: "up", or why it takes no jobs.
+    """
 
     machine: str
     condition: str
@@ -93,12 +96,19 @@ def machine_slots(state: LiveState) -> list[MachineSlots]:
         for machine, count in zip(*attempt.placement, strict=True):
             held[machine] += [job.number] * count
     return [
-        MachineSlots(name, condition, _filled(jobs, slots))
+        MachineSlots(name, _condition(state, name, condition), _filled(jobs, slots))
         for name, slots, condition, jobs in zip(
             state.cluster.names, state.cluster.slots, state.conditions, held, strict=True
         )
         if condition != "gone"
     ]
+
+
+def _condition(state: LiveState, name: str, condition: str) -> str:
+    """A drain in words; else the condition."""
+    if condition != "up" or not state.drains.has_begun(name):
+        return condition
+    return f"drained: {state.drains.of[name].reason}"
 
 
 def _filled(jobs: Sequence[int], slots: int) -> tuple[tuple[int, int], ...]:

@@ -59,9 +59,10 @@ for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
   document.addEventListener(name, () => { drawLoss(); showEndOfLog(); });
 }
 document.addEventListener("htmx:beforeSwap", (event) => {
+  const answer = event.detail.xhr;
   // A page that a sign-out or an error has taken the place of is not swapped in.
-  if (event.detail.xhr.status !== 200 || new URL(event.detail.xhr.responseURL).pathname === "/login") {
-    event.detail.shouldSwap = false;
-    if (event.detail.xhr.status === 200) location.reload();
-  }
+  const isPage = answer.status === 200 && new URL(answer.responseURL).pathname !== "/login";
+  isStale = isBusy();  // The focus may have come while the answer was on its way.
+  event.detail.shouldSwap = isPage && !isStale;
+  if (answer.status === 200 && !isPage) location.reload();
 });
