@@ -51,6 +51,7 @@ OTHERS = {
     "overview": ["/"],
     "a job": ["/jobs/100", "/jobs/4000"],
     "machines": ["/machines"],
+    "decisions": ["/decisions", "/decisions?page=9"],
     "timeline": ["/timeline?minutes=10080", "/timeline"],
 }
 

@@ -42,7 +42,7 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     held = list(_holdings_of_others(state, job, job.ended_us or now_us))
     later = {each.job for each in held if int(each.job) > number}
     meanwhile = Meanwhile.of(story, held, later)
-    return JobStory(state.policy.policy, _rules(state), story, meanwhile)
+    return JobStory(state.policy.policy, rules_of(state), story, meanwhile)
 
 
 def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
@@ -73,7 +73,8 @@ def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[
                 yield HeldGpus(str(other.number), slots, begin_us, end_us)
 
 
-def _rules(state: LiveState) -> Rules:
+def rules_of(state: LiveState) -> Rules:
+    """Of the queues of the policy in force."""
     policy = policy_of(state.policy.policy, state.policy.settings)
     names = [each.name for each in parameters_of(type(policy))]
     return queue_rules({name: getattr(policy, name) for name in names})

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from motet.domain.log_entry import LogEntry
+from motet.insight.log_events import is_wait
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRound:
+    """What was decided at one moment. `changes`: of jobs; `waits`: reasons that are new."""
+
+    time_us: int
+    changes: list[LogEntry] = field(default_factory=list)
+    waits: list[LogEntry] = field(default_factory=list)
 
 
 class DecisionHistory:
@@ -13,11 +24,26 @@ class DecisionHistory:
 
     def __init__(self) -> None:
         self._of_job: dict[int, list[LogEntry]] = defaultdict(list)
+        self._rounds: list[DecisionRound] = []
 
     def add(self, entry: LogEntry) -> None:
         """The next entry of its job."""
         self._of_job[entry.job].append(entry)
+        if not self._rounds or self._rounds[-1].time_us != entry.time_us:
+            self._rounds.append(DecisionRound(entry.time_us))
+        latest = self._rounds[-1]
+        (latest.waits if is_wait(entry) else latest.changes).append(entry)
 
     def of(self, job: int) -> Sequence[LogEntry]:
         """All entries of a job; empty before the first decision about it."""
         return self._of_job.get(job, ())
+
+    @property
+    def round_count(self) -> int:
+        """How many moments have an entry."""
+        return len(self._rounds)
+
+    def rounds(self, first: int, count: int) -> Sequence[DecisionRound]:
+        """The latest rounds, latest first. `first`: 0 is the latest."""
+        end = len(self._rounds) - first
+        return self._rounds[max(0, end - count) : max(0, end)][::-1]

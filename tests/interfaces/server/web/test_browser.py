@@ -182,7 +182,15 @@ def test_text_can_be_read_on_its_background(
         job = submit(client, name, run)
     waits = submit(client, "waits", processes=2)
     window = Window(chromium, server, color_scheme=scheme)
-    for path in ("/", "/jobs", f"/jobs/{job}", "/machines", "/timeline", "/jobs/99999"):
+    for path in (
+        "/",
+        "/jobs",
+        f"/jobs/{job}",
+        "/machines",
+        "/timeline",
+        "/decisions",
+        "/jobs/99999",
+    ):
         window.tab.goto(path)
         ratio, element = window.tab.evaluate(CONTRAST)
         assert ratio >= CONTRAST_AA, (path, element)
@@ -191,7 +199,7 @@ def test_text_can_be_read_on_its_background(
         client.change(each, "cancel")
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/timeline"])
+@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/timeline", "/decisions"])
 def test_a_narrow_window_does_not_scroll_sideways(
     chromium: Any, server: LiveServer, path: str
 ) -> None:

@@ -63,7 +63,9 @@ def post(browser: httpx.Client, path: str, origin: str | None = None) -> httpx.R
     return browser.post(path, headers={"Origin": origin or own, "Referer": f"{own}/jobs?page=1"})
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs", "/jobs/1", "/machines", "/timeline", "/events"])
+@pytest.mark.parametrize(
+    "path", ["/", "/jobs", "/jobs/1", "/machines", "/timeline", "/decisions", "/events"]
+)
 def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={path}")
@@ -174,6 +176,25 @@ def test_a_drained_machine_says_why(browser: httpx.Client, client: LiveClient) -
     assert " of 2 slots are free" in page
     client.resume_machine("m1")
     assert "drained" not in browser.get("/machines").text
+
+
+def test_decisions_say_what_changed_and_who_waits(
+    browser: httpx.Client, client: LiveClient
+) -> None:
+    job = submit(client, name="decided", processes=3)
+    wait_until(lambda: client.job(job)["state"] == JobState.RUNNING)
+    waits = submit(client, name="undecided", processes=4)
+    latest, before = _rounds(browser.get("/decisions").text)[:2]
+    assert f'<a href="/jobs/{waits}">{waits} undecided</a> needs 4 slots' in latest
+    assert "1 job has a new reason to wait" in latest
+    assert f'<a href="/jobs/{job}">{job} decided</a> started on ' in before
+    assert browser.get("/decisions?page=99999").status_code == 200
+    for each in (job, waits):
+        client.change(each, "cancel")
+
+
+def _rounds(page: str) -> list[str]:
+    return page.split('<section class="round">')[1:]
 
 
 @pytest.mark.parametrize(("path", "status"), [("/jobs/99999", 404), ("/jobs/x", 422), ("/x", 404)])

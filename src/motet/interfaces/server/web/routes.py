@@ -23,6 +23,7 @@ from motet.domain.errors import MotetError, NotFound
 from motet.interfaces.server.logs import LogPlace, read_log
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
+from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
 from motet.interfaces.server.web.job_filter import address, job_query
 from motet.interfaces.server.web.log_text import log_text
@@ -89,6 +90,7 @@ class WebPages:
             ("/jobs/{number}", self.job),
             ("/machines", self.machines),
             ("/timeline", self.timeline),
+            ("/decisions", self.decisions),
             ("/login", self.login_form),
             ("/events", self.events),
         ):
@@ -185,6 +187,12 @@ class WebPages:
             "most": _MOST_BARS,
         }
         return self._render(request, "timeline.html", {**document, **more})
+
+    async def decisions(self, request: Request) -> Response:
+        """What was decided at every moment, and why."""
+        page = _count(request.query_params.get("page"))
+        document = await self._read(lambda state: decided(state, page))
+        return self._render(request, "decisions.html", document)
 
     async def events(self) -> Response:
         """A stream that tells when something has changed."""

@@ -1,0 +1,51 @@
+"""The page of decisions: what changed at every moment, and why other jobs wait. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from motet.domain.log_entry import LogEntry
+from motet.insight.log_events import story_event
+from motet.insight.sentences import account
+from motet.insight.wording import in_slots
+from motet.interfaces.server.explanation import rules_of
+from motet.interfaces.server.web.drawings import colour_of
+from motet.interfaces.server.web.pages import common, local_time
+from motet.live.master.state import LiveState
+
+ROUNDS_PER_PAGE = 25
+_MOST_CHANGES, _MOST_WAITS = 10, 5
+
+
+def decided(state: LiveState, page: int) -> dict[str, Any]:
+    """`page`: 1 has the latest rounds; a number above the last one is the last one."""
+    history = state.history
+    pages = max(1, -(-history.round_count // ROUNDS_PER_PAGE))
+    page = min(max(page, 1), pages)
+    rounds = [
+        {
+            "at": local_time(each.time_us),
+            "changes": _lines(state, each.changes[:_MOST_CHANGES]),
+            "change_count": len(each.changes),
+            "waits": _lines(state, each.waits[:_MOST_WAITS]),
+            "wait_count": len(each.waits),
+        }
+        for each in history.rounds((page - 1) * ROUNDS_PER_PAGE, ROUNDS_PER_PAGE)
+    ]
+    count = history.round_count
+    return {**common(state), "rounds": rounds, "page": page, "pages": pages, "count": count}
+
+
+def _lines(state: LiveState, entries: Sequence[LogEntry]) -> list[dict[str, Any]]:
+    assert state.cluster is not None
+    rules = rules_of(state)
+    return [
+        {
+            "job": each.job,
+            "name": state.jobs[each.job].spec.name,
+            "colour": colour_of(each.job),
+            "sentence": in_slots(account(story_event(each, str, state.cluster.names), rules)),
+        }
+        for each in entries
+    ]
