@@ -7,8 +7,10 @@ from typing import NamedTuple
 from motet.domain.decision import Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
+from motet.domain.wait import WAITS
 
 NOWHERE = Placement((), ())
+_REASONS = frozenset(wait.key for wait in WAITS)
 
 
 class OtherJobs(NamedTuple):
@@ -70,3 +72,8 @@ class LogEntry(NamedTuple):
     team: Team | None = None
     team_before: Team | None = None
     exchange: OtherJobs = NO_JOBS
+
+
+def is_wait(entry: LogEntry) -> bool:
+    """Whether the entry says why a job waits."""
+    return entry.event in _REASONS

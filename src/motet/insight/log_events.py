@@ -6,18 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import TypedDict
 
-from motet.domain.log_entry import LogEntry, OtherJobs, Team
+from motet.domain.log_entry import LogEntry, OtherJobs, Team, is_wait
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
-from motet.domain.wait import WAITS
 from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
-
-_REASONS = frozenset(wait.key for wait in WAITS)
-
-
-def is_wait(entry: LogEntry) -> bool:
-    """Whether the entry says why a job waits."""
-    return entry.event in _REASONS
 
 
 def story_event(

@@ -7,9 +7,8 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.domain.log_entry import LogEntry
+from motet.domain.log_entry import LogEntry, is_wait
 from motet.domain.wait import Wait
-from motet.insight.log_events import is_wait
 from motet.live.master.decision_history import DecisionHistory
 
 EVENTS = ["start", "preempt", Wait.TOO_FEW_GPUS.key]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from motet.domain.log_entry import is_wait
 from motet.domain.wait import wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.job_story import JobStory, queue_rules
-from motet.insight.log_events import is_wait, story_event
+from motet.insight.log_events import story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story

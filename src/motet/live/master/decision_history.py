@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from motet.domain.log_entry import LogEntry
-from motet.insight.log_events import is_wait
+from motet.domain.log_entry import LogEntry, is_wait
 
 
 @dataclass(frozen=True, slots=True)

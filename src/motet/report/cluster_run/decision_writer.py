@@ -12,10 +12,9 @@ from math import isfinite
 from typing import Any, TextIO
 
 from motet.domain.decision import Straggler
-from motet.domain.log_entry import LogEntry, OtherJobs
+from motet.domain.log_entry import LogEntry, OtherJobs, is_wait
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US, exact_seconds
-from motet.insight.log_events import is_wait
 
 OTHERS_OF = {
     "wait": "blockers",
