@@ -42,8 +42,8 @@ def open_dataset(
     name or index (negative from the end), columns to leave out ("0-4,missing"), and texts for
     a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
     images that are in another folder. `only`: the features to read of a table with a header,
-    which must name them; `("user", "item")` of a rating file: no ratings. `role`: generators draw
-    other data for "test".
+    which must name them; `("user", "item")` of a rating file: no ratings; of texts the words that
+    count. `role`: generators draw other data for "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
     with one line: the file and line, the problem and its remedy.

@@ -65,11 +65,19 @@ def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) 
 
 
 def corpus_from_texts(
-    texts: Iterable[str], rule: VocabularyRule, *, source: str, min_words: int = 1
+    texts: Iterable[str],
+    rule: VocabularyRule,
+    *,
+    source: str,
+    min_words: int = 1,
+    vocabulary: tuple[str, ...] = (),
 ) -> Corpus:
-    """Count the words of each text; leave out texts with fewer than `min_words` of them."""
+    """Count the words of each text; leave out texts with fewer than `min_words` of them.
+
+    `vocabulary`: the words that count, instead of those that `rule` chooses.
+    """
     documents = [[word.lower() for word in rule.word.findall(text)] for text in texts]
-    vocabulary = choose_vocabulary(documents, rule)
+    vocabulary = vocabulary or choose_vocabulary(documents, rule)
     number = {word: index for index, word in enumerate(vocabulary)}
     coded = [[number[word] for word in document if word in number] for document in documents]
     kept = [document for document in coded if len(document) >= min_words]

@@ -74,3 +74,21 @@ def test_a_table_that_is_read_as_text_has_a_note(write):
     for name, is_noted in (("a.csv", True), ("a.txt", False)):
         corpus = open_dataset(write(name, "\n".join(lines)), kind="corpus", format="text")
         assert any("the words of all columns count" in note for note in corpus.notes) == is_noted
+
+
+def test_words_that_are_given_count_in_every_text(write):
+    path = write("a.txt", "whale ship\nzebra yak\nwhale whale the\n")
+    read = open_dataset(path, kind="corpus", only=("ship", "the", "whale"))
+    assert isinstance(read, Corpus)
+    assert read.vocabulary == ("ship", "the", "whale")
+    assert (read.document_count, list(read.words), list(read.counts)) == (
+        3,
+        [0, 2, 1, 2],
+        [1, 1, 1, 2],
+    )
+
+
+def test_texts_without_a_word_that_counts_are_told(write):
+    read = corpus(write("a.txt", "red ship\nblue ship\nred sky\nzebra\n"))
+    assert read.document_count == 3
+    assert read.notes == ("1 of 4 documents have no word that counts: left out",)

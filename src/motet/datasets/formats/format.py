@@ -37,7 +37,7 @@ class ReadOptions:
     `kind`: the class of data set, None for any that the file can become. `target`, `drop`, `na`:
     for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
     `only`: the features to read of a table with a header, which must name them (empty: all); of
-    rating files `ratings.PAIR`, users and items without ratings.
+    rating files `ratings.PAIR`, users and items without ratings; of texts the words that count.
     """
 
     kind: type[Dataset] | None = None

@@ -56,7 +56,16 @@ class TextFormat(Format):
         if not texts:
             wanted = " ".join(_SUFFIXES)
             raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
-        corpus = corpus_from_texts(texts, VocabularyRule(), source=str(file))
+        rule, source = VocabularyRule(), str(file)
+        if options.only:  # Every text is a document then, also without any of these words.
+            return corpus_from_texts(
+                texts, rule, source=source, min_words=0, vocabulary=options.only
+            )
+        corpus = corpus_from_texts(texts, rule, source=source)
+        left_out = len(texts) - corpus.document_count
+        if left_out and corpus.token_count:
+            said = f"{left_out} of {len(texts)} documents have no word that counts: left out"
+            corpus = replace(corpus, notes=(*corpus.notes, said))
         if file.plain_name.endswith(_TABLES):
             corpus = replace(corpus, notes=(*corpus.notes, _TABLE_NOTE))
         if not corpus.token_count:

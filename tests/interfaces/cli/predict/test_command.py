@@ -147,3 +147,24 @@ def test_json_of_text_labels_is_text_and_goes_to_a_file(tmp_path: Path) -> None:
     text = (tmp_path / "predicted.json").read_text()
     assert [row["prediction"] for row in json.loads(text)["predictions"]] == labels[:2]
     assert "\x9b" not in text
+
+
+def test_the_vocabulary_of_the_model_decides_in_new_texts(tmp_path: Path) -> None:
+    sea, land = "whale ship ocean", "horse field barn"
+    train = tmp_path / "train.txt"
+    train.write_text("\n".join([sea, land] * 10))
+    motet.LDA(topics=2, epochs=50, tol=0).fit(open_dataset(train, kind="corpus")).save(
+        tmp_path / "model.npz"
+    )
+    new = tmp_path / "new.txt"
+    shares = {}
+    for text in (f"{sea}\nzebra zebra\n{land}\n", f"{sea}\n", f"{land} zebra\n"):
+        new.write_text(text)
+        _, *rows = rows_of(run_motet("predict", tmp_path / "model.npz", "--data", new))
+        assert len(rows) == text.count("\n")
+        for line, row in zip(text.splitlines(), rows, strict=True):
+            shares.setdefault(line.removesuffix(" zebra"), []).append([float(x) for x in row])
+    assert shares[sea][0] == shares[sea][1]
+    assert shares[land][0] == shares[land][1]
+    assert shares["zebra"][0] == [0.5, 0.5]
+    assert max(shares[sea][0]) > 0.8  # (3 + 0.5) of (3 + 1) by the prior

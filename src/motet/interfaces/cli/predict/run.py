@@ -115,8 +115,14 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
-        only=PAIR if kind == "ratings" else _named_columns(model),
+        only=PAIR if kind == "ratings" else _named_words(model) or _named_columns(model),
     )
+
+
+def _named_words(model: Estimator) -> tuple[str, ...]:
+    """The vocabulary of the model; empty if its training data had none."""
+    words = vars(model).get("vocabulary_")
+    return () if words is None else tuple(map(str, words.tolist()))
 
 
 def _named_columns(model: Estimator) -> tuple[str, ...]:
