@@ -56,7 +56,11 @@ def main() -> None:
 
     signal.signal(signal.SIGUSR1, dump)
     options = server.ServerOptions(folder, cluster, ChoosePolicy(sys.argv[3]))
-    server.serve(options, lambda url: print(time.perf_counter() - began_s, url, flush=True))
+    server.serve(
+        options,
+        lambda url: print(time.perf_counter() - began_s, url, flush=True),
+        lambda jobs: None,
+    )
 
 
 if __name__ == "__main__":

@@ -240,8 +240,8 @@ def test_a_column_of_words_is_named_with_its_remedy(complaint):
     message = complaint("a.csv", "colour,size\nred,1\nblue,2\n")
     assert message == (
         "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
-        "pandas.get_dummies, leave the column out (--drop colour), or make it the target "
-        "(--target colour)"
+        "pandas.get_dummies(..., dtype=int), leave the column out (--drop colour), or make it the "
+        "target (--target colour)"
     )
 
 
@@ -251,8 +251,8 @@ def test_all_columns_of_words_and_dates_are_named_at_once(complaint):
     assert message == (
         "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds words ('2024-01-01'), "
         "column 3 'my city' holds words ('Rome'); encode them as numbers, for example with "
-        "pandas.get_dummies, leave the columns out (--drop 'id,when,my city'), or make one the "
-        "target (--target)"
+        "pandas.get_dummies(..., dtype=int), leave the columns out (--drop 'id,when,my city'), or "
+        "make one the target (--target)"
     )
 
 

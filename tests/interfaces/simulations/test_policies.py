@@ -142,3 +142,8 @@ def test_a_policy_that_does_not_exist_cannot_be_loaded() -> None:
         load_policy(3)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="unknown parameter of fifo 'knob'"):
         load_policy("fifo", knob=3)
+
+
+def test_an_option_of_the_trace_is_no_parameter_of_a_policy() -> None:
+    with pytest.raises(BadInput, match=r"columns: .*motet.load_trace\(path, columns=...\)"):
+        simulate(workload_of(QUEUE_OF_THREE), "1x2", columns={"num_gpus": "GPUs"})

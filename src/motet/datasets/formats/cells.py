@@ -142,7 +142,7 @@ def _words_in_columns(
     out = f"leave the column out (--drop {name}), or make it the target (--target {name})"
     if len(columns) > 1:
         out = f"leave the columns out (--drop {name}), or make one the target (--target)"
-    encoding = "encode them as numbers, for example with pandas.get_dummies"
+    encoding = "encode them as numbers, for example with pandas.get_dummies(..., dtype=int)"
     return layout.file.complaint(shown + more, f"{encoding}, {out}", number)
 
 

@@ -26,6 +26,7 @@ from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server_address import ADDRESS_FILE
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
@@ -57,10 +58,13 @@ class ServerOptions:
     drain_after: int = 3
 
 
-def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
-    """Serve until SIGTERM or Ctrl-C; returns the exit status. `on_ready`: called with the URL.
+def serve(
+    options: ServerOptions, on_ready: Callable[[str], None], on_end: Callable[[int], None]
+) -> int:
+    """Serve until SIGTERM or Ctrl-C; returns the exit status.
 
-    Raises BadInput, JournalInUse.
+    `on_ready`: called with the URL; `on_end`: with the number of jobs that run on. Raises BadInput,
+    JournalInUse.
     """
     folder = options.folder
     open_state_folder(folder)
@@ -101,7 +105,13 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
         access_log=False,
         timeout_graceful_shutdown=5,
     )
-    server = _Server(config, changes)
+
+    def ended() -> None:
+        if not failures:
+            counts = tables.counts()
+            on_end(sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING)))
+
+    server = _Server(config, changes, ended)
     master.start()
     gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
     try:
@@ -120,9 +130,19 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> int:
 class _Server(uvicorn.Server):
     """Ends the streams of open pages before it waits for the ends of all requests."""
 
-    def __init__(self, config: uvicorn.Config, changes: Changes) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        changes: Changes,
+        on_end: Callable[[], None],
+    ) -> None:
         super().__init__(config)
-        self._changes = changes
+        self._changes, self._on_end = changes, on_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn, which ends the process by the signal after this."""
+        await super().shutdown(sockets)
+        self._on_end()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """See uvicorn."""

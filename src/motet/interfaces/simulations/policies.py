@@ -20,6 +20,7 @@ from motet.interfaces.python_messages import python_arguments
 from motet.sim.common_settings import COMMON_SETTINGS
 from motet.sim.experiment import Experiment
 
+_OF_TRACES = ("columns", "timezone", "skip_bad_rows", "largest_gang", "format")
 OnePolicy: TypeAlias = str | os.PathLike[str] | type[Policy] | Policy
 PolicyArgument: TypeAlias = OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy]
 _ACCEPTED = (
@@ -132,6 +133,10 @@ def _settable(experiment: Experiment) -> set[str]:
 def _require_known(settings: Mapping[str, str], known: Mapping[str, set[str]]) -> None:
     everywhere = set[str]().union(*known.values())
     unknown = next((name for name in settings if name not in everywhere), None)
+    if unknown in _OF_TRACES:
+        raise BadInput(
+            f"{unknown}: an option of the trace; give trace=motet.load_trace(path, {unknown}=...)"
+        )
     if unknown is not None:
         whose = next(iter(known)) if len(known) == 1 else "these policies"
         raise UnknownName(f"parameter of {whose}", unknown, everywhere)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 
@@ -9,6 +10,7 @@ from motet.domain.units import GIGA, LONGEST_S, MILLISECOND_US, SECOND_US
 
 MOST_GPUS = 1_000_000_000
 MOST_DEMAND = 10**15
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9-]*[0-9]+:[0-9]{2}")
 _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
@@ -52,7 +54,9 @@ def decimal_number(cell: str) -> Decimal:
     try:
         value = Decimal(cell.strip())
     except InvalidOperation:
-        raise ValueError("which is not a number") from None
+        is_date = _DATE.match(cell.strip())
+        hint = "; give --format table to read dates and durations such as 1:30:00"
+        raise ValueError(f"which is not a number{hint if is_date else ''}") from None
     if not value.is_finite():
         raise ValueError("which is not a finite number")
     if value.adjusted() > _MOST_POWER:

@@ -48,7 +48,7 @@ def test_submit_prints_the_id_on_stdout_and_the_next_step_on_stderr(run: Shell) 
     result = run("submit", "-n", "mine", "--", "echo", "hello")
     job = result.stdout.strip()
     assert job.isdigit()
-    assert f"motet logs -f {job}" in result.stderr
+    assert f"motet logs -f --state-dir {run.folder} {job}\n" in result.stderr
     assert run("wait", job).return_value == 0
 
 
@@ -190,6 +190,16 @@ def test_a_training_from_options_to_its_results(run: Shell, tmp_path: Path) -> N
     assert found["results"] in screen.replace("\n", "")
 
 
+def test_a_training_on_a_table_of_ones_own(run: Shell, tmp_path: Path) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text("id,x,y\n" + "".join(f"p{n},{n % 7},{2 * (n % 7)}\n" for n in range(50)))
+    options = ("--data", str(table), "--target", "y", "--drop", "id", "--epochs", "3")
+    job = run("submit", "--app", "linear_regression", *options, "--until", "loss=0").stdout.strip()
+    assert run("wait", job).return_value == 0
+    spec = json.loads(run("describe", job, "--json").stdout)["spec"]
+    assert (spec["target"], spec["drop"], spec["until"]) == ("y", ["id"], "loss=0")
+
+
 def test_a_training_in_a_job_file_knows_the_number_of_its_epochs(
     run: Shell, tmp_path: Path
 ) -> None:
@@ -224,7 +234,7 @@ def test_a_training_that_cannot_work_is_refused_before_it_is_submitted(
 
 
 def test_one_kind_of_job_at_a_time(run: Shell) -> None:
-    with pytest.raises(click.UsageError, match="a job file with -f, a command after '--', or"):
+    with pytest.raises(click.UsageError, match="a job file with -f, a command after '--', --app"):
         run("submit", "--app", "mlr", "--data", "digits", "--", "true")
 
 

@@ -263,3 +263,11 @@ def test_odd_json_is_told_with_its_line(file_of: FileOf, value: str, reason: str
     path = file_of(f'[\n{{"jobid": "a", "attempts": {value}}}]', "log.json")
     with pytest.raises(BadInput, match=rf"log.json:2: is not JSON \({reason}\)"):
         read_trace(path)
+
+
+def test_dates_in_a_log_of_numbers_are_told_their_format(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_time,num_gpus,duration\na,2026-03-01T08:03:54,1,0:30:00\n")
+    with pytest.raises(BadInput, match="which is not a number; give --format table"):
+        read_trace(path)
+    assert len(read_trace(path, "table").workload) == 1

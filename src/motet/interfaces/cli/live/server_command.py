@@ -72,12 +72,12 @@ def server_command(
     A killed server loses nothing: its jobs keep running, and the next server finds them.
     """
     _require_extra()
-    from motet.interfaces.cli.live.server_start import ClusterChoice, requested, started
+    from motet.interfaces.cli.live.server_start import ClusterChoice, ended, requested, started
     from motet.interfaces.server.serve import serve
 
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
-    return serve(options, lambda url: started(url, options))
+    return serve(options, lambda url: started(url, options), ended)
 
 
 def _require_extra() -> None:

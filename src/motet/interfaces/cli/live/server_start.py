@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,16 @@ def started(url: str, options: ServerOptions) -> None:
     click.echo(f"token    {options.folder / TOKEN_FILE}", err=True)
     policy = f"; policy {options.policy.policy}" if options.policy else ""
     click.echo(f"cluster  {_told(options)}{policy}", err=True)
-    click.echo("next     motet submit -- python train.py", err=True)
+    home = options.folder
+    where = "" if home == default_server_folder() else f" --state-dir {shlex.quote(str(home))}"
+    click.echo(f"next     motet submit{where} -- python train.py", err=True)
+
+
+def ended(jobs: int) -> None:
+    """Tell the user what a server that ends leaves: `jobs` run on."""
+    if jobs:
+        what, them = ("1 job runs", "it") if jobs == 1 else (f"{jobs:,} jobs run", "them")
+        click.echo(f"{what} on; the next server adopts {them}: start it again", err=True)
 
 
 def _told(options: ServerOptions) -> str:

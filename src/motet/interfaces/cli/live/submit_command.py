@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 @click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")
 @click.option("--servers", type=click.IntRange(1), metavar="S", help="Training: default 1.")
 @click.option("--epochs", type=click.IntRange(1), metavar="E", help="Training: passes, at most.")
+@click.option("--target", metavar="NAME|INDEX", help="Training: the column of a table to predict.")
+@click.option(
+    "--drop", multiple=True, metavar="NAME|INDEX", help="Training: a column to leave out."
+)
+@click.option("--test", metavar="PATH|NAME", help="Training: data to evaluate the model on.")
+@click.option("--until", metavar="RULE", help="Training: stop early, loss=X or improvement=Y.")
 @click.option("--seed", type=click.IntRange(0), metavar="K", help="Training: default 0.")
 @click.option(
     "--set",
@@ -75,6 +83,7 @@ def submit_command(
     from motet.interfaces.cli.live.training_check import checked_training
     from motet.interfaces.cli.shell.streams.results import print_json
 
+    given["drop"] = [*given["drop"]] or None
     given["set"] = dict(name_and_value("--set", each) for each in settings)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
@@ -83,4 +92,12 @@ def submit_command(
         print_json(job)
         return
     click.echo(job["id"])
-    click.echo(f"{job['name']} is {job['state']}; follow it: motet logs -f {job['id']}", err=True)
+    where = _server_options(click.get_current_context().params)
+    follow = f"motet logs -f {where}{job['id']}"
+    click.echo(f"{job['name']} is {job['state']}; follow it: {follow}", err=True)
+
+
+def _server_options(given: Mapping[str, Any]) -> str:
+    """The options that named the server, for the next command."""
+    options = {"--server": given["server"], "--state-dir": given["state_folder"]}
+    return "".join(f"{name} {shlex.quote(str(it))} " for name, it in options.items() if it)
