@@ -297,3 +297,17 @@ def test_a_line_with_the_name_of_the_target_is_a_header(write):
     path = write("a.csv", "size,kind\n?,dog\n2,cat\n")
     dataset = labelled(path, target="kind", na="?", drop="missing-rows")
     np.testing.assert_array_equal(dataset.features, [[2]])
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", " "])
+def test_true_and_false_are_one_and_zero(write, separator):
+    lines = ["a,b,c", "True,0.5,FALSE", '"false",1.5,true', "TRUE,nan,False"]
+    text = "\r\n".join(lines).replace(",", separator)
+    read = labelled(write("a.csv", text), drop="missing-rows")
+    np.testing.assert_array_equal(read.features, [[1, 0.5, 0], [0, 1.5, 1]])
+
+
+def test_a_target_of_true_and_false_keeps_its_classes(write):
+    read = open_dataset(write("a.csv", "a,b\n1,True\n2,False\n"), kind="labelled", target="b")
+    assert isinstance(read, LabelledMatrix)
+    assert read.class_names == ("False", "True")

@@ -15,6 +15,8 @@ from motet.datasets.formats.layout import CellLayout
 from motet.datasets.formats.numbers import is_number
 from motet.domain.errors import BadInput
 
+_TRUTH = {"true": b"1", "false": b"0"}
+"""What pandas and spreadsheets write for a feature that is or is not there."""
 _LOOK_AHEAD_LINES = 100
 _MOST_SHOWN = 8
 _DATE_OR_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d\d")
@@ -85,7 +87,7 @@ def _is_missing(cell: str, na: tuple[str, ...]) -> bool:
 
 
 def _is_value(cell: str, na: tuple[str, ...]) -> bool:
-    return is_number(cell) or _is_missing(cell, na)
+    return is_number(cell) or _is_missing(cell, na) or cell.strip().lower() in _TRUTH
 
 
 def _words(layout: CellLayout, column: int, block: bytes) -> NDArray[np.str_]:
@@ -148,16 +150,20 @@ def _words_in_columns(
 
 @dataclass(frozen=True)
 class _Parser:
-    """Parses blocks of lines; if that fails, again with nan for missing values."""
+    """Parses blocks of lines; if that fails, again with nan for missing values, 1 for true, 0 for
+    false.
+    """
 
     layout: CellLayout
     columns: tuple[int, ...]
     na: tuple[str, ...]
     missing: re.Pattern[bytes]
+    truth: re.Pattern[bytes]
 
     @classmethod
     def of(cls, layout: CellLayout, columns: tuple[int, ...], na: tuple[str, ...]) -> _Parser:
-        return cls(layout, columns, na, _missing_cells(layout.separator.delimiter, na))
+        delimiter = layout.separator.delimiter
+        return cls(layout, columns, na, _missing_cells(delimiter, na), _truth_cells(delimiter))
 
     def __call__(self, block: bytes) -> NDArray[np.float64]:
         """(rows, columns) float64."""
@@ -167,7 +173,7 @@ class _Parser:
         except ValueError:
             filled = self.missing.sub(b"nan", block)
         try:
-            return self._parse(filled)
+            return self._parse(self.truth.sub(_number_of_truth, filled))
         except ValueError as error:
             fault = _first_text(self.layout, self.columns, self.na)
             unknown = self.layout.file.complaint(str(error), "give a table of numbers")
@@ -196,3 +202,16 @@ def _missing_cells(delimiter: str | None, na: tuple[str, ...]) -> re.Pattern[byt
     empty = rb'(?<=%b)%b(?:"")?%b%b|^%b(?:"")?%b(?=%b)' % (mark, pad, pad, end, pad, pad, mark)
     token = rb'(?:(?<=%b)|^)%b"?(?:%b)"?%b%b' % (mark, pad, tokens, pad, end)
     return re.compile(empty + b"|" + token if na else empty, re.MULTILINE)
+
+
+def _truth_cells(delimiter: str | None) -> re.Pattern[bytes]:
+    """Return a pattern of cells that hold true or false, in any case; the word is its group."""
+    if delimiter is None:
+        return re.compile(rb'(?<!\S)"?(true|false)"?(?!\S)', re.IGNORECASE)
+    mark = re.escape(delimiter.encode())
+    cell = rb'(?:(?<=%b)|^)[ ]*"?(true|false)"?[ ]*(?=%b|\r?$)' % (mark, mark)
+    return re.compile(cell, re.IGNORECASE | re.MULTILINE)
+
+
+def _number_of_truth(cell: re.Match[bytes]) -> bytes:
+    return _TRUTH[cell.group(1).decode().lower()]
