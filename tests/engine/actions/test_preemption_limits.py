@@ -62,6 +62,14 @@ def test_what_fits_beside_a_kept_job_starts() -> None:
     assert held == {0: 4, 1: 0, 2: 2}
 
 
+def test_running_jobs_of_one_gpu_count_beside_a_kept_one() -> None:
+    engine = engine_of("sf")
+    engine.step(0, [submitted(0, 5, 0), submitted(1, 1, 0)])
+    engine.step(1, [submitted(2, 1, 1)])
+    held = dict(zip(engine.state.jobs.number, engine.state.jobs.held_gpus, strict=True))
+    assert held == {0: 5, 1: 1, 2: 0}
+
+
 @settings(max_examples=examples(100))
 @given(
     policy=st.sampled_from(sorted(POLICIES)),

@@ -204,3 +204,21 @@ def test_a_large_table_arrives_whole() -> None:
         np.testing.assert_array_equal(client.multi_get(), values * 2)
     finally:
         table.close()
+
+
+def test_a_push_is_sent_in_pieces_of_some_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 rows of 1 KB for three owners, 128 KB at a time: one piece, and a second for the rest."""
+    monkeypatch.setattr(routed_calls, "PUSH_CHUNK_BYTES", 128 << 10)
+    table = table_of(keys=256, width=128)
+    sent: list[int] = []
+    run = RoutedCalls._run
+
+    def watched(self: RoutedCalls, plan: Any, routes: Any, *more: Any) -> Any:
+        sent.append(len(routes))
+        return run(self, plan, routes, *more)
+
+    monkeypatch.setattr(RoutedCalls, "_run", watched)
+    table.client().multi_put(None, np.ones((256, 128)))
+    table.close()
+    owners = len(table.executors)
+    assert owners <= sum(sent) <= 2 * owners

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ SECOND = FIRST.moved([0], 1)
 THIRD = SECOND.moved([1], 1)
 
 
-def held_blocks() -> HeldBlocks:
-    spec = TableSpec(MODEL_TABLE, ModelTable(BLOCKS, (1,), np.dtype(np.float64)), BLOCKS)
+def held_blocks(dtype: Any = np.float64, **more: Any) -> HeldBlocks:
+    spec = TableSpec(MODEL_TABLE, ModelTable(BLOCKS, (1,), np.dtype(dtype), **more), BLOCKS)
     return HeldBlocks(spec, lambda *_: None, FIRST, 0, 0)
 
 
@@ -58,6 +59,15 @@ def test_blocks_are_found_again_once_they_have_moved_to_new_memory() -> None:
     held.settle()
     assert named(held, [1, 2, 3]) is not found
     assert named(held, [0, 1, 2, 3]).contiguous is not None
+
+
+def test_blocks_are_summed_up_together_unless_they_exchange_changes() -> None:
+    summed = named(held_blocks(), [0, 1, 2, 3]).contiguous
+    changed = named(held_blocks(np.int32, exchange="changes"), [0, 1, 2, 3]).contiguous
+    assert summed is not None
+    assert changed is not None
+    assert (summed._sum is None, summed._changes is None) == (False, True)
+    assert (changed._sum is None, changed._changes is None) == (True, False)
 
 
 @pytest.mark.parametrize(("leaving", "kept"), [([0], 4), ([0, 1, 2], 1), ([0, 1, 2, 3], 0)])
