@@ -15,6 +15,8 @@ from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import ModelTable
 from motet.runtime.core.table_spec import MODEL_TABLE
+from motet.runtime.server import block_migration
+from motet.transport import Call
 from table_on_executors import TableOnExecutors
 
 KEYS = 64
@@ -63,6 +65,23 @@ def test_moved_blocks_keep_their_values(table: TableOnExecutors) -> None:
     client.multi_update(None, np.ones((KEYS, CLIENTS + 1)))
     table.move(table.ownership.blocks_of(1), 1, 0)
     np.testing.assert_array_equal(client.multi_get(), values + 1)
+
+
+def test_a_move_waits_for_the_arrival_of_every_block(
+    table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished: list[Call] = []
+    finish = block_migration._finish
+
+    def watched(call: Call) -> None:
+        finish(call)
+        finished.append(call)
+
+    monkeypatch.setattr(block_migration, "_finish", watched)
+    blocks = table.ownership.blocks_of(0)
+    table.move(blocks, 0, 1)
+    the_owners = 1
+    assert len(finished) == the_owners + len(blocks)
 
 
 def test_an_executor_frees_the_memory_of_blocks_that_have_left(table: TableOnExecutors) -> None:
