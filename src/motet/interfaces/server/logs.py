@@ -30,11 +30,12 @@ class LogPart:
 
 
 def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
-    """At most LARGEST_PART_BYTES of a log."""
+    """At most LARGEST_PART_BYTES of a log. `offset`: a negative one is counted from its end."""
     folder = workplace.attempt_folder(place.job, place.attempt)
     try:
         with open(folder / f"rank-{place.rank}" / "log", "rb") as file:
             size = os.fstat(file.fileno()).st_size
+            offset = max(0, size + offset) if offset < 0 else offset
             file.seek(offset)
             data = file.read(LARGEST_PART_BYTES)
     except FileNotFoundError:

@@ -19,9 +19,9 @@ from motet.report.simulation.story_document import story_document
 _SHOWN = 8
 
 
-def common(state: LiveState) -> dict[str, Any]:
-    """What every page says of the cluster."""
-    machines = machine_slots(state)
+def common(state: LiveState, machines: list[MachineSlots] | None = None) -> dict[str, Any]:
+    """What every page says of the cluster. `machines`: where the page has them already."""
+    machines = machine_slots(state) if machines is None else machines
     usable = [each for each in machines if each.condition == "up"]
     return {
         "policy": policy_text(state.policy),
@@ -35,11 +35,12 @@ def common(state: LiveState) -> dict[str, Any]:
 def overview(state: LiveState) -> dict[str, Any]:
     """Running jobs and those that were submitted last; `machines`: slot by slot."""
     running = [line(state, job) for job in list(state.active.values())[:_SHOWN]]
+    machines = machine_slots(state)
     return {
-        **common(state),
+        **common(state, machines),
         "running": running,
         "running_count": len(state.active),
-        "machines": machine_slots(state),
+        "machines": machines,
     }
 
 

@@ -159,7 +159,7 @@ class WebPages:
         def read(state: LiveState) -> dict[str, Any]:
             found = machine_slots(state)
             largest = pages.largest_free(found)
-            return {**pages.common(state), "machines": found, "largest_free": largest}
+            return {**pages.common(state, found), "machines": found, "largest_free": largest}
 
         return self._render(request, "machines.html", await self._read(read))
 
@@ -258,14 +258,8 @@ class WebPages:
     def _log_tail(self, job: int, attempt: int, rank: int) -> str:
         if not attempt:
             return ""
-        path = self._workplace.attempt_folder(job, attempt) / f"rank-{rank}" / "log"
-        try:
-            size = path.stat().st_size
-        except OSError:
-            return ""
         place = LogPlace(job, attempt, rank, has_ended=True)
-        part = read_log(self._workplace, place, max(0, size - _LOG_TAIL_BYTES))
-        return log_text(part.data)
+        return log_text(read_log(self._workplace, place, -_LOG_TAIL_BYTES).data)
 
 
 def _losses(folder: Path) -> str:
