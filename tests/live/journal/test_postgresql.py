@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from killed_append import KILLED
 from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalInUse
 from motet.live.journal.record import Record
@@ -48,22 +49,9 @@ def test_a_second_master_is_refused_until_the_first_has_ended(url: str) -> None:
     JournalStore(url).close()
 
 
-HOLDING = """
-import os, signal, sys
-from motet.live.journal.record import Record
-from motet.live.journal.store import JournalStore
-store = JournalStore(sys.argv[1])
-for number in range(1, 1000):
-    store.append([Record(number, number, "[]", "[]", "[]", "1.0")])
-    print(number, flush=True)
-    if number == 20:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_a_killed_master_leaves_what_it_acknowledged_and_no_lock(url: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", HOLDING, url], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-c", KILLED, url], stdout=subprocess.PIPE, text=True, check=False
     )
     assert done.returncode == -signal.SIGKILL
     store = opened_when_free(url)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from killed_append import KILLED
 from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalInUse
 from motet.live.journal.record import Record
@@ -79,19 +80,6 @@ def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(BadInput, match="format 99"):
         JournalStore(str(path))
-
-
-KILLED = """
-import os, signal, sys
-from motet.live.journal.record import Record
-from motet.live.journal.store import JournalStore
-store = JournalStore(sys.argv[1])
-for number in range(1, 1000):
-    store.append([Record(number, number, "[]", "[]", "[]", "1.0")])
-    print(number, flush=True)
-    if number == 20:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path) -> None:
