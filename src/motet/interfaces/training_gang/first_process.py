@@ -113,9 +113,10 @@ class _Training:
         self, training: TrainRequest, cluster: GangCluster, progress: LineProgress
     ) -> tuple[TrainResult, TuningHistory | None]:
         """Raises Interrupted after a stop signal."""
-        job = Job(training.app, training.rows, training.options, cluster, progress)
+        job = Job(training.app, training.rows, training.options, cluster)
         earlier = () if training.resumed is None else training.resumed.reports
-        job.listen(LossFile(self._folder, earlier))
+        job.listen(LossFile(self._folder, earlier))  # First: the file holds what the screen says.
+        job.listen(progress)
         reports = progress_file(os.environ, earlier)
         job.listen(reports)
         self._stops.pass_to(job.suspend)

@@ -172,13 +172,14 @@ def _train(
         timetable = tuple(
             change.timed(lambda: usable_machines(cluster.machines())) for change in training.changes
         )
-        job = Job(training.app, training.rows, options, cluster, progress, timetable)
+        job = Job(training.app, training.rows, options, cluster, timetable=timetable)
         interrupted = None
-        if begun.folder is not None:
+        if begun.folder is not None:  # Before `progress`: the files hold what the screen says.
             earlier = () if training.resumed is None else training.resumed.reports
             job.listen(LossFile(begun.folder, earlier))
             interrupted = _interrupted_run(training, job.plan, begun.folder, begun.started_at)
             job.listen(interrupted)
+        job.listen(progress)
         if flags.balances:
             job.listen(LoadBalancer(job))
         result, history = _run(job, flags, progress, interrupted)
