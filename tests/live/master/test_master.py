@@ -32,7 +32,8 @@ from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Submit
 from motet.live.master.job_updates import CreateQueue, UpdateJob
-from motet.live.master.master import JournalDiverged, Master
+from motet.live.master.master import Master
+from motet.live.master.replay import JournalDiverged
 from motet.live.master.requests import Workplace
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
 

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
@@ -54,6 +55,14 @@ class JournalDatabase:
         else:
             event.listen(engine, "connect", _make_postgresql_durable)
         return engine
+
+    def reading_engine(self) -> Engine:
+        """Connections that only read, beside a master that writes."""
+        if self._url.get_backend_name() == "postgresql":
+            return create_engine(self._url, execution_options={"postgresql_readonly": True})
+        place = f"file:{quote(str(self._url.database))}"
+        query = {"mode": "ro", "uri": "true", "timeout": "60"}
+        return create_engine(self._url.set(database=place, query=query))
 
     def refusal(self, error: OperationalError) -> BadInput:
         """The error for a database that cannot be opened."""

@@ -7,64 +7,25 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from motet.domain.errors import BadInput, MotetError
 from motet.live.journal.database import JournalDatabase, JournalLock
+from motet.live.journal.reading import last_record, read_records
 from motet.live.journal.record import Record
-
-FORMAT_VERSION = 2
-"""2: records have checksums."""
-_PAGE = 1000
-# Of a damaged database; drivers raise the last two for values of the wrong kind.
-_DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
-
-_TABLES = MetaData()
-_META = Table(
-    "journal",
-    _TABLES,
-    Column("id", Integer, primary_key=True),
-    Column("format_version", Integer, nullable=False),
-    Column("epoch", Integer, nullable=False),
-)
-_RECORDS = Table(
-    "records",
-    _TABLES,
-    Column("sequence", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("at_us", BigInteger, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("events", Text, nullable=False),
-    Column("facts", Text, nullable=False),
-    Column("actions", Text, nullable=False),
-    Column("software", String(40), nullable=False),
-    Column("checksum", String(64)),  # None in records of format 1.
+from motet.live.journal.tables import (
+    DAMAGES,
+    FORMAT_VERSION,
+    META,
+    RECORDS,
+    TABLES,
+    JournalDamaged,
 )
 
 
 class MasterSuperseded(MotetError):
     """A later master has taken over this journal; this one must end."""
-
-
-class JournalDamaged(MotetError):
-    """The journal cannot be read; the message tells what to do."""
-
-    def __init__(self, part: str, reason: object) -> None:
-        super().__init__(
-            f"{part} cannot be read ({reason!s:.120}); restore a copy of the journal, or start the "
-            "server with another --state-dir"
-        )
 
 
 class JournalLost(MotetError):
@@ -91,7 +52,7 @@ class JournalStore:
         except OperationalError as error:
             self._release()
             raise database.refusal(error) from error
-        except _DAMAGES as error:
+        except DAMAGES as error:
             self._release()
             raise JournalDamaged(f"the journal {self._shown}", error) from error
         except BaseException:
@@ -110,7 +71,7 @@ class JournalStore:
         try:
             with self._connection.begin():
                 self._require_epoch()
-                self._connection.execute(insert(_RECORDS), rows)
+                self._connection.execute(insert(RECORDS), rows)
         except DBAPIError as error:
             reason = " ".join(str(error.orig).split())[:200]
             raise JournalLost(
@@ -125,35 +86,8 @@ class JournalStore:
         return self._next
 
     def records(self, first: int = 1) -> Iterator[Record]:
-        """All records from a number on, in order. Raises JournalDamaged with a record's number.
-
-        Records of format 1, which have no checksums, come before all others.
-        """
-        columns = [_RECORDS.c[name] for name in (*Record.__slots__, "checksum")]
-        before, previous = self._last_record(below=first)
-        while True:
-            query = select(*columns).where(_RECORDS.c.sequence >= first)
-            try:
-                with self._connection.begin():
-                    page = self._connection.execute(
-                        query.order_by(_RECORDS.c.sequence).limit(_PAGE)
-                    ).all()
-            except _DAMAGES as error:
-                raise JournalDamaged(f"the journal from record {first} on", error) from error
-            if not page:
-                return
-            for *fields, checksum in page:
-                record = Record(*fields)
-                is_unprotected = checksum is None and not previous
-                if record.sequence != before + 1:
-                    raise JournalDamaged(f"record {before + 1} of the journal", "it is missing")
-                if not is_unprotected and checksum != record.checksum(previous):
-                    raise JournalDamaged(
-                        f"record {record.sequence} of the journal", "its checksum does not match"
-                    )
-                yield record
-                before, previous = record.sequence, checksum or ""
-            first = before + 1
+        """All records from a number on, in order. Raises JournalDamaged with a record's number."""
+        return read_records(self._connection, first)
 
     def close(self) -> None:
         """Close the database and release the journal."""
@@ -174,7 +108,7 @@ class JournalStore:
     def _open(self) -> None:
         self._connection = self._engine.connect()
         self.epoch = self._begin_epoch()
-        last, self._last_checksum = self._last_record()
+        last, self._last_checksum = last_record(self._connection)
         self._next = last + 1
 
     def _release(self) -> None:
@@ -185,11 +119,11 @@ class JournalStore:
 
     def _begin_epoch(self) -> int:
         with self._connection.begin():
-            _TABLES.create_all(self._connection)
-            found = self._connection.execute(select(_META)).one_or_none()
+            TABLES.create_all(self._connection)
+            found = self._connection.execute(select(META)).one_or_none()
             if found is None:
                 row = {"id": 1, "format_version": FORMAT_VERSION, "epoch": 1}
-                self._connection.execute(insert(_META).values(row))
+                self._connection.execute(insert(META).values(row))
                 return 1
             if not isinstance(found.format_version, int) or not isinstance(found.epoch, int):
                 raise TypeError("its format is no number")
@@ -203,25 +137,14 @@ class JournalStore:
                 self._connection.exec_driver_sql(add)
             epoch: int = found.epoch + 1
             self._connection.execute(
-                update(_META).values(epoch=epoch, format_version=FORMAT_VERSION)
+                update(META).values(epoch=epoch, format_version=FORMAT_VERSION)
             )
             return epoch
 
     def _require_epoch(self) -> None:
-        found = self._connection.execute(select(_META.c.epoch)).scalar_one()
+        found = self._connection.execute(select(META.c.epoch)).scalar_one()
         if found != self.epoch:
             raise MasterSuperseded(
                 f"another server has taken over the journal (epoch {found}, this one is "
                 f"{self.epoch}); this server ends"
             )
-
-    def _last_record(self, below: int | None = None) -> tuple[int, str]:
-        """The number and the checksum of the last record; 0 and "" without one."""
-        query = select(_RECORDS.c.sequence, _RECORDS.c.checksum)
-        if below is not None:
-            query = query.where(_RECORDS.c.sequence < below)
-        with self._connection.begin():
-            found = self._connection.execute(
-                query.order_by(_RECORDS.c.sequence.desc()).limit(1)
-            ).one_or_none()
-        return (0, "") if found is None else (found.sequence, found.checksum or "")

@@ -15,19 +15,12 @@ from motet.domain.events import (
     PolicyChanged,
     RemainingMeasured,
     Tick,
-    event_from_json,
     event_to_json,
 )
-from motet.domain.snapshot import Queues
 from motet.domain.units import SECOND_US
-from motet.engine.journal.decision_log import DecisionLog
-from motet.engine.measurements.late_fitters import late_fitted_measurements
-from motet.engine.policy_loading.catalogue import find_policy, make_policy
-from motet.engine.state.cluster_state import ClusterState
-from motet.engine.step import Engine
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
-from motet.live.journal.store import JournalDamaged, JournalStore
+from motet.live.journal.store import JournalStore
 from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.cluster_changes import BeginDrain
 from motet.live.master.facts import (
@@ -35,25 +28,18 @@ from motet.live.master.facts import (
     ClusterDeclared,
     Fact,
     JobFact,
-    facts_from_json,
     facts_to_json,
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import policy_of, remaining_times
+from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
-from motet.live.master.state import LiveState
-from motet.placement.planners import CountPlanner
 
-FIRST_POLICY = "fifo"
 _OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
 """A decision that is due is made as of the time for which the policy requested it, although the
 thread is some milliseconds late: policies that decide at multiples of a quantum decide at no other
 time. After a longer absence of the server the policy is asked as of now, and requests the next."""
-
-
-class JournalDiverged(MotetError):
-    """Replay of the journal led to another decision than the recorded one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +69,13 @@ class Master:
 
         Raises BadInput if the journal is of another cluster, JournalDiverged.
         """
-        self.state = LiveState()
+        self._replayed = ReplayedCluster(cluster)
+        self.state, self._engine = self._replayed.state, self._replayed.engine
         self.state.drain_after = drain_after
         self._changed: set[int] = set()
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
-        policy = make_policy(*find_policy(FIRST_POLICY), {})
-        state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
-        log = DecisionLog(self.state.history.add)
-        measurements = late_fitted_measurements()
-        self._engine = Engine(policy, CountPlanner(), state, log, measurements=measurements)
         for record in store.records():
-            self._replay(record)
+            self._replayed.replay(record)
         if self.state.cluster is None:
             self._begin(cluster)
         elif self.state.declared != cluster:
@@ -154,7 +136,7 @@ class Master:
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
         events[:0] = self._remaining_times(now_us, events)
-        actions = self._step(now_us, events)
+        actions = self._replayed.step(now_us, events)
         self._store.append([self._record(now_us, facts, events, actions)])
         self._changed |= {fact.job for fact in facts if isinstance(fact, _OF_JOBS)}
         self._changed |= {action.job for action in actions}
@@ -196,12 +178,6 @@ class Master:
         passed_us = now_us - state.now_us
         return remaining_times(self.state.jobs, state.jobs, passed_us, of_all=changes)
 
-    def _step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
-        actions = self._engine.step(now_us, events)
-        for action in actions:
-            self.state.acted(now_us, action)
-        return actions
-
     def _record(
         self, now_us: int, facts: Sequence[Fact], events: Sequence[Event], actions: Sequence[Action]
     ) -> Record:
@@ -210,7 +186,7 @@ class Master:
             now_us,
             json.dumps([event_to_json(event) for event in events], separators=(",", ":")),
             facts_to_json(facts),
-            _actions_text(actions),
+            actions_text(actions),
             __version__,
         )
 
@@ -219,32 +195,8 @@ class Master:
     def _begin(self, cluster: ClusterDeclared) -> None:
         now_us = self._clock_us()
         self.state.fold(now_us, cluster)
-        self._store.append([self._record(now_us, [cluster], [], self._step(now_us, []))])
-
-    def _replay(self, record: Record) -> None:
-        try:
-            actions = self._replayed(record)
-        except MotetError:
-            raise
-        except Exception as error:  # Damaged events and facts lead to errors of many types.
-            raise JournalDamaged(f"record {record.sequence} of the journal", repr(error)) from error
-        if _actions_text(actions) != record.actions:
-            raise JournalDiverged(
-                f"record {record.sequence} of the journal was decided by Motet {record.software}; "
-                f"version {__version__} decides otherwise: start version {record.software}"
-            )
-
-    def _replayed(self, record: Record) -> list[Action]:
-        for fact in facts_from_json(record.facts):
-            self.state.fold(record.at_us, fact)
-        events = [event_from_json(each) for each in json.loads(record.events)]
-        return self._step(record.at_us, events)
-
-
-def _actions_text(actions: Sequence[Action]) -> str:
-    return json.dumps(
-        [[type(action).__name__, *action] for action in actions], separators=(",", ":")
-    )
+        actions = self._replayed.step(now_us, [])
+        self._store.append([self._record(now_us, [cluster], [], actions)])
 
 
 def _told(cluster: ClusterDeclared | None) -> str:
