@@ -133,7 +133,10 @@ class FrameReader:
         if incoming is not None:
             incoming.arrived(self._source.receive_all(incoming.destinations()))
             return
-        self._make_room()
+        if self._start == self._end and not self._is_kept:
+            self._start = self._end = 0
+        else:
+            self._make_room()
         self._end += self._source.receive(self._view[self._end : self._end + limit_bytes])
 
     def keep(self) -> None:
@@ -146,7 +149,8 @@ class FrameReader:
         meta_at = references_at + header.reference_count * REFERENCE_BYTES
         payload_at = meta_at + header.meta_bytes
         inline_bytes = header.inline_bytes
-        if self._end < payload_at + _buffered_part(inline_bytes):
+        missing_bytes = payload_at + inline_bytes - self._end
+        if missing_bytes > 0 and self._end < payload_at + _buffered_part(inline_bytes):
             return None
         references = self._view[references_at:meta_at].tobytes() if header.reference_count else b""
         meta = self._view[meta_at:payload_at].tobytes()
@@ -176,9 +180,6 @@ class FrameReader:
         Moves buffered bytes to the front of the buffer, or of a new one if this one is kept.
         """
         unread_bytes = self._end - self._start
-        if not unread_bytes and not self._is_kept:
-            self._start = self._end = 0
-            return
         needed = max(self._needed_bytes(), unread_bytes + MIN_ROOM_BYTES)
         if self._start + needed <= len(self._buffer):
             return

@@ -90,12 +90,12 @@ class RoutedCalls:
 
         `rank`: of the worker that reads.
         """
-        extra = PullHead(rank).encode()
+        extra = tuple.__new__(PullHead, (rank,)).encode()  # Faster than its constructor.
 
         def prepare(route: Route, origin: Route) -> RoutedMessage:
             del origin
             meta = self.head(route, clock) + extra
-            return RoutedMessage(RequestKind.PULL, meta, (), route.views(out))
+            return tuple.__new__(RoutedMessage, (RequestKind.PULL, meta, (), route.views(out)))
 
         transfer, replies = self._run(plan, plan.routes(self._ownership), prepare, out.nbytes)
         for route, reply in replies:
@@ -122,7 +122,7 @@ class RoutedCalls:
 
         def prepare(route: Route, origin: Route) -> RoutedMessage:
             meta = self.head(route, clock) + extra(route, id(origin) not in earlier)
-            return RoutedMessage(kind, meta, route.part_of(values), None)
+            return tuple.__new__(RoutedMessage, (kind, meta, route.part_of(values), None))
 
         return self._run(plan, chunks, prepare, values.nbytes)[0]
 
@@ -176,7 +176,7 @@ class RoutedCalls:
         while pending:
             route, origin, call = pending.popleft()
             reply = call.wait()
-            if following := later.get(origin.owner):
+            if later and (following := later.get(origin.owner)):
                 next_route, message = following.popleft()
                 pending.append((next_route, next_route, self._submit(next_route, message)))
             if reply.status == ReplyStatus.OK:
@@ -191,14 +191,17 @@ class RoutedCalls:
                     pending.append((new, origin, self._submit(new, message)))
             else:
                 raise StaleGeneration(f"generation {self._generation} of the job has ended")
-        return Transfer(payload_bytes, start_us, monotonic_us(), wait_us), replies
+        times = (payload_bytes, start_us, monotonic_us(), wait_us)
+        return tuple.__new__(Transfer, times), replies
 
     def _submit_first(
         self, ready: Sequence[tuple[Route, RoutedMessage]]
     ) -> tuple[deque[_Pending], dict[int, deque[tuple[Route, RoutedMessage]]]]:
         """Send every owner its first requests; the calls, and by owner what follows later."""
-        pending: deque[_Pending] = deque()
         later: dict[int, deque[tuple[Route, RoutedMessage]]] = {}
+        if len(ready) <= MOST_AT_ONCE:
+            return deque([(route, route, self._submit(route, to)) for route, to in ready]), later
+        pending: deque[_Pending] = deque()
         sent: dict[int, int] = {}
         for route, message in ready:
             count = sent[route.owner] = sent.get(route.owner, 0) + 1

@@ -26,6 +26,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -61,7 +62,7 @@ class ModelTable:
                 "integers in partition 'range'"
             )
 
-    @property
+    @cached_property
     def exchanges_changes(self) -> bool:
         """Whether `exchange` is "changes"."""
         return self.exchange == "changes"
@@ -81,12 +82,12 @@ class ModelTable:
         """Bytes of the whole model."""
         return self.key_count * self.value_bytes
 
-    @property
+    @cached_property
     def delta_value_shape(self) -> tuple[int, ...]:
         """Shape of one key's delta."""
         return self.value_shape if self.delta_shape is None else self.delta_shape
 
-    @property
+    @cached_property
     def delta_value_dtype(self) -> np.dtype[Any]:
         """Dtype of a delta."""
         return self.dtype if self.delta_dtype is None else self.delta_dtype

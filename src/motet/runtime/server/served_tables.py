@@ -42,7 +42,8 @@ class ServedTables:
         if target.generation != self._generation:
             request.reply(ReplyStatus.STALE)
             return
-        self[target.table].handle(request, target, offset)
+        shard = self._shards.get(target.table) or self[target.table]
+        shard.handle(request, target, offset)
 
     def set_workers(self, workers: tuple[int, ...], clock: int) -> None:
         """Set the workers that keep step on every table; a new one begins with `clock`."""

@@ -101,7 +101,9 @@ class Target(NamedTuple):
         generation, table, version, clock, blocks, rows = _TARGET.unpack_from(data)
         size = 4 * blocks if rows == ALL_ROWS else 8 * blocks + 4 * rows
         end = _TARGET.size + size
-        return cls(generation, table, version, clock, blocks, rows, data[_TARGET.size : end]), end
+        selection = data[_TARGET.size : end]
+        fields = (generation, table, version, clock, blocks, rows, selection)
+        return tuple.__new__(cls, fields), end  # Faster than its constructor.
 
 
 def encode_target(
@@ -134,7 +136,7 @@ class PullHead(NamedTuple):
     @classmethod
     def decode(cls, data: bytes | memoryview, offset: int) -> Self:
         """From a PULL's meta at `offset`."""
-        return cls(*_PULL.unpack_from(data, offset))
+        return tuple.__new__(cls, _PULL.unpack_from(data, offset))
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Call:
             self._deliver_lent(header)
         if header.flags & ERROR:
             self._error = decode_error(frame.meta)
-        elif self._is_misfit(header):
+        elif self.into_bytes != header.payload_bytes and self._is_misfit(header):
             self._error = self._mismatch(header.payload_bytes)
         else:
             self._reply = new_tuple(Reply, (header.code, frame.meta, self._payload, header.wait_us))
@@ -133,10 +133,8 @@ class Call:
         self.is_done = True
 
     def _is_misfit(self, header: Header) -> bool:
-        """Whether the destination has another size than the payload of a successful reply."""
-        if self.into is None or self.into_bytes == header.payload_bytes:
-            return False
-        return header.payload_bytes > 0 or header.code == 0
+        """Whether a payload of another size than the destination's is an error."""
+        return self.into is not None and (header.payload_bytes > 0 or header.code == 0)
 
     def _mismatch(self, payload_bytes: int) -> MotetError:
         return MotetError(

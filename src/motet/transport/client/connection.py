@@ -101,7 +101,7 @@ class Connection:
         goes, in order, with sizes that add up to it. The caller changes neither until the call is
         done. Raises ConnectionLost, ValueError.
         """
-        views = [byte_view(buffer) for buffer in buffers]
+        views = [byte_view(buffer) for buffer in buffers] if buffers else []
         targets = None if into is None else [_writable(buffer) for buffer in into]
         call = Call(self, kind, meta, views, targets)
         check_limits(kind, len(meta), call.payload_bytes)

@@ -42,7 +42,8 @@ class ReaderElection:
     def resign(self) -> None:
         """End being the reader and wake the waiting threads to elect another one."""
         self._reader.release()
-        self.notify()
+        if self._waiting_count:
+            self.notify()
 
     def notify(self) -> None:
         """Wake the waiting threads: what they wait for may be done."""

@@ -122,7 +122,8 @@ class Outbox:
         while queue and sent_bytes >= queue[0].total_bytes:
             entry = queue.popleft()
             sent_bytes -= entry.total_bytes
-            entry.release()
+            if entry.on_sent is not None:
+                entry.release()
         if sent_bytes:
             queue[0].advance(sent_bytes)
 
