@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from example_count import examples
 from fake_driver import PretendedMachines, drive
+from motet.domain.actions import Action, Preempt
 from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Decision
 from motet.domain.events import Failed, Stopped
+from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import built_in_policies
@@ -72,3 +75,62 @@ def test_no_slot_is_ever_held_twice_and_all_jobs_finish(
     )
     ended = [entry.job for entry in log if entry.event in ("finish", "fail")]
     assert sorted(ended) == list(range(len(rows)))
+
+
+class ServiceCheck(DecisionLog):
+    """A log that compares the service on the policy's books with the time that processes ran."""
+
+    def __init__(self, needs_us: Sequence[int]) -> None:
+        super().__init__()
+        self._needs_us, self._machines = needs_us, PretendedMachines({})
+        self._service_us: dict[int, int] = {}
+        self.idle_turns = 0
+
+    def follow(self, machines: PretendedMachines) -> None:
+        self._machines = machines
+
+    def decided(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """See Journal."""
+        jobs, machines = snapshot.jobs, self._machines
+        executed = dict(zip(jobs.number.tolist(), jobs.executed_us.tolist(), strict=True))
+        if machines.needed_us:
+            for job, executed_us in executed.items():
+                since_us = machines.since_us.get(job, now_us)
+                done_us = self._needs_us[job] - machines.needed_us[job] + now_us - since_us
+                assert executed_us == done_us
+        for action in actions:
+            if isinstance(action, Preempt):
+                service_us = executed[action.job]
+                self.idle_turns += service_us == self._service_us.get(action.job, 0)
+                self._service_us[action.job] = service_us
+        super().decided(now_us, snapshot, decision, actions)
+
+
+TURNS = {
+    "tiresias-las": partial(TiresiasLas, thresholds=(1.0,)),
+    "tiresias-las that promotes": partial(TiresiasLas, thresholds=(1.0,), promote_knob=1.0),
+    "tiresias-las with a quantum": partial(
+        TiresiasLas, thresholds=(1.0, 3.0), promote_knob=2.0, quantum_s=1.0
+    ),
+    "gandiva": partial(Gandiva, packing=False, migration=False, quantum_s=1.0),
+}
+whole_cluster = st.lists(
+    st.tuples(st.just(0), st.integers(1, 12), st.just(2)), min_size=2, max_size=4
+)
+
+
+@pytest.mark.parametrize("policy", TURNS.values(), ids=TURNS)
+@settings(max_examples=examples(60))
+@given(rows=whole_cluster, grace_s=st.integers(1, 60))
+def test_jobs_take_turns_only_by_running(policy: Any, rows: Any, grace_s: int) -> None:
+    """A job that waits for the end of a preempted one is not charged, and does not lose its turn.
+
+    If it were charged, two jobs could preempt each other for ever, none of them running.
+    """
+    times = [(submit * SECOND_US, duration * SECOND_US, gpus) for submit, duration, gpus in rows]
+    log = ServiceCheck([duration_us for _, duration_us, _ in times])
+    cluster, grace_us = ClusterSpec.of([2]), grace_s * SECOND_US
+    drive(times, cluster, policy(), ConsolidatingPlanner(), log, grace_us, log.follow)
+    assert log.idle_turns == 0

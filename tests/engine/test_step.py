@@ -78,7 +78,8 @@ def test_without_a_reason_the_policy_is_not_asked() -> None:
     assert engine.decision is None
     engine.step(4, [])
     assert engine.decision is None
-    assert engine.state.jobs.executed_us.tolist() == [4]
+    assert engine.state.jobs.executed_us.tolist() == [1]
+    assert engine.state.jobs.waiting_us.tolist() == [3]
 
 
 def test_slots_stay_held_until_the_job_before_has_stopped() -> None:

@@ -35,10 +35,11 @@ class JobTable:
     demand).
 
     State: `first_start_us` (UNKNOWN before), `last_start_us`, `held_gpus` (0: it does not run),
-    `held_workers`, `held_servers`, `ready_us` (end of the restore of its checkpoint), `executed_us`
-    (time on GPUs), `attained_gpu_us` (the integral of its GPUs over that time; half while they are
-    shared), `waiting_us` (time since submission without GPUs), `partner` (the job that shares its
-    GPUs; UNKNOWN: none).
+    `held_workers`, `held_servers`, `ready_us` (end of the restore of its checkpoint; NEVER_US until
+    its processes run, which is later than `last_start_us` if another job must stop before),
+    `executed_us` (time on GPUs, with processes that run), `attained_gpu_us` (the integral of its
+    GPUs over that time; half while they are shared), `waiting_us` (the other time since
+    submission), `partner` (the job that shares its GPUs; UNKNOWN: none).
 
     Estimates: `remaining_us` (remaining training time at its present speed; for a waiting job, on
     its full request; UNKNOWN without an oracle), `rate` (its present speed, 10,000 = that of

@@ -42,7 +42,7 @@ class Reducer:
             events.Updated: self._updated,
             events.QueueAdded: self._queue_added,
             events.Delayed: self._delayed,
-            events.Started: self._runs,
+            events.Started: self._started,
             events.Resized: self._resized,
             events.Stopped: self._stopped,
             events.StartFailed: self._start_failed,
@@ -113,6 +113,13 @@ class Reducer:
 
     # -- results of actions ------------------------------------------------------------------------
 
+    def _started(self, event: events.Started) -> bool:
+        """The report of a start that was withdrawn meanwhile changes nothing."""
+        if event.job in self._state.table and self._requests.is_issued(event.job):
+            self._state.begun(event.job)
+            self._runs(event)
+        return False
+
     def _runs(self, event: events.Started | events.Resized | events.SpeedChanged) -> bool:
         table = self._state.table
         if event.job in table:
@@ -123,6 +130,8 @@ class Reducer:
 
     def _resized(self, event: events.Resized) -> bool:
         self._requests.resized(event.job)
+        if event.job in self._state.table:
+            self._state.begun(event.job)
         return self._runs(event)
 
     def _stopped(self, event: events.Stopped) -> bool:

@@ -276,7 +276,8 @@ class _DecisionRound:
 def _longest_restore_us(snapshot: Snapshot) -> int:
     """The longest restore at the last start of any job."""
     jobs = snapshot.jobs
-    restores_us = (jobs.ready_us - jobs.last_start_us)[jobs.last_start_us > jobs.first_start_us]
+    is_restored = (jobs.last_start_us > jobs.first_start_us) & (jobs.ready_us < NEVER_US)
+    restores_us = (jobs.ready_us - jobs.last_start_us)[is_restored]
     return int(restores_us.max(initial=0))
 
 

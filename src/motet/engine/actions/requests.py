@@ -68,6 +68,11 @@ class Requests:
         if partner in self._waiting:
             self._waiting[partner] = self._waiting[partner][0], action.job
 
+    def is_issued(self, job: int) -> bool:
+        """Whether the job holds slots and nothing else is requested of it."""
+        is_pending = job in self._waiting or job in self._stopping
+        return job in self._holds and not is_pending
+
     # -- results -----------------------------------------------------------------------------------
 
     def adopt(self, job: int, placement: Placement, partner: int) -> None:

@@ -43,7 +43,7 @@ class Slots:
                 partner = partner if partner in state.placements else UNKNOWN
                 place = self._place(change, partner, decision, snapshot)
                 roles = change.workers, change.servers
-                state.started(change.number, place, *roles, partner)
+                state.started(change.number, place, *roles, partner, runs=change.held > 0)
                 kind = Migrate if change.held else Start
                 action = kind(change.number, place, *roles)
                 self._requests.start(action, partner)

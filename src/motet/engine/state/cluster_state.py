@@ -14,6 +14,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import ModelProfile
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
+from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
 from motet.engine.state.captured_state import CapturedState
 from motet.engine.state.history import FinishedJobs
@@ -31,11 +32,12 @@ ENGINE_COLUMNS = {
     "rescales": 0,
     "wait_code": 0,
     "not_before_us": 0,
+    "running_since_us": UNKNOWN,
     **dict.fromkeys(WAITED_COLUMNS, 0),
 }
 """Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
-reason of the present wait, the time before which it may not start, and the total waiting time by
-reason."""
+reason of the present wait, the time before which it may not start, the time at which the driver
+executed its last start (UNKNOWN while that is pending), and the total waiting time by reason."""
 
 
 class ClusterState:
@@ -77,7 +79,7 @@ class ClusterState:
         self._finished = FinishedJobs()
 
     def advance(self, now_us: int) -> None:
-        """Time passes: jobs that hold GPUs attain service, the others wait."""
+        """Time passes: jobs that run attain service, the others wait."""
         passed_us, self.now_us = now_us - self.now_us, now_us
         if passed_us:
             self.table.pass_time(passed_us, WAITED_COLUMNS[0], has_shared=self.has_shared)
@@ -153,8 +155,13 @@ class ClusterState:
         workers: int,
         servers: int,
         partner: int = UNKNOWN,
+        *,
+        runs: bool = False,
     ) -> None:
-        """A job holds exactly these GPUs from now on, shared with `partner` if there is one."""
+        """A job holds exactly these GPUs from now on, shared with `partner` if there is one.
+
+        `runs`: it ran before, on others; otherwise it attains service from `begun` on.
+        """
         jobs, row = self.table.jobs, self.table.row_of(number)
         self._take_back(number)
         self.placements[number] = placement
@@ -172,6 +179,14 @@ class ClusterState:
         jobs.last_start_us[row] = self.now_us
         if jobs.first_start_us[row] == UNKNOWN:
             jobs.first_start_us[row] = self.now_us
+        if not runs:
+            self.table.column("running_since_us")[row], jobs.ready_us[row] = UNKNOWN, NEVER_US
+
+    def begun(self, number: int) -> None:
+        """The processes of a job that holds GPUs run from now on."""
+        running_since_us, row = self.table.column("running_since_us"), self.table.row_of(number)
+        if running_since_us[row] == UNKNOWN:
+            running_since_us[row] = self.now_us
 
     def vacated(self, number: int) -> None:
         """A job releases all of its GPUs."""

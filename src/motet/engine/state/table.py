@@ -28,6 +28,7 @@ _NEW_JOB = {
 """Columns whose initial value is not 0."""
 _ACCOUNTS = (
     "held_gpus",
+    "running_since_us",
     "partner",
     "executed_us",
     "attained_gpu_us",
@@ -99,8 +100,9 @@ class ActiveTable:
     def pass_time(self, passed_us: int, waited: str, *, has_shared: bool) -> None:
         """Add elapsed time to the accounts of all jobs: service, or a wait and its reason.
 
-        `waited`: the first of adjacent columns, one for every code in `wait_code`. `has_shared`:
-        whether a job that shares its GPUs attains half of their service.
+        A job whose start has been decided, but not executed, still waits. `waited`: the first of
+        adjacent columns, one for every code in `wait_code`. `has_shared`: whether a job that shares
+        its GPUs attains half of their service.
         """
         rows, first = len(self._rows), self._index[waited]
         _pass_time(self._data, rows, self._accounts, first, passed_us, has_shared)
@@ -205,10 +207,10 @@ def _pass_time(
     passed_us: int,
     has_shared: bool,
 ) -> None:
-    held, partner, executed, attained, waiting, code = places
+    held, begun, partner, executed, attained, waiting, code = places
     for row in range(rows):
         gpus = data[held, row]
-        if gpus > 0:
+        if gpus > 0 and data[begun, row] != UNKNOWN:
             service_gpu_us = passed_us * gpus
             if has_shared and data[partner, row] != UNKNOWN:
                 service_gpu_us //= 2

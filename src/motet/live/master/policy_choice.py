@@ -10,7 +10,7 @@ from motet.domain.errors import BadInput
 from motet.domain.events import PolicyChanged, RemainingMeasured
 from motet.domain.policy import Policy
 from motet.domain.snapshot import JobTable
-from motet.domain.units import microseconds
+from motet.domain.units import NEVER_US, microseconds
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.policy_loading.engine_settings import split_settings
 from motet.live.jobs.job import LiveJob
@@ -66,18 +66,19 @@ def _check_active(policy: str, jobs: Iterable[LiveJob]) -> None:
 def remaining_times(
     jobs: Mapping[int, LiveJob], table: JobTable, passed_us: int, *, of_all: bool
 ) -> tuple[RemainingMeasured, ...]:
-    """What `duration_s` leaves of the jobs with slots whose users gave it; empty: of none.
+    """What `duration_s` leaves of the jobs that run whose users gave it; empty: of none.
 
     `table`: jobs that are active and not suspended. `passed_us`: time since its last account.
-    `of_all`: also of jobs without slots, whose remaining time changes only when they run. A job
+    `of_all`: also of jobs that do not run, whose remaining time changes only when they run. A job
     that has run longer than its `duration_s` has the least time left.
     """
+    runs = (table.held_gpus > 0) & (table.ready_us < NEVER_US)
     numbers, remaining = [], []
-    for row in range(len(table)) if of_all else np.flatnonzero(table.held_gpus):
+    for row in range(len(table)) if of_all else np.flatnonzero(runs):
         number = int(table.number[row])
         if (duration_s := jobs[number].spec.duration_s) is not None:
             executed_us = int(table.executed_us[row])
-            executed_us += passed_us if table.held_gpus[row] else 0
+            executed_us += passed_us if runs[row] else 0
             numbers.append(number)
             remaining.append(max(microseconds(duration_s) - executed_us, LEAST_US))
     if not numbers:
