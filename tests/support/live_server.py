@@ -63,6 +63,10 @@ class LiveServer:
         words = (b"motet.live.launcher.local", b"motet.interfaces.ray_launcher")
         return [pid for each in words for pid in self._processes(each)]
 
+    def processes_of(self, module: str) -> list[int]:
+        """Processes that run this module for the server."""
+        return self._processes(module.encode())
+
     def shepherds(self) -> list[int]:
         """Living shepherds of this state folder."""
         attempts = str(self.folder / "attempts").encode()

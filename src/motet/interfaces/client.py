@@ -25,6 +25,8 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     503: Unreachable,
 }
 _TIMEOUT_S, _WAIT_S = 30.0, 30.0
+_SIMULATION_S = 1300.0
+"""The simulation of another client may come first."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
 
@@ -102,6 +104,16 @@ class LiveClient:
     def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
         """Put another policy in force; `settings`: its parameters as text."""
         return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
+
+    def what_if(
+        self, policy: str, settings: Mapping[str, str], since: str | None = None
+    ) -> dict[str, Any]:
+        """The journal replayed under another policy: the fields of `motet whatif --json`.
+
+        `since`: ISO 8601 with a zone; None: all jobs.
+        """
+        body = {"policy": policy, "settings": dict(settings), "since": since}
+        return self._json("POST", "/whatif", json=body, timeout=_SIMULATION_S)
 
     def update(self, job: str, priority: int | None, queue: str | None) -> dict[str, Any]:
         """Give a job another priority or queue; it keeps its time of submission."""

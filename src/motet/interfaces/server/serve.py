@@ -21,6 +21,8 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
+from motet.interfaces.server.predictions.program import ForecastProgram
+from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.routes import WebPages
@@ -84,8 +86,9 @@ def serve(
         tables.follow(jobs)
         changes.changed()
 
+    journal = options.database or str(folder / "journal.db")
     master = MasterLoop(
-        options.database or str(folder / "journal.db"),
+        journal,
         options.cluster,
         options.policy,
         workplace,
@@ -96,6 +99,7 @@ def serve(
     )
     user = getpass.getuser()
     app = create_app(master, workplace, access, user)
+    add_forecast_routes(app, ForecastProgram(journal))
     WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
     config = uvicorn.Config(
         app,

@@ -20,6 +20,7 @@ from motet.domain.events import (
     Submitted,
     Suspended,
     Tick,
+    Updated,
 )
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
@@ -210,7 +211,7 @@ class Simulation:
                 return (job in state.table or job in arrived) and job not in done
             case Resumed(job):
                 return job in state.suspended
-            case Cancelled(job):
+            case Cancelled(job) | Updated(job):
                 return (state.is_active(job) or job in arrived) and job not in done
             case _:
                 return True

@@ -1,0 +1,1 @@
+"""Commands about the past of the live cluster, and what it would have been otherwise."""

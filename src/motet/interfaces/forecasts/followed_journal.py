@@ -1,0 +1,71 @@
+"""The cluster of a journal, folded up to a moment, and what users and machines did later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from motet.domain.errors import BadInput
+from motet.domain.events import (
+    Cancelled,
+    Drained,
+    Event,
+    MachineAdded,
+    MachineCame,
+    MachineLeft,
+    Resumed,
+    Submitted,
+    Suspended,
+    Updated,
+)
+from motet.domain.units import NEVER_US
+from motet.live.journal.reading import JournalReader
+from motet.live.journal.record import Record
+from motet.live.master.facts import ClusterDeclared, facts_from_json
+from motet.live.master.replay import ReplayedCluster, events_of
+
+_GIVEN = (
+    *(Submitted, Cancelled, Suspended, Resumed, Updated),
+    *(MachineAdded, MachineCame, Drained, MachineLeft),
+)
+"""Events that the policy does not cause."""
+
+
+class FollowedJournal:
+    """`cluster`: after the records that were read so far. One process; nothing is written."""
+
+    def __init__(self, address: str) -> None:
+        """`address`: a database URL, or the path of a SQLite file. Raises BadInput,
+        JournalDamaged."""
+        self._reader = JournalReader(address)
+        self._next = 1
+        first = next(iter(self._reader.records()), None)
+        declared = facts_from_json(first.facts)[:1] if first is not None else []
+        if not declared or not isinstance(declared[0], ClusterDeclared):
+            raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
+        self.cluster = ReplayedCluster(declared[0])
+
+    def read(self, until_us: int = NEVER_US) -> list[tuple[int, Event]]:
+        """Fold the further records up to a moment; returns what the policy did not cause in them.
+
+        Raises JournalDamaged, JournalDiverged.
+        """
+        found: list[tuple[int, Event]] = []
+        for record in self._records(until_us):
+            self.cluster.replay(record)
+            self._next = record.sequence + 1
+            found += ((record.at_us, each) for each in events_of(record) if _is_given(each))
+        return found
+
+    def close(self) -> None:
+        """Close the database."""
+        self._reader.close()
+
+    def _records(self, until_us: int) -> Iterator[Record]:
+        for record in self._reader.records(self._next):
+            if record.at_us > until_us:
+                return
+            yield record
+
+
+def _is_given(event: Event) -> bool:
+    return isinstance(event, _GIVEN)

@@ -1,0 +1,113 @@
+"""How long jobs of the live cluster had still to run at a moment: measured or predicted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from motet.domain.units import MILLISECOND_US, SECOND_US, seconds
+from motet.estimate.run_times import ObservedRunTime, RunTimeForecast, RunTimePredictor
+from motet.live.jobs.attempt import Attempt
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
+
+LEAST_US = MILLISECOND_US
+ASSUMED_US = 60 * SECOND_US
+"""Least remaining time of a job of which nothing is known."""
+
+
+@dataclass(frozen=True)
+class MeasuredRuns:
+    """Run times until `until_us`. `start_up_us`: the cost of every attempt after the first one,
+    which a simulation charges by itself and is therefore not a part of run times."""
+
+    until_us: int
+    start_up_us: int
+
+    @classmethod
+    def of(cls, jobs: Iterable[LiveJob], until_us: int) -> MeasuredRuns:
+        """The cost is the median time from the request of an attempt until all processes run: of
+        attempts that continue a job, else of all."""
+        starts = [each for job in jobs for each in job.attempts if each.running_us is not None]
+        again = [each for each in starts if each.number > 1]
+        took = [(each.running_us or 0) - each.requested_us for each in again or starts]
+        return cls(until_us, round(median(took)) if took else 0)
+
+    def run_us(self, job: LiveJob, from_us: int = 0) -> int:
+        """The time for which a job held slots since then."""
+        held_us = sum(self._held_us(each, from_us) for each in job.attempts)
+        again = sum(each.number > 1 and each.requested_us > from_us for each in job.attempts)
+        return max(held_us - again * self.start_up_us, LEAST_US if held_us else 0)
+
+    def predictor(self, jobs: Iterable[LiveJob]) -> RunTimePredictor:
+        """From all jobs that ran; a cancelled one would have run on."""
+        return RunTimePredictor(map(self._observed, jobs))
+
+    def forecast(self, predictor: RunTimePredictor, job: LiveJob) -> RunTimeForecast | None:
+        """Of the whole run time of a job that has not ended."""
+        ran_s = seconds(self.run_us(job))
+        return predictor.forecast(groups_of(job), ran_s, job.spec.duration_s)
+
+    def _observed(self, job: LiveJob) -> ObservedRunTime:
+        run_s = seconds(self.run_us(job))
+        return ObservedRunTime(groups_of(job), run_s, has_ended(job), job.spec.duration_s)
+
+    def _held_us(self, attempt: Attempt, from_us: int) -> int:
+        end_us = self.until_us if attempt.ended_us is None else attempt.ended_us
+        return max(end_us - max(attempt.requested_us, from_us), 0)
+
+
+@dataclass(frozen=True)
+class RemainingWork:
+    """`work_us`: by job, on its slots, from a moment on. `predicted`: jobs that have not ended by
+    themselves, `assumed`: those of them about which nothing was known."""
+
+    work_us: Mapping[int, int]
+    start_up_us: int
+    predicted: frozenset[int]
+    assumed: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, history: Iterable[LiveJob], jobs: Iterable[LiveJob], from_us: int, until_us: int
+    ) -> RemainingWork:
+        """Of these jobs from `from_us` on. `history`: all jobs until `until_us`."""
+        known = [*history]
+        runs = MeasuredRuns.of(known, until_us)
+        predictor = runs.predictor(known)
+        work_us: dict[int, int] = {}
+        predicted, assumed = set[int](), set[int]()
+        for job in jobs:
+            rest_us = 0
+            if not has_ended(job):
+                forecast = runs.forecast(predictor, job)
+                rest_us = _rest_us(forecast, runs.run_us(job))
+                predicted.add(job.number)
+                if forecast is None:
+                    assumed.add(job.number)
+            work_us[job.number] = max(runs.run_us(job, from_us) + rest_us, LEAST_US)
+        return cls(work_us, runs.start_up_us, frozenset(predicted), frozenset(assumed))
+
+
+def has_ended(job: LiveJob) -> bool:
+    """Whether it ended by itself, so that its run time is known."""
+    return job.state in (JobState.SUCCEEDED, JobState.FAILED)
+
+
+def groups_of(job: LiveJob) -> tuple[Hashable, ...]:
+    """Jobs like this one, the most similar ones first."""
+    spec = job.spec
+    return (
+        ("name", job.user, spec.kind, spec.name, spec.processes),
+        ("user", job.user, spec.queue, spec.kind),
+        ("queue", spec.queue, spec.kind),
+        ("kind", spec.kind),
+    )
+
+
+def _rest_us(forecast: RunTimeForecast | None, ran_us: int) -> int:
+    """Half of such jobs need no longer. Without a forecast: as long as the job has run already."""
+    if forecast is None:
+        return max(ran_us, ASSUMED_US)
+    return max(round(forecast.median_s * SECOND_US) - ran_us, LEAST_US)

@@ -1,0 +1,56 @@
+"""What would have happened under another policy: the journal replayed in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from motet.domain.errors import NotFound
+from motet.domain.events import Submitted
+from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.remaining_work import RemainingWork
+from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
+from motet.interfaces.forecasts.simulation_start import SimulationStart
+from motet.interfaces.forecasts.what_if_report import what_if_report
+from motet.live.master.policy_choice import policy_of
+
+
+@dataclass(frozen=True)
+class WhatIfQuestion:
+    """`since_us`, `until_us`: Unix time; None: from the beginning, to the last record."""
+
+    policy: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    since_us: int | None = None
+    until_us: int | None = None
+
+
+def what_if(journal: FollowedJournal, asked: WhatIfQuestion) -> dict[str, Any]:
+    """The period as it was, simulated under the policy in force, and under another one.
+
+    `journal`: not read yet. Raises BadInput, UnknownName for the policy, NotFound without jobs.
+    """
+    wanted = PolicyInForce(asked.policy, dict(asked.settings))
+    policy_of(wanted.policy, wanted.settings)
+    journal.read(0 if asked.since_us is None else asked.since_us)
+    start = SimulationStart.of(journal.cluster.engine)
+    happened = journal.read()
+    state, engine = journal.cluster.state, journal.cluster.engine
+    new = (event.job for _, event in happened if isinstance(event, Submitted))
+    jobs = [state.jobs[number] for number in sorted({*start.rows, *new})]
+    until_us = max(asked.until_us or 0, engine.state.now_us)
+    work = RemainingWork.of(state.jobs.values(), jobs, start.now_us, until_us)
+    period = ReplayedPeriod.of(
+        start,
+        happened,
+        engine.state.cluster,
+        state.queues,
+        {job.number: job.user for job in jobs},
+        work.work_us,
+        work.start_up_us,
+        PolicyInForce(state.policy.policy, dict(state.policy.settings)),
+    )
+    if not period.jobs:
+        raise NotFound("no jobs were active in this period; give an earlier --since")
+    return what_if_report(state, period, work, wanted, until_us)

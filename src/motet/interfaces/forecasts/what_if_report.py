@@ -1,0 +1,145 @@
+"""The report of a replay: completion times as measured, simulated, and under another policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.units import seconds
+from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
+from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
+from motet.live.jobs.attempt import StopCause
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.jobs.job_state import JobState
+from motet.live.master.state import LiveState
+from motet.sim.metrics.summary import Distribution
+from motet.sim.replay.outcome import Outcome
+
+
+def what_if_report(
+    state: LiveState,
+    period: ReplayedPeriod,
+    work: RemainingWork,
+    wanted: PolicyInForce,
+    until_us: int,
+) -> dict[str, Any]:
+    """Simulates both policies. Times are seconds, `from` and `until` Unix times.
+
+    Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
+    that they are of the same jobs in all three runs. `replay_error`: of the mean completion time
+    under the policy in force, relative to the measured one.
+    """
+    jobs = [state.jobs[number] for number in period.jobs]
+    compared = np.array([has_ended(job) for job in jobs], np.bool_)
+    before, after = period.simulated(period.in_force), period.simulated(wanted)
+    runs = [
+        _measured_run(period.in_force, [job for job in jobs if has_ended(job)], period),
+        _simulated_run(period, period.in_force, before, compared),
+        _simulated_run(period, wanted, after, compared),
+    ]
+    counted = {
+        "jobs": len(jobs),
+        "jobs_compared": int(compared.sum()),
+        "jobs_cancelled": sum(job.state is JobState.CANCELLED for job in jobs),
+        "jobs_predicted": sum(not has_ended(job) and _is_open(job) for job in jobs),
+        "jobs_assumed": sum(job.number in work.assumed and _is_open(job) for job in jobs),
+        "elastic_jobs": sum(_is_elastic(job) for job in jobs),
+    }
+    return {
+        "from": seconds(max(period.start.now_us, jobs[0].submitted_us)),
+        "until": seconds(until_us),
+        **counted,
+        "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
+        "restart_s": seconds(period.restart_us),
+        "replay_error": _relative(runs[0], runs[1]),
+        "runs": runs,
+        "job_list": [*_job_rows(jobs, work, before, after)],
+    }
+
+
+def _is_open(job: LiveJob) -> bool:
+    return job.state is not JobState.CANCELLED
+
+
+def _is_elastic(job: LiveJob) -> bool:
+    return isinstance(job.spec, TrainingSpec) and job.spec.is_elastic
+
+
+def _measured_run(
+    policy: PolicyInForce, ended: Sequence[LiveJob], period: ReplayedPeriod
+) -> dict[str, Any]:
+    """`ended`: the compared jobs."""
+    jct_us = np.array([(job.ended_us or 0) - job.submitted_us for job in ended], np.int64)
+    ends_us = max((job.ended_us or 0 for job in ended), default=0)
+    submitted_us = min((job.submitted_us for job in ended), default=0)
+    preemptions = sum(
+        attempt.stop_cause is StopCause.PREEMPTED and (attempt.ended_us or 0) > period.start.now_us
+        for job in ended
+        for attempt in job.attempts
+    )
+    return _run("measured", policy, jct_us, ends_us - submitted_us, preemptions)
+
+
+def _simulated_run(
+    period: ReplayedPeriod, policy: PolicyInForce, outcome: Outcome, compared: Any
+) -> dict[str, Any]:
+    done = outcome.is_finished & compared
+    ends_us, submitted_us = outcome.columns["end_us"][done], period.workload.submit_us[done]
+    makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
+    preemptions = int(outcome.columns["preemptions"][done].sum())
+    run = _run("simulated", policy, ends_us - submitted_us, makespan_us, preemptions)
+    return {**run, "knows_durations": period.experiment(policy).policy_class.knows_durations}
+
+
+def _run(
+    kind: str, policy: PolicyInForce, jct_us: Any, makespan_us: int, preemptions: int
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "policy": policy.policy,
+        "settings": dict(policy.settings),
+        "finished": len(jct_us),
+        "jct_s": asdict(Distribution.of(jct_us)) if len(jct_us) else None,
+        "makespan_s": seconds(makespan_us),
+        "preemptions": preemptions,
+    }
+
+
+def _relative(measured: dict[str, Any], simulated: dict[str, Any]) -> float | None:
+    """None: they are not of the same jobs, or there are none."""
+    if not measured["finished"] or measured["finished"] != simulated["finished"]:
+        return None
+    return float(simulated["jct_s"]["mean"] / measured["jct_s"]["mean"] - 1)
+
+
+def _job_rows(
+    jobs: Sequence[LiveJob], work: RemainingWork, before: Outcome, after: Outcome
+) -> Iterator[dict[str, Any]]:
+    """Completion times are None where the job did not complete."""
+    for place, job in enumerate(jobs):
+        ended_us = job.ended_us if has_ended(job) else None
+        yield {
+            "id": str(job.number),
+            "name": job.spec.name,
+            "user": job.user,
+            "queue": job.spec.queue,
+            "processes": int(after.workload.gpus[place]),
+            "state": job.state.value,
+            "submitted": seconds(job.submitted_us),
+            "is_predicted": job.number in work.predicted,
+            "measured_jct_s": None if ended_us is None else seconds(ended_us - job.submitted_us),
+            "in_force_jct_s": _jct_s(before, place),
+            "jct_s": _jct_s(after, place),
+            "in_force_preemptions": int(before.columns["preemptions"][place]),
+            "preemptions": int(after.columns["preemptions"][place]),
+        }
+
+
+def _jct_s(outcome: Outcome, place: int) -> float | None:
+    end_us = int(outcome.columns["end_us"][place])
+    return None if end_us == UNKNOWN else seconds(end_us - int(outcome.workload.submit_us[place]))

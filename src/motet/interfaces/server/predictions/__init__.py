@@ -1,0 +1,1 @@
+"""What the server has simulated for it: the program that simulates, and its routes."""

@@ -1,0 +1,39 @@
+"""Routes of what is simulated from the journal: `POST /api/v1/whatif`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import FastAPI
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from motet.interfaces.server.predictions.program import ForecastProgram
+
+
+class WhatIfRequest(BaseModel):
+    """A policy, its parameters as text, and the beginning of the period; None: all jobs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[str, Field(min_length=1, max_length=4096)]
+    settings: dict[str, str] = Field(default_factory=dict)
+    since: AwareDatetime | None = None
+
+
+def add_forecast_routes(app: FastAPI, program: ForecastProgram) -> None:
+    """Add the routes."""
+
+    async def what_if(wanted: WhatIfRequest) -> Response:
+        """The journal replayed under another policy."""
+        since_us = None if wanted.since is None else round(wanted.since.timestamp() * 1e6)
+        question = {
+            "policy": wanted.policy,
+            "settings": wanted.settings,
+            "since_us": since_us,
+            "until_us": time.time_ns() // 1000,
+        }
+        return Response(await program.ask(question), media_type="application/json")
+
+    app.add_api_route("/api/v1/whatif", what_if, methods=["POST"])

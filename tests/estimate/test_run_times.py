@@ -1,0 +1,137 @@
+"""Forecasts of run times: calibrated, conditional on the time so far, or unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import Generator
+
+from example_count import examples
+from motet.estimate.run_times import FEWEST_JOBS, ObservedRunTime, RunTimePredictor
+
+GROUPS = ("ann", "all")
+times = st.floats(1e-3, 1e7)
+
+
+def observed(
+    *runs: float, has_ended: bool = True, groups: tuple[str, ...] = GROUPS
+) -> list[ObservedRunTime]:
+    return [ObservedRunTime(groups, run, has_ended) for run in runs]
+
+
+@settings(max_examples=examples(100))
+@given(runs=st.lists(times, min_size=FEWEST_JOBS, max_size=40), ran=st.just(0.0) | times)
+def test_quantiles_ascend_from_the_time_that_the_job_has_run(runs: list[float], ran: float) -> None:
+    forecast = RunTimePredictor(observed(*runs)).forecast(GROUPS, ran)
+    assert forecast is not None
+    found = forecast.quantile(np.linspace(0, 0.99, 50))
+    assert np.isfinite(found).all()
+    assert (np.diff(found) >= -1e-6 * found[1:]).all()
+    assert (found >= ran * (1 - 1e-9)).all()
+
+
+@settings(max_examples=examples(100))
+@given(runs=st.lists(times, min_size=FEWEST_JOBS, max_size=20), factor=st.floats(0.1, 100))
+def test_the_unit_of_time_does_not_matter(runs: list[float], factor: float) -> None:
+    shares = np.array([0.1, 0.5, 0.9, 0.99])
+    one = RunTimePredictor(observed(*runs)).forecast(GROUPS, runs[0] / 2)
+    other = RunTimePredictor(observed(*(run * factor for run in runs))).forecast(
+        GROUPS, runs[0] / 2 * factor
+    )
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(other.quantile(shares), factor * one.quantile(shares), rtol=1e-6)
+
+
+def test_every_interval_between_run_times_is_equally_probable() -> None:
+    runs = [float(number) for number in range(1, 10)]
+    forecast = RunTimePredictor(observed(*runs)).forecast(GROUPS)
+    assert forecast is not None
+    np.testing.assert_allclose(forecast.quantile(np.arange(1, 10) / 10), runs)
+
+
+@pytest.mark.parametrize("draw", ["exponential", "lognormal", "uniform"])
+@pytest.mark.parametrize("ran_for", [0.0, 1.0])
+def test_eight_of_ten_jobs_end_between_the_first_and_the_ninth_decile(
+    draw: str, ran_for: float
+) -> None:
+    """Of any distribution, also of jobs that have run for some time; a third is still running."""
+    generator = np.random.default_rng(7)
+    inside = []
+    for _ in range(600):
+        runs = _drawn(generator, draw, 60)
+        looked_s = _drawn(generator, draw, 60) * 1.5
+        seen = [
+            ObservedRunTime(GROUPS, min(run, looked), bool(run <= looked))
+            for run, looked in zip(runs, looked_s, strict=True)
+        ]
+        forecast = RunTimePredictor(seen).forecast(GROUPS, ran_for)
+        drawn = _drawn(generator, draw, 100)
+        truth = drawn[drawn > ran_for][0]
+        assert forecast is not None
+        low, high = forecast.quantile([0.1, 0.9])
+        inside.append(low <= truth <= high)
+    assert 0.75 <= np.mean(inside) <= 0.87
+
+
+def _drawn(generator: Generator, draw: str, count: int) -> np.ndarray:
+    match draw:
+        case "exponential":
+            return generator.exponential(2.0, count)
+        case "lognormal":
+            return generator.lognormal(0.0, 1.5, count)
+        case _:
+            return generator.uniform(0.5, 4.0, count)
+
+
+def test_jobs_that_still_run_are_not_left_out() -> None:
+    short, long = observed(*[1.0] * 10), observed(*[100.0] * 10, has_ended=False)
+    without = RunTimePredictor(short).forecast(GROUPS)
+    with_them = RunTimePredictor([*short, *long]).forecast(GROUPS)
+    assert without is not None
+    assert with_them is not None
+    assert without.median_s == 1
+    assert with_them.quantile(0.6) > 1
+
+
+def test_the_narrowest_group_with_enough_jobs_counts() -> None:
+    own = observed(*[5.0] * (FEWEST_JOBS - 1))
+    others = observed(*[50.0] * 20, groups=("bob", "all"))
+    wide = RunTimePredictor([*own, *others]).forecast(GROUPS)
+    narrow = RunTimePredictor([*own, *observed(5.0), *others]).forecast(GROUPS)
+    assert wide is not None
+    assert narrow is not None
+    assert (wide.basis, wide.jobs) == ("all", 20 + FEWEST_JOBS - 1)
+    assert wide.median_s == pytest.approx(50)
+    assert (narrow.basis, narrow.jobs) == ("ann", FEWEST_JOBS)
+    assert narrow.median_s == pytest.approx(5)
+
+
+def test_with_too_few_ended_jobs_nothing_is_known() -> None:
+    few = [*observed(*[5.0] * (FEWEST_JOBS - 1)), *observed(*[5.0] * 9, has_ended=False)]
+    assert RunTimePredictor(few).forecast(GROUPS) is None
+    assert RunTimePredictor([]).forecast(GROUPS, 100.0) is None
+
+
+def test_a_declared_time_counts_until_it_is_exceeded() -> None:
+    predictor = RunTimePredictor([])
+    forecast = predictor.forecast(GROUPS, 3.0, declared_s=10.0)
+    assert forecast is not None
+    assert forecast.basis is None
+    np.testing.assert_allclose(forecast.quantile([0.0, 0.5, 0.9]), 10.0)
+    assert predictor.forecast(GROUPS, 10.0, declared_s=10.0) is None
+
+
+def test_declared_times_are_corrected_by_how_jobs_kept_to_them() -> None:
+    late = [ObservedRunTime(GROUPS, 2.0 * declared, True, declared) for declared in range(1, 20)]
+    forecast = RunTimePredictor(late).forecast(GROUPS, 0.0, declared_s=100.0)
+    assert forecast is not None
+    np.testing.assert_allclose(forecast.quantile([0.5, 0.9]), 200.0)
+
+
+def test_a_job_that_outlived_all_others_is_expected_to_run_on() -> None:
+    forecast = RunTimePredictor(observed(*range(1, 20))).forecast(GROUPS, 40.0)
+    assert forecast is not None
+    assert forecast.median_s == pytest.approx(80.0)

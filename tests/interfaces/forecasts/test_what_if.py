@@ -1,0 +1,146 @@
+"""The journal of a live master in the simulator: exact where processes take no time to start."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_count import examples
+from motet.domain.errors import BadInput, NotFound, UnknownName
+from motet.domain.units import SECOND_US
+from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.what_if import WhatIfQuestion, what_if
+from motet.live.journal.store import JournalStore
+from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import Change, ChoosePolicy, Input
+from motet.live.master.job_updates import UpdateJob
+from timed_master import TimedRows, play
+
+CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
+NOON_US = 1_700_000_000 * SECOND_US
+POLICIES: dict[str, dict[str, str]] = {
+    "fifo": {},
+    "best-effort": {},
+    "tiresias-las": {"thresholds": "4,20"},
+    "gandiva": {"packing": "false", "quantum_s": "4"},
+    "drf": {},
+    "yarn-cs": {},
+}
+jobs = st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6))
+
+
+def at(second: float) -> int:
+    return NOON_US + round(second * SECOND_US)
+
+
+def seconds_of(rows: Sequence[tuple[float, float, int]]) -> TimedRows:
+    return [(at(submit), round(run * SECOND_US), slots) for submit, run, slots in rows]
+
+
+def asked(
+    rows: Sequence[tuple[float, float, int]],
+    in_force: str,
+    wanted: str,
+    others: Sequence[tuple[int, Input]] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """The report about a cluster that was left to itself until all jobs had ended."""
+    until_s = more.pop("until_s", 1e6)
+    with tempfile.TemporaryDirectory() as home:
+        address = f"{home}/journal.db"
+        policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
+        with JournalStore(address) as store:
+            play(store, CLUSTER, seconds_of(rows), policy, others, at(until_s))
+        question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
+        return what_if(FollowedJournal(address), question)
+
+
+def completions(report: dict[str, Any], column: str) -> list[float | None]:
+    return [each[column] for each in report["job_list"]]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=examples(10))
+@given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted))
+def test_the_replay_under_the_policy_in_force_is_what_happened(policy: str, drawn: Any) -> None:
+    report = asked(drawn, policy, "fifo")
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
+    assert report["replay_error"] == 0
+    assert report["runs"][1]["preemptions"] == report["runs"][0]["preemptions"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=examples(10))
+@given(drawn=st.lists(jobs, min_size=2, max_size=8).map(sorted), since_s=st.integers(1, 60))
+def test_a_replay_from_any_moment_on_is_what_happened(
+    policy: str, drawn: Any, since_s: int
+) -> None:
+    """The simulation continues from the state of the live engine at that moment."""
+    try:
+        report = asked(drawn, policy, "fifo", since_us=at(since_s))
+    except NotFound:
+        return
+    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
+
+
+def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> None:
+    rows = [(0, 60, 6), (1, 5, 2), (2, 5, 4), (30, 3, 1)]
+    report = asked(rows, "fifo", "tiresias-las")
+    would = completions(report, "jct_s")
+    really = completions(asked(rows, "tiresias-las", "fifo"), "measured_jct_s")
+    assert would == really != completions(report, "measured_jct_s")
+    fifo, _, las = report["runs"]
+    assert las["jct_s"]["mean"] < fifo["jct_s"]["mean"]
+    assert las["preemptions"] > fifo["preemptions"] == 0
+
+
+def test_what_users_and_machines_did_happens_again() -> None:
+    rows = [(0, 20, 4), (1, 20, 2), (2, 9, 2), (3, 30, 1)]
+    others: list[tuple[int, Input]] = [
+        (at(4), Change(2, "suspend", "ann")),
+        (at(5), DrainMachine("m1", "disk", "ann")),
+        (at(8), UpdateJob(3, "ann", priority=4)),
+        (at(31), ResumeMachine("m1", "ann")),
+        (at(33), Change(2, "resume", "ann")),
+        (at(36), Change(4, "cancel", "ann")),
+    ]
+    report = asked(rows, "fifo", "best-effort", others)
+    measured = completions(report, "measured_jct_s")
+    assert completions(report, "in_force_jct_s") == measured
+    assert measured[:3] == [20, (33 - 1) + 17, (4 - 2) + 9]
+    assert report["jobs_cancelled"] == 1
+    assert report["job_list"][3]["state"] == "CANCELLED"
+    assert completions(report, "jct_s")[3] is None
+
+
+def test_jobs_that_have_not_ended_are_replayed_with_predicted_remainders_and_counted() -> None:
+    rows = [(second, 10, 6) for second in range(8)] + [(8, 10, 6), (9, 10, 6)]
+    report = asked(rows, "fifo", "fifo", until_s=85)
+    assert (report["jobs"], report["jobs_compared"]) == (10, 8)
+    assert (report["jobs_predicted"], report["jobs_assumed"]) == (2, 0)
+    assert [each["is_predicted"] for each in report["job_list"]] == [False] * 8 + [True] * 2
+    assert completions(report, "in_force_jct_s")[8:] == [82, 91]
+    assert report["replay_error"] == 0
+
+
+def test_remainders_that_nothing_is_known_of_are_counted_as_assumed() -> None:
+    report = asked([(0, 10, 6), (1, 500, 6)], "fifo", "fifo", until_s=60)
+    assert (report["jobs_predicted"], report["jobs_assumed"]) == (1, 1)
+
+
+def test_a_policy_or_a_period_that_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="unknown policy 'fiffo'"):
+        asked([(0, 1, 1)], "fifo", "fiffo")
+    with pytest.raises(NotFound, match="no jobs were active"):
+        asked([(0, 1, 1)], "fifo", "fifo", since_us=at(100))
+    with JournalStore(str(tmp_path / "empty.db")), pytest.raises(BadInput, match="is empty"):
+        FollowedJournal(str(tmp_path / "empty.db"))

@@ -1,0 +1,102 @@
+"""A master whose jobs take given times; its clock jumps from event to event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from motet.domain.units import NEVER_US
+from motet.live.jobs.job_file import job_spec
+from motet.live.journal.store import JournalStore
+from motet.live.launcher.messages import LauncherRequest, Report, StartAttempt
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy, Input, Submit
+from motet.live.master.master import Master
+from motet.live.master.requests import Workplace
+from scripted_launcher import ScriptedLauncher
+
+TimedRows: TypeAlias = Sequence[tuple[int, int, int]]
+"""(submit, duration, slots) of each job, in microseconds, by submission."""
+
+
+@dataclass
+class TimedProcesses:
+    """Processes of attempts that take their time and report at once what they do."""
+
+    needed_us: dict[int, int]
+    launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
+    since_us: dict[str, int] = field(default_factory=dict)
+    reports: list[Report] = field(default_factory=list)
+
+    def next_us(self, now_us: int) -> int:
+        return now_us if self.reports else min(self._ends().values(), default=NEVER_US)
+
+    def happened(self, now_us: int) -> list[Input]:
+        """Attempts that are done, then what became of requests."""
+        done = sorted(attempt for attempt, end_us in self._ends().items() if end_us <= now_us)
+        for attempt in done:
+            del self.since_us[attempt]
+        found = [*(self.launcher.ended(attempt) for attempt in done), *self.reports]
+        self.reports = []
+        return found
+
+    def receive(self, now_us: int, requests: Sequence[LauncherRequest]) -> None:
+        for request in requests:
+            is_new = request.attempt not in self.launcher.running
+            is_stopped = request.attempt in self.launcher.stopping
+            self.launcher.receive([request])
+            if isinstance(request, StartAttempt) and is_new:
+                self.since_us[request.attempt] = now_us
+                self.reports.append(self.launcher.started(request.attempt))
+            elif not isinstance(request, StartAttempt) and not is_stopped:
+                self.needed_us[job_of(request.attempt)] -= now_us - self.since_us.pop(
+                    request.attempt
+                )
+                self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
+
+    def _ends(self) -> dict[str, int]:
+        return {
+            attempt: since + self.needed_us[job_of(attempt)]
+            for attempt, since in self.since_us.items()
+        }
+
+
+def job_of(attempt: str) -> int:
+    return int(attempt.partition(".")[0])
+
+
+def play(
+    store: JournalStore,
+    cluster: ClusterDeclared,
+    rows: TimedRows,
+    policy: ChoosePolicy,
+    others: Iterable[tuple[int, Input]] = (),
+    until_us: int = NEVER_US,
+) -> int:
+    """Let a master run jobs until nothing is left to do; returns the number of its first record
+    with jobs. `others`: further inputs, by time."""
+    clock = [rows[0][0]]
+    processes = TimedProcesses({number: row[1] for number, row in enumerate(rows, 1)})
+    master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
+    master.handle([policy])
+    first = store.next_sequence
+    inputs: list[tuple[int, Input]] = [(row[0], Submit(spec_of(row[2]), "ann")) for row in rows]
+    agenda = sorted([*inputs, *others], key=lambda each: each[0])
+    while True:
+        next_us = agenda[0][0] if agenda else NEVER_US
+        clock[0] = min(master.recheck_at_us, processes.next_us(clock[0]), next_us)
+        if clock[0] >= until_us:
+            return first
+        given = processes.happened(clock[0])
+        while agenda and agenda[0][0] == clock[0]:
+            given.append(agenda.pop(0)[1])
+        answers, requests = master.handle(given)
+        assert [answer.error for answer in answers if answer.error] == []
+        processes.receive(clock[0], requests)
+
+
+def spec_of(slots: int) -> Any:
+    """A command."""
+    return job_spec({"name": "job", "run": "true", "workdir": "/", "processes": slots})
