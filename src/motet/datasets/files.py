@@ -21,6 +21,10 @@ HEAD_BYTES = 65_536
 _BLOCK_BYTES = 16 << 20
 _BEGINNING_BYTES, _UNUSUAL_RATIO = 8 << 20, 20
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+_WINDOWS_NOTE = (
+    "is not UTF-8: read as Windows-1252 (Western Europe); if it has another encoding, convert it "
+    "with iconv -f ENCODING -t UTF-8"
+)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -106,6 +110,37 @@ class InputFile:
             if rest:
                 yield rest
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file has no bytes."""
+        with self._explained():
+            return self._size == 0
+
+    def text_blocks(self) -> Iterator[bytes]:
+        """Yield `blocks` as UTF-8; other content is taken for Windows-1252 (see `notes`)."""
+        for block in self.blocks():
+            yield block if self.is_utf8 else _from_windows(block).encode()
+
+    def text(self) -> str:
+        """Return the whole content as text, decoded like `text_blocks`."""
+        content = self.read()
+        return content.decode("utf-8-sig") if self.is_utf8 else _from_windows(content)
+
+    @cached_property
+    def is_utf8(self) -> bool:
+        """Whether the whole content is UTF-8 text. The first access reads the file."""
+        for block in self.blocks():
+            try:
+                block.decode()
+            except UnicodeDecodeError:
+                return False
+        return True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note for the user if the text is not UTF-8."""
+        return () if self.is_utf8 else (_WINDOWS_NOTE,)
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield every line with its number from 1, without its end; for error messages."""
         number = 0
@@ -175,6 +210,10 @@ def _decompressed(raw: BinaryIO, magic: bytes) -> BinaryIO | None:
     if magic == b"\xfd7zXZ\x00":
         return cast(BinaryIO, lzma.LZMAFile(raw))
     return None
+
+
+def _from_windows(content: bytes) -> str:
+    return content.decode("cp1252", "replace")
 
 
 def _without_compression(name: str) -> str:

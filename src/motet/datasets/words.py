@@ -48,6 +48,15 @@ class VocabularyRule:
     stop_words: frozenset[str] = STOP_WORDS
     word: re.Pattern[str] = _WORD
 
+    @property
+    def described(self) -> str:
+        """Which words count, as a clause after "words"; of rules with the default `word`."""
+        return (
+            f"of 3 to 30 letters that occur in {self.min_documents} documents or more and in at "
+            f"most {self.max_share:.0%} of them, without {len(self.stop_words)} frequent English "
+            f"words; at most {self.max_words:,}"
+        )
+
 
 def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) -> tuple[str, ...]:
     """Return the words that `rule` keeps, in alphabetical order."""
@@ -64,20 +73,28 @@ def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) 
     return tuple(sorted(fitting[: rule.max_words]))
 
 
+def words_of(text: str, rule: VocabularyRule) -> list[str]:
+    """Return the words of a text in lower case, stop words included."""
+    return [word.lower() for word in rule.word.findall(text)]
+
+
 def corpus_from_texts(
-    texts: Iterable[str],
-    rule: VocabularyRule,
+    texts: Iterable[str], rule: VocabularyRule, *, source: str, min_words: int = 1
+) -> Corpus:
+    """Count the words that `rule` keeps; leave out texts with fewer than `min_words` of them."""
+    documents = [words_of(text, rule) for text in texts]
+    vocabulary = choose_vocabulary(documents, rule)
+    return corpus_from_words(documents, vocabulary, source=source, min_words=min_words)
+
+
+def corpus_from_words(
+    documents: Sequence[Sequence[str]],
+    vocabulary: tuple[str, ...],
     *,
     source: str,
     min_words: int = 1,
-    vocabulary: tuple[str, ...] = (),
 ) -> Corpus:
-    """Count the words of each text; leave out texts with fewer than `min_words` of them.
-
-    `vocabulary`: the words that count, instead of those that `rule` chooses.
-    """
-    documents = [[word.lower() for word in rule.word.findall(text)] for text in texts]
-    vocabulary = vocabulary or choose_vocabulary(documents, rule)
+    """Count the words of each document; leave out those with fewer than `min_words` of them."""
     number = {word: index for index, word in enumerate(vocabulary)}
     coded = [[number[word] for word in document if word in number] for document in documents]
     kept = [document for document in coded if len(document) >= min_words]

@@ -149,7 +149,13 @@ def no_number(cell: str, column: int | str) -> str:
         (
             'a,b\n1,2\n"3,4\n5,6\n',
             {},
-            ":3: a quote is opened and not closed in the same line; close it, or remove it",
+            ":3: a quote is opened and not closed; close it, or remove it",
+        ),
+        (
+            'a,b,c\n1,2,x\n"3\n,4\n",6\n',
+            {"drop": "c"},
+            ":3: 2 columns, not 3 (separated by commas); a quote joins lines 3 to 5; give every "
+            "line the same columns",
         ),
         (
             "a,b\n1,2\n1,2\r3,4\r",
@@ -266,7 +272,9 @@ def test_a_name_of_two_columns_is_refused_and_noted(write, complaint):
     assert complaint("a.csv", content, target="x") == (
         "a.csv: --target 'x': 2 columns have this name; give an index, 0 or 1"
     )
-    assert labelled(write("b.csv", content)).notes == ("columns with the same name: 'x'",)
+    assert labelled(write("b.csv", content)).notes == (
+        "columns with the same name are called 'x', 'x.1'",
+    )
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -311,3 +319,67 @@ def test_a_target_of_true_and_false_keeps_its_classes(write):
     read = open_dataset(write("a.csv", "a,b\n1,True\n2,False\n"), kind="labelled", target="b")
     assert isinstance(read, LabelledMatrix)
     assert read.class_names == ("False", "True")
+
+
+def test_a_line_break_in_quotes_does_not_end_a_row(write):
+    rows = ['1,"two\nlines",3,good', '4,"a ""b"",\r\nc",5,"very\ngood"', '6,5" wide,7,good']
+    content = '"na\nme",note,z,y\n' + "\n".join(rows) + "\n"
+    for target, names in (("y", ("good", "very\ngood")), (None, None)):
+        drop = ["note"] if target else ["note", "y"]
+        dataset = labelled(write("a.csv", content), target=target, drop=drop)
+        np.testing.assert_array_equal(dataset.features, [[1, 3], [4, 5], [6, 7]])
+        assert (dataset.feature_names, dataset.class_names) == (("na\nme", "z"), names)
+
+
+def test_errors_after_line_breaks_in_quotes_name_the_line_of_the_file(complaint):
+    content = 'a,"b\nc"\n1,"\n2"\n3,4\n5,x\n'
+    assert complaint("a.csv", content, kind="unlabelled").startswith(
+        "a.csv:6: column 1 'b\\nc' is 'x'"
+    )
+    content = 'a,"b\nc"\n1,"\n2"\n3,4\n5\n'
+    assert complaint("a.csv", content, kind="unlabelled").startswith("a.csv:6: 1 columns, not 2")
+
+
+def test_quotes_that_span_the_blocks_in_which_a_file_is_read(write, monkeypatch):
+    monkeypatch.setattr("motet.datasets.files._BLOCK_BYTES", 7)
+    rows = [f'{row},"a\n""b"",{row}\n\nc",{2 * row}' for row in range(20)]
+    dataset = labelled(write("a.csv", "x,t,z\n" + "\n".join(rows)), drop="t")
+    np.testing.assert_array_equal(dataset.features, [[row, 2 * row] for row in range(20)])
+
+
+def test_a_quote_that_stays_open_does_not_take_the_rest_of_a_large_file(complaint, monkeypatch):
+    monkeypatch.setattr("motet.datasets.formats.records._LONGEST_BYTES", 1 << 10)
+    monkeypatch.setattr("motet.datasets.files._BLOCK_BYTES", 100)
+    content = 'a,b\n1,2\n3,"4\n' + "5,6\n" * 1000 + '7,"8"\n'
+    message = complaint("a.csv", content, kind="unlabelled")
+    assert message.startswith("a.csv:3: a quote is opened and not closed within")
+
+
+def test_names_in_windows_1252_are_read_with_a_note(write):
+    content = "Größe,Farbe\n1,weiß\n2,grün\n".encode("cp1252")
+    dataset = labelled(write("a.csv", content), target="Farbe")
+    assert (dataset.feature_names, dataset.class_names) == (("Größe",), ("grün", "weiß"))
+    assert dataset.notes[0].startswith("is not UTF-8: read as Windows-1252")
+
+
+def test_the_index_that_pandas_writes_is_no_feature(write):
+    dataset = labelled(write("a.csv", ",a,y\n7,1,0\n3,2,1\n"), target="y")
+    assert dataset.feature_names == ("a",)
+    assert dataset.notes == (
+        "column 0 (without a name) numbers the rows: left out as index; name it in the header to "
+        "make it a feature",
+    )
+    again = labelled(write("a.csv", "Unnamed: 0,a\n0,1\n1,2\n"))
+    assert again.feature_names == ("a",)
+    repeated = labelled(write("a.csv", ",a,b\n7,1,0\n7,2,1\n"))
+    assert repeated.feature_names == ("", "a", "b")
+
+
+def test_columns_with_the_same_name_are_numbered_as_by_pandas(write):
+    path = write("a.csv", "a,b,a,a.1,a\n1,2,3,4,5\n6,7,8,9,0\n")
+    dataset = labelled(path)
+    assert dataset.feature_names == ("a", "b", "a.2", "a.1", "a.3")
+    assert dataset.notes == ("columns with the same name are called 'a', 'a.2', 'a.3'",)
+    np.testing.assert_array_equal(labelled(path, target="a.2").target, [3, 8])
+    chosen = labelled(path, only=("a.2", "a"))
+    np.testing.assert_array_equal(chosen.features, [[1, 3], [6, 8]])

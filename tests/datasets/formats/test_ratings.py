@@ -132,7 +132,8 @@ def test_a_wrong_line_is_named_with_its_value_and_a_remedy(complaint, content, m
     [
         (
             "userId,movieId,timestamp\n1,2,3\n",
-            "1: the header names no rating; name the columns userId, itemId and rating",
+            "1: the header names no rating (its columns: 'userId', 'movieId', 'timestamp'); rename "
+            "columns: rating (rating, score, value, ...)",
         ),
         ("userId,movieId,rating\n", "1: no row follows the header; give a file with data"),
         (
@@ -180,3 +181,15 @@ def test_ids_keep_their_commas(write):
     content = "user;item;rating\n1,5;a;3\n2,5;b;4\n"
     ratings = open_dataset(write("a.csv", content), kind="ratings")
     assert ratings.user_ids.tolist() == ["1,5", "2,5"]
+
+
+def test_a_table_without_one_of_the_columns_names_those_that_it_has(complaint):
+    assert complaint("a.csv", "user_id,mark\n1,5\n", kind="ratings") == (
+        "a.csv:1: the header names no item and no rating (its columns: 'user_id', 'mark'); rename "
+        "columns: item (movie, item, product, ...), rating (rating, score, value, ...)"
+    )
+
+
+def test_text_ids_may_hold_line_breaks(write):
+    path = write("a.csv", 'user,item,rating\nann,"two\nlines",5\nbob,"two\r\nlines",4\n')
+    assert open_dataset(path, kind="ratings").item_ids.tolist() == ["two\nlines"]

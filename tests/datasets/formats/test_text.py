@@ -45,23 +45,42 @@ def test_words_of_other_alphabets_are_words(write):
     assert read.vocabulary == ("größe", "zählt")
 
 
-def test_text_that_is_not_utf8_is_named_with_its_line(complaint):
-    assert complaint("a.txt", b"plain\n\ncaf\xe9 au lait", kind="corpus") == (
-        "a.txt:3: is not UTF-8 text; convert it: iconv -t UTF-8"
-    )
+def test_text_that_is_not_utf8_is_read_as_windows_1252_with_a_note(write, tmp_path):
+    note = "is not UTF-8: read as Windows-1252 (Western Europe)"
+    content = "größe zählt\n\ngröße – zählt\n".encode("cp1252")
+    read = corpus(write("a.txt", content))
+    assert read.vocabulary == ("größe", "zählt")
+    assert read.notes[0].startswith(note)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "plain.txt").write_text("größe zählt")
+    (tmp_path / "sub" / "empty.txt").write_text("")
+    (tmp_path / "sub" / "western.txt").write_bytes("größe zählt".encode("cp1252"))
+    read = corpus(tmp_path / "sub")
+    assert (read.document_count, read.vocabulary) == (2, ("größe", "zählt"))
+    assert read.notes[0].startswith(f"1 of 3 files, such as western.txt: {note}")
+
+
+RULE = (
+    "of 3 to 30 letters that occur in 2 documents or more and in at most 50% of them, without "
+    "222 frequent English words; at most 20,000"
+)
 
 
 def test_texts_without_a_common_word_are_refused(complaint):
     assert complaint("a.txt", "one ship\n\nblue whale\n", kind="corpus") == (
-        "a.txt: its 2 documents have no word in common; "
-        "words count that occur in two documents or more"
+        f"a.txt: its 2 documents have no word in common; words count {RULE}"
     )
 
 
 def test_one_document_is_no_corpus(complaint):
     assert complaint("a.txt", "one ship\n", kind="corpus") == (
-        "a.txt: holds one document only; words count that occur in two documents or more"
+        f"a.txt: holds one document only; words count {RULE}"
     )
+
+
+def test_a_note_tells_which_words_count(write):
+    read = corpus(write("a.txt", "the red ship\nthe blue ship\nthe red sky\n"))
+    assert read.notes == (f"2 of 5 different words count: those {RULE}",)
 
 
 def test_a_folder_without_texts_is_refused(tmp_path):
@@ -91,4 +110,4 @@ def test_words_that_are_given_count_in_every_text(write):
 def test_texts_without_a_word_that_counts_are_told(write):
     read = corpus(write("a.txt", "red ship\nblue ship\nred sky\nzebra\n"))
     assert read.document_count == 3
-    assert read.notes == ("1 of 4 documents have no word that counts: left out",)
+    assert read.notes[1:] == ("1 of 4 documents have no word that counts: left out",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.datasets.files import InputFile
@@ -53,13 +54,28 @@ def choose_columns(
         column for column in range(column_count) if column not in dropped and column != wanted
     )
     if only and names is not None:
-        lacking = [name for name in only if name not in names]
+        distinct = distinct_names(names)
+        lacking = [name for name in only if name not in distinct]
         if lacking:
             raise lack_of_columns(str(file), lacking, len(only))
-        features = tuple(column for column in features if names[column] in only)
+        features = tuple(column for column in features if distinct[column] in only)
     if not features:
         raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
     return Columns(features, wanted, MISSING in parts, MISSING_ROWS in parts)
+
+
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Number repeated names as pandas does: `a, a` becomes `a, a.1`."""
+    taken = set(names)
+    found: list[str] = []
+    for at, name in enumerate(names):
+        new, number = name, 0
+        while (number or name in names[:at]) and (number == 0 or new in taken):
+            number += 1
+            new = f"{name}.{number}"
+        taken.add(new)
+        found.append(new)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -89,6 +105,8 @@ class _Table:
         """Return the position from 0 of a column given by name or index."""
         if text in (self.names or ()):
             return self._named(text, flag)
+        if text in (distinct := distinct_names(self.names or ())):
+            return distinct.index(text)
         if not re.fullmatch(r"-?\d+", text):
             if self.names is None:
                 raise BadInput(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
-from motet.datasets.formats.columns import Columns, choose_columns
+from motet.datasets.formats.columns import Columns, choose_columns, distinct_names
 from motet.datasets.formats.decimal_commas import NOTE
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
 from motet.datasets.formats.layout import COMMENT_MARKS, CellLayout, layout_of
@@ -27,6 +27,7 @@ _MISSING_REMEDY = (
     "fill it in, or leave out columns with missing values (--drop missing) or such rows "
     "(--drop missing-rows)"
 )
+_INDEX_NAMES = ("", "Unnamed: 0")
 # Besides empty cells and nan; they are no class either.
 _MISSING_TOKENS = ("NA", "N/A", "#N/A", "NULL", "null")
 
@@ -63,23 +64,42 @@ class CsvFormat(Format):
             file, layout.names, layout.column_count, options.target, options.drop, options.only
         )
         target, class_names = _target(layout, columns, na)
-        features, kept = _features(layout, columns, na)
+        read, kept = _features(layout, columns, na)
         left_out = len(columns.features) - len(kept)
+        features, kept, index_notes = _without_index(layout, read, kept)
         whole = _whole_rows(layout, columns, features, target)
         lost = len(features) - int(np.count_nonzero(whole))
+        names = distinct_names(layout.names or ())
         return LabelledMatrix(
             features=features[whole] if lost else features,
             target=target[whole] if target is not None and lost else target,
-            feature_names=tuple(layout.names[at] if layout.names else str(at) for at in kept),
+            feature_names=tuple(names[at] if names else str(at) for at in kept),
             class_names=class_names,
             source=str(file),
             notes=(
+                *file.notes,
                 *([NOTE] if layout.commas else []),
                 *_repeated_names(layout.names or ()),
+                *index_notes,
                 *([f"columns left out because values are missing: {left_out}"] if left_out else []),
                 *([f"rows left out because values are missing: {lost:,}"] if lost else []),
             ),
         )
+
+
+def _without_index(
+    layout: CellLayout, features: NDArray[np.float64], columns: tuple[int, ...]
+) -> tuple[NDArray[np.float64], tuple[int, ...], list[str]]:
+    """Leave out the row numbers that pandas writes as a first column without a name."""
+    is_first = columns[0] == 0 and len(columns) > 1
+    if not is_first or layout.names is None or layout.names[0] not in _INDEX_NAMES:
+        return features, columns, []
+    numbers = features[:, 0]
+    if (numbers != np.floor(numbers)).any() or len(np.unique(numbers)) < len(numbers):
+        return features, columns, []
+    note = f"column 0 ({layout.names[0] or 'without a name'}) numbers the rows: left out as index"
+    remedy = "name it in the header to make it a feature"
+    return np.ascontiguousarray(features[:, 1:]), columns[1:], [f"{note}; {remedy}"]
 
 
 def _is_row(cells: list[str], width: int) -> bool:
@@ -87,8 +107,12 @@ def _is_row(cells: list[str], width: int) -> bool:
 
 
 def _repeated_names(names: tuple[str, ...]) -> list[str]:
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
-    return [f"columns with the same name: {', '.join(repeated)}"] if repeated else []
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if not repeated:
+        return []
+    called = list(zip(names, distinct_names(names), strict=True))
+    shown = ", ".join(repr(new) for old, new in called if old in repeated)
+    return [f"columns with the same name are called {shown}"]
 
 
 def _words_given(options: ReadOptions) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from motet.datasets.files import InputFile
 from motet.datasets.formats.decimal_commas import DecimalCommas
 from motet.datasets.formats.numbers import is_number
+from motet.datasets.formats.records import Records, lines_in
 from motet.datasets.formats.separator import Separator
 from motet.domain.errors import BadInput
 
 COMMENT_MARKS = ("#", "%")
 _BLANK_LINE = re.compile(rb"^[ \t]+\r?(\n|\Z)", re.MULTILINE)
-_CLEAR_NAME = re.compile(r"(?!missing|-?\d|-)[^,']+")
-_NO_TEXT = re.compile(rb"\0|\r(?!\r*(?:\n|\Z))")
+_CLEAR_NAME = re.compile(r"(?!missing|-?\d|-)[^,'\n]+")
 _LINE_OF_SPACES = re.compile(rb"^ +\r?(\n|\Z)", re.MULTILINE)
 
 
@@ -38,9 +38,14 @@ class CellLayout:
     first_line: int
     commas: DecimalCommas | None = None
 
+    @property
+    def records(self) -> Records:
+        """The records of the whole file."""
+        return Records(self.file, self.separator)
+
     def data_lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells of every line with data, with its number in the file."""
-        for number, line in self.file.lines():
+        for number, line in self.records.lines():
             if number >= self.first_line and line.strip():
                 yield number, self.separator.split(_with_points(line, self.commas))
 
@@ -68,14 +73,10 @@ class CellLayout:
 
         Raises `BadInput` for the first line that has another number of cells than the others.
         """
-        number, is_empty = 1, True
-        for block in self.file.blocks():
-            skipped = max(0, self.first_line - number)
-            data = _without_lines(block, skipped)
-            self._require_text(data, number + skipped)
+        is_empty = True
+        for number, data in self.records.blocks(self.first_line):
             counts = self.separator.cell_counts(data)
-            self._require_even(counts, number + skipped)
-            number += block.count(b"\n")
+            self._require_even(counts, data, number)
             if counts.any():
                 is_empty = False
                 if not counts.all():
@@ -89,38 +90,22 @@ class CellLayout:
         pattern = _LINE_OF_SPACES if self.separator.text == "\t" else _BLANK_LINE
         return pattern.sub(b"", block)
 
-    def _require_text(self, block: bytes, first_line: int) -> None:
-        """Refuse control bytes, and quotes that continue in the next line. Raises `BadInput`."""
-        wrong = _NO_TEXT.search(block)
-        if wrong is not None:
-            problem = f"holds the byte {wrong[0]!r} inside a line"
-            line = first_line + block.count(b"\n", 0, wrong.start())
-            raise self.file.complaint(problem, "give a text file whose lines end with \\n", line)
-        if b'"' not in block:
-            return
-        for index, text in enumerate(block.split(b"\n")):
-            if text.count(b'"') % 2:
-                problem = "a quote is opened and not closed in the same line"
-                raise self.file.complaint(problem, "close it, or remove it", first_line + index)
-
-    def _require_even(self, counts: NDArray[np.int64], first_line: int) -> None:
+    def _require_even(self, counts: NDArray[np.int64], block: bytes, first_line: int) -> None:
         for index in np.flatnonzero((counts != self.column_count) & (counts != 0))[:1]:
-            raise self.uneven(first_line + int(index), int(counts[index]))
+            records = block.split(b"\n")
+            number = first_line + int(index) + sum(map(lines_in, records[:index]))
+            raise self.uneven(number, int(counts[index]), lines_in(records[index]))
 
-    def uneven(self, number: int, cell_count: int) -> BadInput:
-        """Return the error for a line with another number of cells."""
+    def uneven(self, number: int, cell_count: int, break_count: int = 0) -> BadInput:
+        """Return the error for a record with another number of cells.
+
+        `break_count`: line breaks in its quoted cells.
+        """
         problem = f"{cell_count} columns, not {self.column_count} (separated by {self.separator})"
+        if break_count:
+            last = number + break_count
+            problem += f"; a quote joins lines {number} to {last}"
         return self.file.complaint(problem, "give every line the same columns", number)
-
-
-def _without_lines(block: bytes, count: int) -> bytes:
-    start = 0
-    for _ in range(count):
-        end = block.find(b"\n", start)
-        if end < 0:
-            return b""
-        start = end + 1
-    return block[start:]
 
 
 def layout_of(
@@ -129,20 +114,24 @@ def layout_of(
     wanted: tuple[str, ...] = (),
     *,
     reads_commas: bool = False,
+    otherwise: Separator | None = None,
 ) -> CellLayout:
     """Detect the layout from the first lines; `na`: texts for a missing number.
 
     The first line is a header if most columns with a number in the second line have a word in the
     first, or if it has one of the words `wanted`, names of columns that the user gave.
-    `reads_commas`: whether to detect decimal commas; ids of text keep theirs.
+    `reads_commas`: whether to detect decimal commas; ids of text keep theirs. `otherwise`: the
+    separator if the first line has none, by default white space.
     Raises `BadInput` if the file has only comments or a header.
     """
-    filled = ((number, line) for number, line in file.lines() if line.strip())
+    filled = ((number, line) for number, line in Records(file).lines() if line.strip())
     content = ((number, line) for number, line in filled if not line.startswith(COMMENT_MARKS))
     lines = list(islice(content, 2))
     if not lines:
         raise file.complaint("no line holds data", "give a file with data")
     separator = Separator.in_line(lines[0][1])
+    if separator.text is None and otherwise is not None:
+        separator = otherwise
     commas = DecimalCommas.of(file, separator) if reads_commas else None
     rows = [separator.split(_with_points(line, commas)) for _, line in lines]
     if not _has_header(rows, na, wanted):
@@ -162,6 +151,7 @@ def _has_header(rows: list[list[str]], na: tuple[str, ...], wanted: tuple[str, .
     words = [not is_number(cell) and cell != "" and cell not in na for cell in rows[0]]
     if len(rows) == 1:
         return all(words)
-    filled = [is_number(cell) for cell in rows[1]]
+    named = zip(rows[0], rows[1], strict=False)  # pandas' index has no name.
+    filled = [name != "" and is_number(cell) for name, cell in named]
     changes = sum(word and value for word, value in zip(words, filled, strict=False))
     return 2 * changes > sum(filled)

@@ -30,13 +30,15 @@ from motet.datasets.formats.format import (
 )
 from motet.datasets.formats.layout import CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number, is_whole
-from motet.datasets.formats.separator import Separator
+from motet.datasets.formats.separator import BREAK, Separator
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import Ids
 from motet.datasets.rating_frames import ROLES, rating_columns, ratings_from_columns
 from motet.domain.errors import BadInput
 
 _MOVIELENS = re.compile(r"u\.data|u[1-5ab]\.(base|test)|ratings\.(dat|csv|data|tsv)")
+_TABLES = (".csv", ".tsv")
+_MOST_SHOWN = 8
 _EARLIEST_TIMESTAMP = 100_000_000
 _PAIR = [("user", np.int64), ("item", np.int64)]
 _ROW = [*_PAIR, ("value", np.float64)]
@@ -69,6 +71,8 @@ class RatingsFormat(Format):
         if share:
             return Guess(POSSIBLE * share, f"{share:.0%} of its first lines are id, id, number")
         share = share_of(head.lines, lambda line: _is_text_rating(separator.split(line)))
+        if head.name.endswith(_TABLES):  # `read` then tells which columns are wrong.
+            return Guess(UNLIKELY, "a table by its name")
         return Guess(UNLIKELY * share, f"{share:.0%} of its first lines are id, id, number")
 
     def read(self, file: InputFile, options: ReadOptions) -> Ratings:
@@ -140,7 +144,11 @@ def _columns(layout: CellLayout, roles: tuple[str, ...] = _ALL) -> _Columns:
     lacking = [role for role, at in found.items() if at is None]
     if user is None or item is None or lacking:
         problem = f"the header names no {' and no '.join(lacking)}"
-        remedy = "name the columns userId, itemId and rating"
+        problem += f" (its columns: {', '.join(map(repr, layout.names[:_MOST_SHOWN]))})"
+        wanted = [
+            f"{role} ({', '.join(words[:3])}, ...)" for role, words in ROLES if role in lacking
+        ]
+        remedy = f"rename columns: {', '.join(wanted)}"
         raise layout.file.complaint(problem, remedy, layout.first_line - 1)
     return _Columns(user, item, found.get("rating"))
 
@@ -158,6 +166,7 @@ def _parse(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.
 def _parse_text(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
     try:
         cells = _cells(layout, columns, np.dtype(np.str_))
+        cells = np.strings.replace(cells, BREAK, "\n")
         users, items = (_ids(np.strings.strip(cells[:, column])) for column in (0, 1))
         values = np.zeros(len(cells))
         if columns.value is not None:

@@ -13,6 +13,7 @@ from motet.datasets.formats.ldac import LdacFormat
 from motet.datasets.formats.ratings import RatingsFormat
 from motet.datasets.formats.svmlight import SvmlightFormat, SvmlightFromZeroFormat
 from motet.datasets.formats.text import TextFormat
+from motet.datasets.formats.text_table import TextTableFormat
 from motet.datasets.kinds import Dataset
 from motet.domain.errors import BadInput, UnknownName
 
@@ -27,6 +28,7 @@ FORMATS: tuple[Format, ...] = (
     NpyFormat(),
     IdxFormat(),
     CsvFormat(),
+    TextTableFormat(),
     _TEXT,
 )
 _AMBIGUOUS_WITHIN = 0.02

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 _CANDIDATES = (b"::", b"\t", b",", b";", b"|")
 _UNIT_SEPARATOR = b"\x1f"
+BREAK = "\x1e"
+"""Replaces a line break inside a quoted cell, so that a record is one line."""
+_FIELD_LIMIT = 2**31 - 1
+_QUOTED = re.compile(r'(?:(?<=[,\t;|])|^)"[^"]*(?:""[^"]*)*"')
 _BLANKS = re.compile("[\\x00-\\x20]+")
 _SPACE, _NEWLINE = 32, 10
 
@@ -23,9 +27,13 @@ class Separator:
 
     @classmethod
     def in_line(cls, line: str) -> Separator:
-        """Detect the separator of a line: the first of `::`, tab, comma, `;`, `|` in it."""
+        """Detect the separator of a line: the first of `::`, tab, comma, `;`, `|` in it.
+
+        Characters inside quoted cells do not count.
+        """
+        unquoted = _QUOTED.sub('""', line)
         for candidate in _CANDIDATES:
-            if candidate.decode() in line:
+            if candidate.decode() in unquoted:
                 return cls(candidate.decode())
         return cls(None)
 
@@ -71,8 +79,10 @@ class Separator:
 
 
 def _quoted_cells(line: str, separator: str) -> list[str]:
+    csv.field_size_limit(_FIELD_LIMIT)  # A cell can hold the text of a whole document.
     try:
-        return next(csv.reader([line], delimiter=separator), [])
+        cells = next(csv.reader([line], delimiter=separator), [])
+        return [cell.replace(BREAK, "\n") for cell in cells]
     except csv.Error:  # a carriage return inside a line, for example
         return line.split(separator)
 

@@ -8,10 +8,10 @@ of them are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
 
 from motet.datasets.files import Head, InputFile
+from motet.datasets.formats.corpus_of_texts import read_corpus
 from motet.datasets.formats.format import (
     PLAUSIBLE,
     UNLIKELY,
@@ -20,13 +20,12 @@ from motet.datasets.formats.format import (
     ReadOptions,
 )
 from motet.datasets.kinds import Corpus
-from motet.datasets.words import VocabularyRule, corpus_from_texts
 
 _SUFFIXES = (".txt", ".md", ".rst", ".text")
 _TABLES = (".csv", ".tsv")
 _TABLE_NOTE = (
-    "read as text, a document per line: the header and the words of all columns count; give a file "
-    "with the texts alone to leave them out"
+    "read as text, a document per line: the header and the words of all columns count; "
+    "--format text-table reads one column"
 )
 _LETTERS_SHARE = 0.6
 _PARAGRAPHS = re.compile(r"\n[ \t\r]*\n")
@@ -52,28 +51,16 @@ class TextFormat(Format):
 
     def read(self, file: InputFile, options: ReadOptions) -> Corpus:
         """A corpus with its vocabulary in alphabetical order."""
-        texts = list(_folder_texts(file) if file.path.is_dir() else _file_texts(file))
+        is_folder = file.path.is_dir()
+        files = _files_in(file) if is_folder else [file]
+        texts = list(map(_decoded, files)) if is_folder else _file_texts(file)
         if not texts:
             wanted = " ".join(_SUFFIXES)
             raise file.complaint("holds no documents", f"a folder needs files of {wanted}")
-        rule, source = VocabularyRule(), str(file)
-        if options.only:  # Every text is a document then, also without any of these words.
-            return corpus_from_texts(
-                texts, rule, source=source, min_words=0, vocabulary=options.only
-            )
-        corpus = corpus_from_texts(texts, rule, source=source)
-        left_out = len(texts) - corpus.document_count
-        if left_out and corpus.token_count:
-            said = f"{left_out} of {len(texts)} documents have no word that counts: left out"
-            corpus = replace(corpus, notes=(*corpus.notes, said))
+        notes = _encoding_notes(files)
         if file.plain_name.endswith(_TABLES):
-            corpus = replace(corpus, notes=(*corpus.notes, _TABLE_NOTE))
-        if not corpus.token_count:
-            problem = f"its {len(texts)} documents have no word in common"
-            if len(texts) == 1:
-                problem = "holds one document only"
-            raise file.complaint(problem, "words count that occur in two documents or more")
-        return corpus
+            notes = (*notes, _TABLE_NOTE)
+        return read_corpus(file, texts, options.only, *notes)
 
 
 def _file_texts(file: InputFile) -> list[str]:
@@ -83,22 +70,27 @@ def _file_texts(file: InputFile) -> list[str]:
     return filled if len(filled) > 1 else [line for line in text.splitlines() if line.strip()]
 
 
-def _folder_texts(folder: InputFile) -> Iterator[str]:
-    """Yield the files of a folder and its subfolders by path, except hidden ones."""
-    for path in sorted(folder.path.rglob("*")):
-        file = InputFile(path)
-        hidden = any(part.startswith(".") for part in path.relative_to(folder.path).parts)
-        if path.is_file() and not hidden and file.plain_name.endswith(_SUFFIXES):
-            yield _decoded(file) if path.stat().st_size else ""
+def _files_in(folder: InputFile) -> list[InputFile]:
+    """The files of a folder and its subfolders by path, except hidden ones."""
+    found = (InputFile(path) for path in sorted(folder.path.rglob("*")))
+    return [file for file in found if _is_document(file, folder)]
+
+
+def _is_document(file: InputFile, folder: InputFile) -> bool:
+    hidden = any(part.startswith(".") for part in file.path.relative_to(folder.path).parts)
+    return file.path.is_file() and not hidden and file.plain_name.endswith(_SUFFIXES)
+
+
+def _encoding_notes(files: Sequence[InputFile]) -> tuple[str, ...]:
+    wrong = [file for file in files if not (file.is_empty or file.is_utf8)]
+    if len(files) == 1 or not wrong:
+        return wrong[0].notes if wrong else ()
+    name, note = wrong[0].path.name, wrong[0].notes[0]
+    return (f"{len(wrong)} of {len(files)} files, such as {name}: {note}",)
 
 
 def _decoded(file: InputFile) -> str:
-    data = file.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise file.complaint("is not UTF-8 text", "convert it: iconv -t UTF-8", line) from None
+    text = "" if file.is_empty else file.text()
     if "\0" in text:
         raise file.complaint("is binary, not text", "give a text file")
     return text

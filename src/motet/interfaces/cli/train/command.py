@@ -48,7 +48,11 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 )
 @data_option("--test", metavar="FILE", help="Held-out data; names of its metrics start with test_.")
 @data_option("--exclude", metavar="FILE", help="File with ratings that are left out of training.")
-@data_option("--target", metavar="NAME|INDEX", help="CSV: the column to predict (-1: the last).")
+@data_option(
+    "--target",
+    metavar="NAME|INDEX",
+    help="CSV: the column to predict (-1: the last), or that of the texts.",
+)
 @data_option(
     "--drop",
     multiple=True,
