@@ -115,6 +115,20 @@ class LiveClient:
         body = {"policy": policy, "settings": dict(settings), "since": since}
         return self._json("POST", "/whatif", json=body, timeout=_SIMULATION_S)
 
+    def accounting(self, since: str | None = None) -> Iterator[str]:
+        """The header and the lines of accounting records, as `sacct --parsable2` prints them.
+
+        `since`: ISO 8601 with a zone; None: all jobs.
+        """
+        after: int | None = 0
+        while after is not None:
+            query = {"after": after} | ({"since": since} if since else {})
+            part = self._json("GET", "/accounting", params=query)
+            if not after:
+                yield "|".join(part["fields"])
+            yield from part["lines"]
+            after = part["next"]
+
     def update(self, job: str, priority: int | None, queue: str | None) -> dict[str, Any]:
         """Give a job another priority or queue; it keeps its time of submission."""
         body = {"priority": priority, "queue": queue}

@@ -34,6 +34,7 @@ COMMANDS = {
     "queue": "motet.interfaces.cli.live.queue_commands:queue_command",
     "machine": "motet.interfaces.cli.live.machine_commands:machine_command",
     "whatif": "motet.interfaces.cli.history.what_if_command:what_if_command",
+    "jobs": "motet.interfaces.cli.history.export_command:jobs_group",
     "doctor": "motet.interfaces.cli.doctor.command:doctor_command",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",

@@ -21,6 +21,7 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
+from motet.interfaces.server.history.accounting_routes import add_accounting_routes
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.state_folder import open_state_folder, server_token
@@ -99,6 +100,7 @@ def serve(
     )
     user = getpass.getuser()
     app = create_app(master, workplace, access, user)
+    add_accounting_routes(app, master)
     add_forecast_routes(app, ForecastProgram(journal))
     WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
     config = uvicorn.Config(

@@ -1,0 +1,1 @@
+"""What the server knows of the past: accounting records and usage."""
