@@ -190,14 +190,16 @@ def described(verdict: Verdict) -> str:
 
 
 def explanation(mutant: Mutant) -> str:
-    """The reviewer's sentence on this fault, or ""; faults are named by file and replaced text."""
+    """The reviewer's sentence on this fault, or ""; faults are named by file, line and change."""
     source = (REPOSITORY / mutant.path).read_bytes()
     mutation = mutant.mutation
+    line = source[source.rfind(b"\n", 0, mutation.begin) + 1 :].partition(b"\n")[0].decode()
     original = " ".join(source[mutation.begin : mutation.end].decode().split())
-    name = f"{mutant.path.as_posix()}: {original} -> {mutation.replacement}"
+    change = f"{original} -> {mutation.replacement}"
+    name = f"{mutant.path.as_posix()}: {line.strip()} : {change}"
     reviewed = REPOSITORY / "tools" / "mutation_survivors.txt"
-    for line in reviewed.read_text(encoding="utf-8").splitlines():
-        fault, _, reason = line.partition(" # ")
+    for known in reviewed.read_text(encoding="utf-8").splitlines():
+        fault, _, reason = known.partition(" # ")
         if fault == name:
             return reason
     return ""
