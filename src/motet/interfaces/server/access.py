@@ -17,6 +17,7 @@ LARGEST_BODY_BYTES = 4 << 20
 LONGEST_DETAIL = 480
 _OPEN_PATHS = {"/api/v1/health", "/login"}
 _OPEN_FOLDER, _API = "/static/", "/api/"
+METRICS_PATH = "/metrics"
 _READING = {"GET", "HEAD"}
 
 Next = Callable[[Request], Awaitable[Response]]
@@ -31,9 +32,13 @@ class Access:
     server (Origin), and the API takes no cookie.
     """
 
-    def __init__(self, token: str, hosts: frozenset[str]) -> None:
+    def __init__(
+        self, token: str, hosts: frozenset[str], *, has_open_metrics: bool = False
+    ) -> None:
+        """`has_open_metrics`: /metrics needs no token."""
         names = "|".join(map(re.escape, sorted(hosts)))
         self.sessions = Sessions(token)
+        self._open_paths = _OPEN_PATHS | ({METRICS_PATH} if has_open_metrics else set())
         self._token, self._host = token, re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
@@ -52,8 +57,8 @@ class Access:
         path = request.scope["path"]
         if request.method not in _READING and not self._is_from_here(request):
             return problem(403, "the request comes from a page of another site")
-        if path not in _OPEN_PATHS and not path.startswith(_OPEN_FOLDER) and not is_known:
-            if request.method == "GET" and not path.startswith(_API):
+        if path not in self._open_paths and not path.startswith(_OPEN_FOLDER) and not is_known:
+            if request.method == "GET" and not path.startswith((_API, METRICS_PATH)):
                 return RedirectResponse(f"/login?next={quote(path)}", 303)
             return problem(401, "the token is missing or wrong; set MOTET_TOKEN")
         if "transfer-encoding" in request.headers:

@@ -22,6 +22,8 @@ from motet.interfaces.server.access import Access
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
 from motet.interfaces.server.history.accounting_routes import add_accounting_routes
+from motet.interfaces.server.metrics.metrics_route import add_metrics
+from motet.interfaces.server.metrics.server_metrics import ServerMetrics
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.state_folder import open_state_folder, server_token
@@ -48,7 +50,8 @@ class ServerOptions:
 
     `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
     long processes run on when their machine hears nothing from the server. `drain_after`: failures
-    of the infrastructure in a row that drain a machine; 0: none do.
+    of the infrastructure in a row that drain a machine; 0: none do. `has_open_metrics`: /metrics
+    needs no token.
     """
 
     folder: Path
@@ -59,6 +62,7 @@ class ServerOptions:
     address: str | None = None
     lease_s: float = 600.0
     drain_after: int = 3
+    has_open_metrics: bool = False
 
 
 def serve(
@@ -71,7 +75,8 @@ def serve(
     """
     folder = options.folder
     open_state_folder(folder)
-    access = Access(server_token(folder), _LOOPBACK)
+    open_metrics = options.has_open_metrics
+    access = Access(server_token(folder), _LOOPBACK, has_open_metrics=open_metrics)
     listener = _listener(options.port)
     workplace = Workplace(folder, _environment(), _training_program(), options.lease_s)
     failures: list[BaseException] = []
@@ -81,7 +86,7 @@ def serve(
         server.should_exit = True
         changes.close()
 
-    tables, changes = ReadTables(folder), Changes()
+    tables, changes, metrics = ReadTables(folder), Changes(), ServerMetrics()
 
     def follow(jobs: Sequence[LiveJob]) -> None:
         tables.follow(jobs)
@@ -97,11 +102,13 @@ def serve(
         failed,
         options.drain_after,
         follow,
+        [metrics],
     )
     user = getpass.getuser()
     app = create_app(master, workplace, access, user)
     add_accounting_routes(app, master)
     add_forecast_routes(app, ForecastProgram(journal))
+    add_metrics(app, metrics)
     WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
     config = uvicorn.Config(
         app,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
@@ -18,7 +18,7 @@ from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
-from motet.live.master.master import Answer, Master
+from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 
@@ -64,6 +64,21 @@ class _Wake:
 _Item: TypeAlias = _Request | _Read | _AwaitFinal | _LauncherEnded | _Wake
 
 
+class MasterObserver(Protocol):
+    """Is called on the thread of the master; what it is given must not be changed or kept."""
+
+    def began(self, state: LiveState) -> None:
+        """The journal has been read."""
+
+    def stepped(
+        self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
+    ) -> None:
+        """`jobs`: all that the steps have changed."""
+
+    def launched(self) -> None:
+        """A launcher has been started."""
+
+
 def _ignore(jobs: Sequence[LiveJob]) -> None:
     del jobs
 
@@ -81,6 +96,7 @@ class MasterLoop:
         on_failure: Callable[[BaseException], None],
         drain_after: int = 0,
         follow: Callable[[Sequence[LiveJob]], None] = _ignore,
+        observers: Sequence[MasterObserver] = (),
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`.
@@ -91,7 +107,7 @@ class MasterLoop:
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command, self._drain_after = launcher, drain_after
-        self._on_failure, self._follow = on_failure, follow
+        self._on_failure, self._follow, self._observers = on_failure, follow, observers
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -146,9 +162,13 @@ class MasterLoop:
             self._refuse_rest()
 
     def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
-        master = Master(store, self._cluster, self._workplace, _unix_us, self._drain_after)
+        master = Master(
+            store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
+        )
+        for each in self._observers:
+            each.began(master.state)
         master.choose_first(policy)
-        master.take_changed()
+        self._observe(master, master.take_changed())
         self._follow([*master.state.jobs.values()])
         self._launch(master, store.epoch)
         self._ready.set_result(None)
@@ -162,8 +182,10 @@ class MasterLoop:
     def _process(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
         asked = [item for item in items if isinstance(item, _Request)]
         replies, requests = master.handle([item.given for item in asked])
-        if changed := master.take_changed():
+        changed = master.take_changed()
+        if changed:
             self._follow(changed)
+        self._observe(master, changed)
         if self._launcher is not None:
             self._launcher.send(requests)
         for item, reply in zip(asked, replies, strict=True):
@@ -182,6 +204,11 @@ class MasterLoop:
         self._waiting = [each for each in self._waiting if not _is_over(each, master.state)]
         if self._launcher is None and time.monotonic() >= self._launch_at_s:
             self._launch(master, epoch)
+
+    def _observe(self, master: Master, changed: Sequence[LiveJob]) -> None:
+        if steps := master.take_steps():
+            for each in self._observers:
+                each.stepped(steps, changed, master.state)
 
     def _gather(self, master: Master) -> list[_Item]:
         """Everything that waits now; blocks until there is something, or something is due."""
@@ -209,6 +236,8 @@ class MasterLoop:
             lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
         )
         self._launcher.send(master.pending_requests)
+        for each in self._observers:
+            each.launched()
 
     def _refuse_rest(self) -> None:
         for waiting in self._waiting:

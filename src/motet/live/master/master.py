@@ -50,6 +50,17 @@ class Answer:
     error: MotetError | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DurableStep:
+    """One step that is durable. `decided_s`, `appended_s`: how long the decision and the journal
+    took."""
+
+    record: Record
+    facts: tuple[Fact, ...]
+    decided_s: float
+    appended_s: float
+
+
 class Master:
     """Folds inputs into engine and state; every step is durable before it is answered.
 
@@ -64,8 +75,10 @@ class Master:
         workplace: Workplace,
         clock_us: Callable[[], int],
         drain_after: int = 0,
+        timer_s: Callable[[], float] = float,
     ) -> None:
         """Continue a journal, or begin one. `clock_us`: Unix time. `drain_after`: see LiveState.
+        `timer_s`: measures steps; by default they take no time.
 
         Raises BadInput if the journal is of another cluster, JournalDiverged.
         """
@@ -73,6 +86,8 @@ class Master:
         self.state, self._engine = self._replayed.state, self._replayed.engine
         self.state.drain_after = drain_after
         self._changed: set[int] = set()
+        self._steps: list[DurableStep] = []
+        self._timer_s = timer_s
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
         for record in store.records():
             self._replayed.replay(record)
@@ -133,11 +148,21 @@ class Master:
         changed, self._changed = self._changed, set()
         return [self.state.jobs[number] for number in sorted(changed)]
 
+    def take_steps(self) -> list[DurableStep]:
+        """The steps since the last call."""
+        steps, self._steps = self._steps, []
+        return steps
+
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
         events[:0] = self._remaining_times(now_us, events)
+        began_s = self._timer_s()
         actions = self._replayed.step(now_us, events)
-        self._store.append([self._record(now_us, facts, events, actions)])
+        decided_s = self._timer_s()
+        record = self._record(now_us, facts, events, actions)
+        self._store.append([record])
+        spent_s = decided_s - began_s, self._timer_s() - decided_s
+        self._steps.append(DurableStep(record, tuple(facts), *spent_s))
         self._changed |= {fact.job for fact in facts if isinstance(fact, _OF_JOBS)}
         self._changed |= {action.job for action in actions}
         # A job that is moved begins its next attempt when the one before is over.

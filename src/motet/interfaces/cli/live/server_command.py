@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,6 +55,11 @@ from motet.interfaces.cli.shell.port_number import PortNumber
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
 )
+@click.option(
+    "--metrics-open",
+    is_flag=True,
+    help="Show /metrics without a token to all who reach the port.",
+)
 @state_option
 def server_command(
     policy: str | None,
@@ -64,6 +70,7 @@ def server_command(
     drain_after: int,
     port: int,
     database: str | None,
+    metrics_open: bool,
     state_folder: Path | None,
 ) -> int:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
@@ -77,12 +84,14 @@ def server_command(
 
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
+    options = replace(options, has_open_metrics=metrics_open)
     return serve(options, lambda url: started(url, options), ended)
 
 
 def _require_extra() -> None:
     """Raises BadInput if the packages of the server are not installed."""
-    missing = [name for name in ("fastapi", "sqlalchemy", "uvicorn") if find_spec(name) is None]
+    needed = ("fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise BadInput(
             f"the server needs {', '.join(missing)}, which this environment lacks; "
