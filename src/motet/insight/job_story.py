@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from motet.insight.meanwhile import Meanwhile
@@ -16,13 +17,18 @@ from motet.insight.story import Story
 class JobStory:
     """`policy`: of the run; `rules`: of that policy's queues.
 
-    `meanwhile`: the jobs that held GPUs while this job waited.
+    `meanwhile`: the jobs that held GPUs while this job waited. `zero`: the date of time 0.
     """
 
     policy: str
     rules: Rules
     story: Story
     meanwhile: Meanwhile
+    zero: datetime | None = None
+
+    def moment(self, time_us: int) -> datetime | None:
+        """A time of the story as a date; None if the log has no dates."""
+        return None if self.zero is None else self.zero + timedelta(microseconds=time_us)
 
 
 def queue_rules(params: Mapping[str, Any]) -> Rules:

@@ -97,7 +97,7 @@ def simulate(
     if machine_events is not None:
         usual = replace(usual, timeline=_events(machine_events, usual))
     scenarios = {
-        number: replace(usual, workload=jobs.workload, trace_sha256=jobs.sha256)
+        number: replace(usual, workload=jobs.workload, trace_sha256=jobs.sha256, zero=jobs.zero)
         for number, jobs in replayed.of_seed.items()
     }
     tasks = [SimulationTask(each, scenarios[each.seed]) for each in experiments]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,16 @@ from motet.sim.workload.workload import Workload
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """The workload and the cluster of an experiment. `timeline`: machine events."""
+    """The workload and the cluster of an experiment.
+
+    `timeline`: machine events. `zero`: the date of time 0, if the log has dates.
+    """
 
     workload: Workload
     trace_sha256: str
     cluster: ClusterSpec
     timeline: Sequence[TimedEvent] = ()
+    zero: datetime | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,3 +142,27 @@ def test_a_trace_is_loaded_from_a_path() -> None:
         load_trace(5)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="path="):
         load_trace(JOBS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2026-03-01 12:00:00", "2026-03-01 12:00:00", "2026-03-01 12:00:10"],
+        ["2026-03-01T12:00:00Z", "2026-03-01T13:00:00+01:00", "2026-03-01T12:00:10.0Z"],
+        [pd.Timestamp(f"2026-03-01 12:00:{second:02}").to_pydatetime() for second in (0, 0, 10)],
+    ],
+)
+def test_dates_as_text_count_from_the_first_submission(dates: list[Any]) -> None:
+    frame = JOBS.assign(submit_time=pd.Series(dates, dtype="object"))
+    assert ends(frame) == [100, 150, 160]
+    assert ends(frame.assign(submit_time=pd.Series(dates, dtype="str"))) == [100, 150, 160]
+
+
+def test_text_that_is_no_date_is_refused_with_its_row() -> None:
+    dates = ["2026-03-01 12:00:00", "yesterday", "2026-03-01 12:00:10"]
+    with pytest.raises(BadInput) as caught:
+        ends(JOBS.assign(submit_time=dates).set_axis(["x", "y", "z"]))
+    assert str(caught.value) == (
+        "trace: row 'y': submit_time is 'yesterday', which is not a time like 2017-10-09 07:01:55; "
+        "correct it"
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ import numpy as np
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.durations import duration_us
-from motet.sim.traces.formats.motet_columns.any_table import usual_column
+from motet.sim.traces.formats.motet_columns.any_table import TIME_COLUMNS
 from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED
+from motet.sim.traces.formats.motet_columns.usual_names import usual_column
 from motet.sim.traces.reading import read_source
 from motet.sim.traces.source import Source
+from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -32,20 +35,21 @@ _LINES_ABOVE = 2
 def trace_of_frame(frame: DataFrame) -> Trace:
     """Read jobs from columns `job_id`, `submit_time`, `num_gpus`, `duration` and optional ones.
 
-    `submit_time`: numbers of seconds, or dates of pandas, which count from the first submission as
-    those of a file do. `duration`: numbers of seconds, timedeltas, or text such as `1-02:03:04`. An
-    index with the name of a column counts as one. Raises BadInput, which names the row by its
-    index.
+    `submit_time`: numbers of seconds, or dates, which count from the first submission as those of a
+    file do: dates of pandas, or text such as "2026-03-02 08:00:00". `duration`: numbers of seconds,
+    timedeltas, or text such as `1-02:03:04`. An index with the name of a column counts as one.
+    Raises BadInput, which names the row by its index.
     """
     if frame.empty:
         raise BadInput("trace: the DataFrame has no rows; give a row per job")
     named = [name for name in frame.index.names if name is not None]
     whole = frame.reset_index() if named else frame
     _require_columns([str(name) for name in whole.columns])
-    text = _on_clock(whole).to_csv(index=False)
+    on_clock, zero = _on_clock(_with_dates(whole, frame))
+    text = on_clock.to_csv(index=False)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     try:
-        return read_source(Source(Path(_NAME), sha256, text), _FORMAT)
+        return replace(read_source(Source(Path(_NAME), sha256, text), _FORMAT), zero=zero)
     except BadInput as error:
         raise BadInput(_with_labels(str(error), frame)) from None
 
@@ -64,8 +68,63 @@ def _require_columns(names: list[str]) -> None:
     )
 
 
-def _on_clock(frame: DataFrame) -> DataFrame:
-    """Dates as seconds since the first submission, time spans and durations as seconds."""
+def _with_dates(whole: DataFrame, frame: DataFrame) -> DataFrame:
+    """Columns of times with dates of pandas where they were text or `datetime`. Raises BadInput."""
+    times = [
+        position
+        for position, name in enumerate(whole.columns)
+        if _plain(name) in TIME_COLUMNS and _holds_dates(whole.iloc[:, position])
+    ]
+    if not times:
+        return whole
+    import pandas as pd
+
+    columns = [
+        _dates(whole.iloc[:, at], frame) if at in times else whole.iloc[:, at]
+        for at in range(whole.shape[1])
+    ]
+    return pd.concat(columns, axis=1)
+
+
+def _holds_dates(column: Series[Any]) -> bool:
+    """Whether the first cell with a value is text that is no number, or a `datetime`."""
+    if column.dtype.kind in "mMiufb":
+        return False
+    first = next(iter(column.dropna()), 0)
+    return isinstance(first, datetime) or (isinstance(first, str) and not _is_number(first))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()
+    return True
+
+
+def _dates(column: Series[Any], frame: DataFrame) -> Series[Any]:
+    """Dates of pandas in UTC. Raises BadInput for the first cell that is none."""
+    import pandas as pd
+
+    stamps, found = TimeStamps(None), []
+    for row, cell in enumerate(column):
+        try:
+            known = not (pd.isna(cell) or cell == "")
+            found.append(stamps.microseconds(str(cell)) if known else None)
+        except ValueError as error:
+            where, shown = (
+                f"row {_label(frame, row)}",
+                f"{str(column.name).strip()} is {cell!r:.60}",
+            )
+            raise BadInput(f"trace: {where}: {shown}, {error}; correct it") from None
+    return pd.to_datetime(pd.Series(found, column.index, "Int64", column.name), unit="us", utc=True)
+
+
+def _on_clock(frame: DataFrame) -> tuple[DataFrame, datetime | None]:
+    """Dates as seconds since the first submission, time spans and durations as seconds.
+
+    Also returns the date of that submission; None without dates.
+    """
     import pandas as pd
 
     submitted = next(frame[name] for name in frame.columns if _plain(name) == "submit_time")
@@ -75,7 +134,7 @@ def _on_clock(frame: DataFrame) -> DataFrame:
         _in_seconds(frame.iloc[:, position], _plain(name) == "duration", zero)
         for position, name in enumerate(frame.columns)
     ]
-    return pd.concat(columns, axis=1)
+    return pd.concat(columns, axis=1), zero.to_pydatetime() if is_dated else None
 
 
 def _in_seconds(column: Series[Any], is_duration: bool, zero: Timestamp) -> Series[Any]:

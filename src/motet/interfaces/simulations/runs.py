@@ -181,10 +181,12 @@ class SimulatedRuns(RunFigures):
         ]
 
     def _setup(self) -> dict[str, Any]:
-        machines = self._runs[0].task.scenario.cluster
+        scenario = self._runs[0].task.scenario
+        machines = scenario.cluster
         return {
             "command": ["motet.simulate"],
             "trace": self._trace,
+            **({"time_zero": scenario.zero.isoformat()} if scenario.zero else {}),
             "cluster": self._cluster,
             "machines": machines.size,
             "gpus": machines.gpu_count,

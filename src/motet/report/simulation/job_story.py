@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -28,12 +29,12 @@ def read_job_story(folder: Path, job: str) -> JobStory:
             f"{run}: no {DECISIONS}, so nothing is known of the decisions; simulate again with "
             "--log-decisions"
         )
-    policy, rules = _policy_of(run)
+    policy, rules, zero = _policy_of(run)
     record = _record(run, job)
     story = Story.of(record, story_events_of(run / DECISIONS, job))
     held = held_gpus_during(run / DECISIONS, record.submit_us, record.end_us)
     meanwhile = Meanwhile.of(story, held, _submitted_after(run, record.submit_us))
-    return JobStory(policy, rules, story, meanwhile)
+    return JobStory(policy, rules, story, meanwhile, zero)
 
 
 def job_ids(folder: Path) -> Iterator[str]:
@@ -59,11 +60,15 @@ def _run_folder(folder: Path) -> Path:
     )
 
 
-def _policy_of(run: Path) -> tuple[str, Rules]:
+def _policy_of(run: Path) -> tuple[str, Rules, datetime | None]:
+    """The policy, the rules of its queues, and the date of time 0."""
     try:
-        (document,) = run_summary(run)["runs"]
-        return str(document["policy"]), queue_rules(document["params"])
-    except (KeyError, ValueError) as error:
+        summary = run_summary(run)
+        (document,) = summary["runs"]
+        zero = summary["setup"].get("time_zero")
+        date = None if zero is None else datetime.fromisoformat(zero)
+        return str(document["policy"]), queue_rules(document["params"]), date
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BadInput(f"{run / SUMMARY}: not of one run ({error}); simulate again") from error
 
 

@@ -23,7 +23,10 @@ _COUNTED = {
 
 
 def story_document(explained: JobStory) -> dict[str, Any]:
-    """The fields of the document; times in seconds on the trace's own clock."""
+    """The fields of the document; times in seconds on the trace's own clock.
+
+    `submitted` and `ended` are dates, None if the log has no dates.
+    """
     record = explained.story.record
     return {
         "job": record.job,
@@ -31,6 +34,8 @@ def story_document(explained: JobStory) -> dict[str, Any]:
         "user": record.user,
         "queue": record.queue,
         "num_gpus": record.gpus,
+        "submitted": _date(explained, record.submit_us),
+        "ended": _date(explained, record.end_us),
         "submit_time": seconds(record.submit_us),
         "end_time": _seconds(record.end_us),
         "state": "waiting" if record.end_us is None else "finished",
@@ -38,6 +43,12 @@ def story_document(explained: JobStory) -> dict[str, Any]:
         "totals": _totals(explained.story),
         "meanwhile": _meanwhile(explained.meanwhile),
     }
+
+
+def _date(explained: JobStory, time_us: int | None) -> str | None:
+    """ISO 8601; None if unknown, or if the log has no dates."""
+    date = None if time_us is None else explained.moment(time_us)
+    return None if date is None else date.isoformat()
 
 
 def _chapter(explained: JobStory, chapter: Chapter) -> dict[str, Any]:

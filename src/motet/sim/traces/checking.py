@@ -9,6 +9,7 @@ from motet.domain.units import NEVER_US, seconds
 from motet.sim.traces.problems import (
     DUPLICATE_ID,
     NEGATIVE_DURATION,
+    NEGATIVE_GPUS,
     NEGATIVE_SUBMIT,
     NO_GPUS,
     NO_ID,
@@ -32,7 +33,7 @@ def check(jobs: Jobs, problems: Problems, largest_gang: int | None) -> None:
         problems.add(int(row), NEGATIVE_SUBMIT, message)
     for row in np.flatnonzero(gpus < 1):
         message = f"the job requests {gpus[row]} GPUs, it must be at least 1"
-        problems.add(int(row), NO_GPUS, message)
+        problems.add(int(row), NEGATIVE_GPUS if gpus[row] < 0 else NO_GPUS, message)
     if largest_gang is not None:
         for row in np.flatnonzero(gpus > largest_gang):
             message = f"the job requests {gpus[row]} GPUs, the cluster has {largest_gang}"

@@ -176,6 +176,7 @@ def _trace(
         ),
         problems.by_reason(),
         {name: tuple(_at(text[name], order)) for name in MORE_COLUMNS if name in text},
+        jobs.zero,
     )
 
 

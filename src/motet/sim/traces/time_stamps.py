@@ -70,6 +70,15 @@ class TimeStamps:
             return (moment - _LOCAL_EPOCH) // _MICROSECOND
         return self._local_us(moment, self._zone)
 
+    def moment(self, time_us: int | None) -> datetime | None:
+        """A time since 1970 as a date in the zone, UTC without one; None for None."""
+        if time_us is None:
+            return None
+        try:
+            return (_EPOCH + time_us * _MICROSECOND).astimezone(self._zone or UTC)
+        except OverflowError:  # In the first or last hours that dates have.
+            return None
+
     def notices(self, *, says_utc: bool = True) -> tuple[str, ...]:
         """What was assumed. `says_utc`: whether UTC is an assumption, not a rule of the format."""
         if self._zone is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.interventions import Interventions
@@ -54,7 +55,7 @@ class Jobs:
     `MORE_COLUMNS`, if the format has them. `notices`: omissions and assumptions of the reader.
     `work`: of elastic jobs. `cpus`, `memory_bytes`: of the full request, 0 for no requirement;
     empty if the format lacks them. `interventions`: of users. `sha256`: of the file with those that
-    it names; None: of the file alone.
+    it names; None: of the file alone. `zero`: the date of time 0; None if the log has no dates.
     """
 
     lines: Sequence[int]
@@ -69,6 +70,7 @@ class Jobs:
     memory_bytes: Sequence[int] = ()
     sha256: str | None = None
     interventions: Interventions | None = None
+    zero: datetime | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -80,7 +82,8 @@ class Trace:
 
     `sha256`: of the file's bytes on disk and of the loss curve files that it names. `notices`: one
     line each for the user. `skipped`: skipped bad rows, by reason. `more`: `MORE_COLUMNS` of the
-    file, as text, in the workload's order.
+    file, as text, in the workload's order. `zero`: the date of time 0; None if the log has no
+    dates.
     """
 
     workload: Workload
@@ -89,6 +92,7 @@ class Trace:
     notices: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     more: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    zero: datetime | None = None
 
     def __repr__(self) -> str:
         return f"<Trace: {len(self.workload):,} jobs, {self.format}, sha256 {self.sha256[:12]}>"

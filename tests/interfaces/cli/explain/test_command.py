@@ -187,3 +187,30 @@ def test_overwriting_without_a_log_removes_the_old_one(tmp_path: Path) -> None:
     assert (out / "decisions.jsonl").exists()
     simulate(tmp_path, "fifo", logged=False, overwrite=True)
     assert not (out / "decisions.jsonl").exists()
+
+
+DATED = """\
+job_id,num_gpus,submit_time,duration
+j0,2,2026-03-28 23:59:50,100
+j1,2,2026-03-29 00:00:00,50
+"""
+
+
+@pytest.mark.parametrize(
+    ("zone", "submitted"),
+    [(None, "2026-03-29 00:00:00 UTC (10 s)"), ("+02:00", "2026-03-29 00:00:00 +02:00 (10 s)")],
+)
+def test_times_are_dates_where_the_log_has_dates(
+    zone: str | None, submitted: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "dated.csv"
+    log.write_text(DATED)
+    run = simulate(tmp_path, "fifo", trace=log, format_name="table", timezone=zone)
+    page = CliRunner().invoke(motet, ["explain", "--run", str(run), "j1"]).output
+    assert f"submitted at {submitted}" in " ".join(page.split())
+    document = json.loads(
+        CliRunner().invoke(motet, ["explain", "--run", str(run), "j1", "--json"]).output
+    )
+    offset = zone or "+00:00"
+    assert document["submitted"] == f"2026-03-29T00:00:00{offset}"
+    assert document["ended"] == f"2026-03-29T00:02:20{offset}"

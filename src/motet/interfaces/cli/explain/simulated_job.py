@@ -36,7 +36,7 @@ def story_page(
     `is_whole`: show all rows; otherwise `more` tells where those that are left out can be found.
     """
     story = explained.story
-    parts: list[RenderableType] = [_heading(explained), _facts(story)]
+    parts: list[RenderableType] = [_heading(explained), _facts(explained)]
     if story.jct_us:
         parts += [Padding(_strip(story), (1, 0, 0, 0))]
     parts += [Padding(_chapters(explained, more, is_whole=is_whole), (1, 0)), _totals(explained)]
@@ -50,15 +50,24 @@ def _heading(explained: JobStory) -> Text:
     return heading.append(f": {count_text(record.gpus, 'GPU')}, {ended}", style="not bold")
 
 
-def _facts(story: Story) -> Text:
-    """Submission, end, user and queue; times on the trace's own clock."""
-    record = story.record
-    parts = [f"submitted at {exact_seconds(record.submit_us)} s"]
+def _facts(explained: JobStory) -> Text:
+    """Submission, end, user and queue; times on the trace's own clock, with dates if it has any."""
+    record = explained.story.record
+    parts = [f"submitted at {_clock(explained, record.submit_us)}"]
     if record.end_us is not None:
-        parts.append(f"ended at {exact_seconds(record.end_us)} s")
+        parts.append(f"ended at {_clock(explained, record.end_us)}")
     parts += [f"user {record.user}"] if record.user else []
     parts += [f"queue {record.queue}"] if record.queue else []
     return Text(", ".join(parts), style=QUIET_STYLE)
+
+
+def _clock(explained: JobStory, time_us: int) -> str:
+    """`800 s`, or `2026-03-02 08:13:20 UTC (800 s)`."""
+    date = explained.moment(time_us)
+    if date is None:
+        return f"{exact_seconds(time_us)} s"
+    zone = date.isoformat()[-6:] if date.utcoffset() else "UTC"
+    return f"{date:%Y-%m-%d %H:%M:%S} {zone} ({exact_seconds(time_us)} s)"
 
 
 def _strip(story: Story) -> Text:

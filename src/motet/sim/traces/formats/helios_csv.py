@@ -57,6 +57,7 @@ class HeliosCsvFormat(TraceFormat):
             table.texts(**_TEXTS) | {name: cells for name, cells in clock.items() if cells},
             stamps.notices(says_utc=False),
             cpus=problems.demands("cpu_num", table.columns.get("cpu_num"), whole_or_more),
+            zero=stamps.moment(first_us),
         )
         cpu_only = {row for row, count in enumerate(gpus) if count == 0 and row not in bad_gpus}
         return without(jobs, problems, cpu_only, "ask for no GPU")

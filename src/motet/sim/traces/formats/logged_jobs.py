@@ -10,6 +10,7 @@ from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import since_first
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import Problems
+from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _SUCCEEDED = ("", "COMPLETED", "Succeeded", "JobFinished", "Complete")
@@ -48,13 +49,15 @@ _NO_JOB = LoggedJob("", -1, "", 0, None, None, 0, 1, 0, 0, 0)
 class JobLog:
     """`jobs`: in any order. `lines`: of all rows. `texts`: further columns, a cell per row.
 
-    `count_others`: how to count something else if no job has a GPU, for the message.
+    `stamps`: that read the times. `count_others`: how to count something else if no job has a GPU,
+    for the message.
     """
 
     jobs: Sequence[LoggedJob]
     lines: Sequence[int]
     texts: Mapping[str, Sequence[str]]
     count_others: str
+    stamps: TimeStamps
 
     def replayable(
         self, problems: Problems, notices: Sequence[str]
@@ -100,6 +103,7 @@ class JobLog:
             notices,
             cpus=[job.cpus for job in found],
             memory_bytes=[job.memory_bytes for job in found],
+            zero=self.stamps.moment(first_us),
         )
 
 

@@ -60,6 +60,7 @@ class PhillyJsonFormat(TraceFormat):
                 "end_time": [_clock(run.end_us, first_us) for run in runs],
             },
             stamps.notices(says_utc=False),
+            zero=stamps.moment(first_us),
         )
         never_ran = {row for row, run in enumerate(runs) if not run.gpus}
         return without(jobs, problems, never_ran, "have no attempt with a start, an end and GPUs")

@@ -78,7 +78,9 @@ def test_a_missing_duration_is_the_time_from_start_to_end(file_of: FileOf) -> No
 
     assert trace.workload.duration_us.tolist() == [3_600_000_000]
     assert trace.more["start_time"] == ("300",)
-    assert trace.notices == ("2 of 3 jobs have no duration or no GPU: left out",)
+    assert trace.notices == (
+        "2 of 3 jobs have no duration: 1 (line 3), or no GPU: 1 (line 4): left out",
+    )
 
 
 def test_jobs_without_ids_are_numbered_and_times_without_zones_are_announced(
@@ -132,7 +134,8 @@ def test_missing_columns_are_asked_for_with_a_proposal(file_of: FileOf) -> None:
     assert str(caught.value) == (
         f"{path}:1: no column 'submit_time', 'num_gpus', 'duration'; the header has Job ID, "
         "Created, GPUs Used, Elapsed; name the columns with --columns "
-        "'submit_time=Created,num_gpus=GPUs Used,duration=Elapsed' (or another --format)"
+        "'job_id=Job ID,submit_time=Created,num_gpus=GPUs Used,duration=Elapsed' (or "
+        "another --format)"
     )
     proposed = {"submit_time": "Created", "num_gpus": "GPUs Used", "duration": "Elapsed"}
     assert len(read_trace(path, columns=proposed).workload) == 1
@@ -144,8 +147,8 @@ def test_a_start_and_an_end_are_proposed_for_a_missing_duration(file_of: FileOf)
     with pytest.raises(BadInput) as caught:
         read_trace(path)
     assert (
-        "--columns 'submit_time=Submitted At,num_gpus=GPU Count,start_time=Started,"
-        "end_time=Finished' (or" in str(caught.value)
+        "--columns 'job_id=Job,submit_time=Submitted At,num_gpus=GPU Count,"
+        "start_time=Started,end_time=Finished' (or" in str(caught.value)
     )
 
 
@@ -188,3 +191,23 @@ def test_elastic_jobs_and_cancellations_of_a_table_stay_with_their_jobs(file_of:
     assert trace.workload.work is not None
     assert trace.workload.work.is_modelled.tolist() == [False, True]
     assert trace.workload.ids == ("a", "b")
+
+
+def test_a_missing_count_of_gpus_is_left_out_and_a_wrong_one_is_a_bad_row(file_of: FileOf) -> None:
+    rows = ["a,1,0,60", "b,0,1,60", "c,,2,60", "d,n/a,3,60", "e,two,4,60", "f,-1,5,60", "g,1,6,"]
+    path = file_of("\n".join(["job_id,num_gpus,submit_time,duration", *rows]))
+    trace = read_trace(path, "table", skip_bad_rows=True)
+
+    assert trace.workload.ids == ("a",)
+    assert trace.notices == (
+        "4 of 7 jobs have no duration: 1 (line 8), or no GPU: 3 (first in line 3): left out",
+        "2 bad rows skipped: unparsable num_gpus 1 (line 6), negative number of GPUs 1 (line 7)",
+    )
+
+
+def test_dates_of_a_table_give_the_date_of_time_0(file_of: FileOf) -> None:
+    trace = read_trace(file_of(SITE), columns=COLUMNS, timezone="Europe/Berlin")
+    assert trace.zero is not None
+    assert trace.zero.isoformat() == "2024-03-01T10:00:00+01:00"
+    text = "job_id,num_gpus,submit_time,duration\na,1,5,60\n"
+    assert read_trace(file_of(text), "table").zero is None

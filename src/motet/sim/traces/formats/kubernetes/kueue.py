@@ -50,7 +50,7 @@ class KueueFormat(TraceFormat):
                 problems.add_error(row, error)
         now_us = max((job.seen_us for job in found.values()), default=0)
         jobs = [_logged(row, job, now_us) for row, job in found.items()]
-        log = JobLog(jobs, lines, _texts(found, len(lines)), _COUNT_OTHERS)
+        log = JobLog(jobs, lines, _texts(found, len(lines)), _COUNT_OTHERS, stamps)
         return log.replayable(problems, stamps.notices())[0]
 
 

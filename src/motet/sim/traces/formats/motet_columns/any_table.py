@@ -6,10 +6,10 @@ Unlike in Motet's CSV, times may be time stamps and durations may have any form.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from motet.domain.errors import BadInput, nearest_name
+from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import decimal_number, seconds_us, since_first
 from motet.sim.traces.durations import duration_us
@@ -19,26 +19,23 @@ from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS
 from motet.sim.traces.formats.motet_columns.intervention_columns import INTERVENTION_COLUMNS
 from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED, jobs_of
 from motet.sim.traces.formats.motet_columns.stray_columns import STEPS
-from motet.sim.traces.problems import Problems
+from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, usual_column
+from motet.sim.traces.problems import Problems, is_missing
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
 from motet.sim.traces.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
 
 DELIMITERS = (",", "\t", ";", "|")
-_TIMES = ("submit_time", "start_time", "end_time", "cancel_time", "suspend_time", "resume_time")
+TIME_COLUMNS = (
+    "submit_time",
+    "start_time",
+    "end_time",
+    "cancel_time",
+    "suspend_time",
+    "resume_time",
+)
 _KNOWN = frozenset((*TRACE_COLUMNS, *INTERVENTION_COLUMNS, *WORK_COLUMNS))
-_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "job_id": ("jobid", "id", "job", "job_name", "name", "uid"),
-    "submit_time": ("submit", "submitted", "submitted_at", "created", "created_at", "timestamp"),
-    "num_gpus": (
-        *("gpus", "gpu", "gpu_num", "num_gpu", "gpu_count", "ngpus", "allocgpus", "gres"),
-        *("gpus_used", "used_gpus", "gpus_requested", "requested_gpus", "gpus_allocated"),
-    ),
-    "duration": ("elapsed", "runtime", "run_time", "wall_time", "walltime", "elapsedraw"),
-    "start_time": ("start", "started", "started_at"),
-    "end_time": ("end", "ended", "ended_at", "finished", "finished_at", "completed_at"),
-}
 
 
 class AnyTableFormat(TraceFormat):
@@ -56,19 +53,25 @@ class AnyTableFormat(TraceFormat):
         """See TraceFormat.
 
         A missing `job_id` is the row, from 0; a missing duration is the time from the start to the
-        end. Jobs without GPUs or without a duration are left out.
+        end. Jobs without GPUs or without a duration (empty, or 0 GPUs) are left out; cells that
+        cannot be read and negative numbers are problems.
         """
         delimiter = delimiter_of(source)
         _check_columns(source, delimited_header(source, delimiter))
         table = Table.read_delimited(source, delimiter, problems)
         stamps = TimeStamps(source.options.zone)
         columns, notices = _motet_columns(table, source.options.columns)
-        columns |= _on_clock(columns, stamps, problems)
+        on_clock, zero_us = _on_clock(columns, stamps, problems)
+        columns |= on_clock
         durations, unknown = _durations(columns, problems)
-        idle = {row for row, cell in enumerate(columns["num_gpus"]) if _is_zero(cell)}
-        jobs = jobs_of(replace(table, columns=columns | {"duration": durations}), source, problems)
-        jobs = replace(jobs, notices=(*notices, *stamps.notices(), *jobs.notices))
-        return without(jobs, problems, unknown | idle, "have no duration or no GPU")
+        idle = {row for row, cell in enumerate(columns["num_gpus"]) if _is_no_gpu(cell)}
+        filled = ["0" if row in idle else cell for row, cell in enumerate(columns["num_gpus"])]
+        columns |= {"duration": durations, "num_gpus": filled}
+        jobs = jobs_of(replace(table, columns=columns), source, problems)
+        notices = (*notices, *stamps.notices(), *jobs.notices)
+        jobs = replace(jobs, notices=notices, zero=stamps.moment(zero_us))
+        why = _why_left_out(unknown - idle, idle, problems, table.lines)
+        return without(jobs, problems, unknown | idle, why)
 
 
 def delimiter_of(source: Source) -> str:
@@ -78,11 +81,11 @@ def delimiter_of(source: Source) -> str:
 
 def looks_like_jobs(source: Source) -> bool:
     """Whether the first line is a header with a usual name of a necessary column."""
-    names = source.head[0].lower().split(delimiter_of(source))
-    header = {_plain(name.strip().strip('"')) for name in names}
-    if len(header) < 2 or any(map(_is_number, header)):
+    names = source.head[0].split(delimiter_of(source))
+    header = [name.strip().strip('"') for name in names]
+    if len(set(header)) < 2 or any(map(_is_number, header)):
         return False
-    return any(header & {name, *_ALIASES[name]} for name in NEEDED)
+    return any(has_usual_name(name, header) for name in NEEDED)
 
 
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
@@ -105,6 +108,8 @@ def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
         if None not in ends.values():
             del guesses["duration"]
             guesses |= ends
+    if "job_id" not in map(str.lower, header) and (job_id := usual_column("job_id", header)):
+        guesses = {"job_id": job_id, **guesses}
     return shlex.quote(",".join(f"{name}={guess or 'COLUMN'}" for name, guess in guesses.items()))
 
 
@@ -122,17 +127,6 @@ def _missing(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
     return needed
 
 
-def usual_column(name: str, header: Sequence[str]) -> str | None:
-    """The column of the header that has one of the usual names of a column, or a similar one."""
-    plain = {_plain(column): column for column in header}
-    usual = next((plain[alias] for alias in _ALIASES[name] if alias in plain), None)
-    return usual or nearest_name(name, header)
-
-
-def _plain(column: str) -> str:
-    return column.strip().lower().replace(" ", "_").replace("-", "_")
-
-
 def _motet_columns(
     table: Table, columns: Mapping[str, str]
 ) -> tuple[dict[str, Cells], tuple[str, ...]]:
@@ -143,26 +137,31 @@ def _motet_columns(
     if "job_id" in found:
         return found, ()
     found["job_id"] = [str(row) for row in range(len(table.lines))]
-    return found, ("there is no column job_id: the row, from 0, is the id of a job",)
+    usual = usual_column("job_id", list(table.columns))
+    remedy = f"; name one with --columns job_id={shlex.quote(usual)}" if usual else ""
+    return found, (f"there is no column job_id: the row, from 0, is the id of a job{remedy}",)
 
 
 def _on_clock(
     columns: Mapping[str, Cells], stamps: TimeStamps, problems: Problems
-) -> dict[str, Cells]:
-    """The columns of times in seconds from the first submission, if they are time stamps."""
+) -> tuple[dict[str, Cells], int | None]:
+    """The columns of times in seconds from the first submission, if they are time stamps.
+
+    Also returns that submission in microseconds since 1970; None if they are numbers.
+    """
     cells = columns["submit_time"]
     if _is_number(next(filter(str.strip, cells), "0")):
-        return {}
+        return {}, None
     submit_us, unknown = problems.parse("submit_time", cells, stamps.microseconds)
     since_us, first_us = since_first(submit_us, unknown)
     found: dict[str, Cells] = {"submit_time": [exact_seconds(time_us) for time_us in since_us]}
-    for name in _TIMES[1:]:
+    for name in TIME_COLUMNS[1:]:
         times_us = problems.optional(name, columns.get(name, ()), stamps.microseconds)
         if times_us:
             found[name] = [
                 "" if time_us is None else exact_seconds(time_us - first_us) for time_us in times_us
             ]
-    return found
+    return found, first_us
 
 
 def _durations(columns: Mapping[str, Cells], problems: Problems) -> tuple[list[str], set[int]]:
@@ -190,8 +189,20 @@ def _durations(columns: Mapping[str, Cells], problems: Problems) -> tuple[list[s
     return found, unknown
 
 
-def _is_zero(cell: str) -> bool:
-    return _is_number(cell) and decimal_number(cell) == 0
+def _why_left_out(
+    timeless: Collection[int], idle: Collection[int], problems: Problems, lines: Sequence[int]
+) -> str:
+    """`have no duration: 2 (first in line 4), or no GPU: 1 (line 9)`."""
+    parts = []
+    for what, rows in (("no duration", timeless), ("no GPU", idle)):
+        if found := sorted(lines[row] for row in rows if row not in problems):
+            first = "first in " if len(found) > 1 else ""
+            parts.append(f"{what}: {len(found):,} ({first}line {found[0]})")
+    return f"have {', or '.join(parts)}"
+
+
+def _is_no_gpu(cell: str) -> bool:
+    return is_missing(cell) or (_is_number(cell) and decimal_number(cell) == 0)
 
 
 def _is_number(cell: str) -> bool:

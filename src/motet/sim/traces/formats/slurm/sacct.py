@@ -67,7 +67,7 @@ class SacctFormat(TraceFormat):
         records = _Records.read(source, problems)
         runs = joined_runs(records.jobs(problems))
         texts = {name: records.texts(name) for name in _TEXTS}
-        log = JobLog(runs.jobs, records.accounting.table.lines, texts, _COUNT_CPUS)
+        log = JobLog(runs.jobs, records.accounting.table.lines, texts, _COUNT_CPUS, records.stamps)
         notices = [*records.stamps.notices(), *runs.notices()]
         jobs, kept = log.replayable(problems, notices)
         return replace(jobs, notices=(*jobs.notices, *_lost_runs(kept, records.field("restarts"))))
