@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from motet.domain.units import NEVER_US
+from motet.domain.units import NEVER_US, seconds
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.messages import LauncherRequest, Report, StartAttempt
@@ -74,15 +74,18 @@ def play(
     policy: ChoosePolicy,
     others: Iterable[tuple[int, Input]] = (),
     until_us: int = NEVER_US,
+    declares: bool = False,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
-    with jobs. `others`: further inputs, by time."""
+    with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run."""
     clock = [rows[0][0]]
     processes = TimedProcesses({number: row[1] for number, row in enumerate(rows, 1)})
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence
-    inputs: list[tuple[int, Input]] = [(row[0], Submit(spec_of(row[2]), "ann")) for row in rows]
+    inputs: list[tuple[int, Input]] = [
+        (row[0], Submit(spec_of(row[2], row[1] if declares else None), "ann")) for row in rows
+    ]
     agenda = sorted([*inputs, *others], key=lambda each: each[0])
     while True:
         next_us = agenda[0][0] if agenda else NEVER_US
@@ -97,6 +100,8 @@ def play(
         processes.receive(clock[0], requests)
 
 
-def spec_of(slots: int) -> Any:
+def spec_of(slots: int, duration_us: int | None = None) -> Any:
     """A command."""
-    return job_spec({"name": "job", "run": "true", "workdir": "/", "processes": slots})
+    declared = {} if duration_us is None else {"duration_s": seconds(duration_us)}
+    values = {"name": "job", "run": "true", "workdir": "/", "processes": slots, **declared}
+    return job_spec(values)

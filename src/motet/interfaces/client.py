@@ -29,6 +29,7 @@ _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
+_JSON_BODY = {"Content-Type": "application/json"}
 
 
 class LiveClient:
@@ -62,12 +63,14 @@ class LiveClient:
         """Submit a job. `key`: a repeated request with the same key returns the same job."""
         if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
             raise BadInput(f"--key {key[:20]!r}: give at most {_LONGEST_KEY} characters of ASCII")
-        try:
-            body = json.dumps(dict(spec), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"job: a value that JSON cannot hold ({error})") from error
-        headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
-        return self._json("POST", "/jobs", content=body, headers=headers)
+        headers = _JSON_BODY | ({"Idempotency-Key": key} if key else {})
+        return self._json("POST", "/jobs", content=_body(spec), headers=headers)
+
+    def dry_run(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """When the job would start, and which jobs would end later; nothing is submitted."""
+        return self._json(
+            "POST", "/dry-run", content=_body(spec), headers=_JSON_BODY, timeout=_SIMULATION_S
+        )
 
     def health(self) -> tuple[dict[str, Any], str | None]:
         """The version of the server, and the date of its answer by its own clock."""
@@ -197,6 +200,13 @@ class LiveClient:
         if answer.is_success:
             return answer
         raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
+
+
+def _body(spec: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(spec), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"job: a value that JSON cannot hold ({error})") from error
 
 
 def _path(job: str) -> str:

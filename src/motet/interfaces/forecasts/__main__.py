@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from motet.domain.errors import MotetError
+from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.what_if import WhatIfQuestion, what_if
 from motet.report.rendering.json_text import to_json
@@ -36,9 +37,12 @@ def answer_question() -> int:
 
 def answered(journal: str, question: dict[str, Any]) -> dict[str, Any]:
     """`journal`: a database URL or a path. Raises MotetError."""
+    kind, values = question["kind"], question["values"]
     followed = FollowedJournal(journal)
     try:
-        return what_if(followed, WhatIfQuestion(**question))
+        if kind == "dry_run":
+            return dry_run(followed, DryRunQuestion(**values))
+        return what_if(followed, WhatIfQuestion(**values))
     finally:
         followed.close()
 

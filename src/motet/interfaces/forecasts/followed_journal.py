@@ -56,6 +56,11 @@ class FollowedJournal:
             found += ((record.at_us, each) for each in events_of(record) if _is_given(each))
         return found
 
+    @property
+    def position(self) -> int:
+        """The number of the next record."""
+        return self._next
+
     def close(self) -> None:
         """Close the database."""
         self._reader.close()

@@ -7,7 +7,7 @@ moments.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,10 +28,12 @@ from motet.domain.events import (
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import exact_seconds
 from motet.engine.policy_loading.engine_settings import MIN_RUNTIME
+from motet.engine.ports import Journal
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.master.policy_choice import policy_of
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -95,12 +97,23 @@ class ReplayedPeriod:
 
     def simulated(self, policy: PolicyInForce) -> Outcome:
         """The outcome under a policy. Raises UnknownName, BadInput, BrokenPolicy."""
+        return self.simulation(policy).run()
+
+    def simulation(self, policy: PolicyInForce, journal: Journal | None = None) -> Simulation:
+        """The simulation at its start. Raises UnknownName, BadInput."""
         experiment = self.experiment(policy)
-        simulation = experiment.simulation(self.workload, self.cluster, timeline=self.timeline)
+        simulation = experiment.simulation(self.workload, self.cluster, journal, self.timeline)
         place_of = {number: place for place, number in enumerate(self.jobs)}
         keeps_policy = policy == self.in_force
         self.start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
-        return simulation.run()
+        return simulation
+
+    def with_work(self, work_us: Mapping[int, int]) -> ReplayedPeriod:
+        """The same jobs with other remaining times."""
+        more_us = [work_us[number] - self.work_us[number] for number in self.jobs]
+        duration_us = self.workload.duration_us + np.array(more_us, np.int64)
+        workload = replace(self.workload, duration_us=duration_us)
+        return replace(self, work_us=work_us, workload=workload)
 
     def experiment(self, policy: PolicyInForce) -> Experiment:
         """The policy with the live cluster's planner and the measured cost of a restart."""

@@ -107,7 +107,7 @@ def serve(
     user = getpass.getuser()
     app = create_app(master, workplace, access, user)
     add_accounting_routes(app, master)
-    add_forecast_routes(app, ForecastProgram(journal))
+    add_forecast_routes(app, ForecastProgram(journal), user)
     add_metrics(app, metrics)
     WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
     config = uvicorn.Config(

@@ -57,6 +57,12 @@ if TYPE_CHECKING:
 @click.option(
     "--key", metavar="TEXT", help="A repeated request with the same key submits nothing new."
 )
+@click.option(
+    "--dry-run",
+    "is_dry_run",
+    is_flag=True,
+    help="Submit nothing: show when the job would start, and which jobs would end later.",
+)
 @json_option()
 @with_client
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -65,6 +71,7 @@ def submit_command(
     job_path: Path | None,
     envs: tuple[str, ...],
     key: str | None,
+    is_dry_run: bool,
     as_json: bool,
     command: tuple[str, ...],
     settings: tuple[str, ...],
@@ -76,6 +83,7 @@ def submit_command(
     Examples:
       motet submit -f job.yaml
       motet submit --processes 2 -- python train.py --epochs 10
+      motet submit --processes 4 --dry-run -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """
     from motet.interfaces.cli.live.job_file import job_values
@@ -87,6 +95,9 @@ def submit_command(
     given["set"] = dict(name_and_value("--set", each) for each in settings)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
+    if is_dry_run:
+        _print_dry_run(client.dry_run(values), as_json=as_json)
+        return
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
         print_json(job)
@@ -95,6 +106,16 @@ def submit_command(
     where = _server_options(click.get_current_context().params)
     follow = f"motet logs -f {where}{job['id']}"
     click.echo(f"{job['name']} is {job['state']}; follow it: {follow}", err=True)
+
+
+def _print_dry_run(found: Mapping[str, Any], *, as_json: bool) -> None:
+    from motet.interfaces.cli.screens.dry_run import dry_run_screen
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+
+    if as_json:
+        print_json(found)
+    else:
+        print_result(dry_run_screen(found))
 
 
 def _server_options(given: Mapping[str, Any]) -> str:

@@ -29,9 +29,13 @@ class ForecastProgram:
         self._journal = journal
         self._turn = asyncio.Semaphore(1)
 
-    async def ask(self, question: Mapping[str, Any]) -> bytes:
-        """The answer, a JSON document. Raises BadInput, NotFound, MotetError."""
-        asked = {"journal": self._journal, "question": dict(question), "parent": os.getpid()}
+    async def ask(self, kind: str, values: Mapping[str, Any]) -> bytes:
+        """The answer, a JSON document. `values`: of the question of this kind.
+
+        Raises BadInput, NotFound, MotetError.
+        """
+        question = {"kind": kind, "values": dict(values)}
+        asked = {"journal": self._journal, "question": question, "parent": os.getpid()}
         async with self._turn:
             status, answer = await _run(json.dumps(asked).encode())
         if status:

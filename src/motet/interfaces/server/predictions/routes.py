@@ -1,9 +1,9 @@
-"""Routes of what is simulated from the journal: `POST /api/v1/whatif`."""
+"""Routes of what is simulated from the journal: `POST /api/v1/whatif`, `/api/v1/dry-run`."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -22,18 +22,24 @@ class WhatIfRequest(BaseModel):
     since: AwareDatetime | None = None
 
 
-def add_forecast_routes(app: FastAPI, program: ForecastProgram) -> None:
-    """Add the routes."""
+def add_forecast_routes(app: FastAPI, program: ForecastProgram, user: str) -> None:
+    """Add the routes. `user`: in whose name jobs would be submitted."""
 
     async def what_if(wanted: WhatIfRequest) -> Response:
         """The journal replayed under another policy."""
         since_us = None if wanted.since is None else round(wanted.since.timestamp() * 1e6)
-        question = {
+        values = {
             "policy": wanted.policy,
             "settings": wanted.settings,
             "since_us": since_us,
             "until_us": time.time_ns() // 1000,
         }
-        return Response(await program.ask(question), media_type="application/json")
+        return Response(await program.ask("what_if", values), media_type="application/json")
 
+    async def dry_run(spec: dict[str, Any]) -> Response:
+        """When a job would start that is submitted now, and which jobs would end later."""
+        values = {"spec": spec, "user": user, "now_us": time.time_ns() // 1000}
+        return Response(await program.ask("dry_run", values), media_type="application/json")
+
+    app.add_api_route("/api/v1/dry-run", dry_run, methods=["POST"])
     app.add_api_route("/api/v1/whatif", what_if, methods=["POST"])

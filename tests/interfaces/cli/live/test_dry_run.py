@@ -1,0 +1,79 @@
+"""`motet submit --dry-run` of a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from live_server import LiveServer, running_server
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.commands import motet
+from motet.interfaces.cli.screens.dry_run import start_words
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
+from waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Two of its three slots are taken for an hour; a job of three waits for them."""
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x3", "--policy", "best-effort") as found:
+        job = {"name": "job", "run": "exec sleep 1000", "workdir": "/", "duration_s": 3600}
+        with LiveClient(ServerAddress.find(folder=folder)) as client:
+            first = client.submit({**job, "processes": 2})["id"]
+            wait_until(lambda: client.job(first)["state"] == "RUNNING")
+            client.submit({**job, "processes": 3})
+        yield found
+
+
+def submit(server: LiveServer, *words: str) -> Result:
+    arguments = ["submit", "--dry-run", "--state-dir", str(server.folder), *words]
+    return CliRunner().invoke(motet, arguments, catch_exceptions=False, standalone_mode=False)
+
+
+def dry_run(server: LiveServer, folder: Path, **values: Any) -> dict[str, Any]:
+    (folder / "job.yaml").write_text(json.dumps({"run": "true", **values}))
+    return dict(json.loads(submit(server, "--json", "-f", str(folder / "job.yaml")).stdout))
+
+
+@pytest.mark.cluster
+def test_start_and_delays_follow_from_what_runs_and_nothing_is_submitted(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    small = dry_run(server, tmp_path, processes=1, duration_s=7200)
+    assert small["expected_start"]["high_s"] == 0
+    (delayed,) = small["delayed"]
+    assert delayed["id"] == "2"
+    assert 0.8 * 3600 < delayed["delay_s"] < 1.2 * 3600
+    large = dry_run(server, tmp_path, processes=2, duration_s=60)
+    assert 1.5 * 3600 < large["expected_start"]["low_s"] <= 2 * 3600
+    assert large["expected_start"]["low_s"] == large["expected_start"]["high_s"]
+    assert large["delayed"] == []
+    unknown = dry_run(server, tmp_path, processes=1)
+    assert unknown["delayed"] is None
+    with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+        assert [job["id"] for job in client.jobs()] == ["1", "2"]
+
+
+@pytest.mark.cluster
+def test_the_text_says_when_and_whom(server: LiveServer) -> None:
+    told = submit(server, "--processes", "1", "--", "true").stdout
+    assert "at once" in told
+    assert "unknown: nothing is known of how long it will run; give duration_s" in told
+    assert "nothing was submitted" in told
+    with pytest.raises(BadInput, match="the cluster has 3 slots"):
+        submit(server, "--processes", "4", "--", "true")
+
+
+def test_a_range_names_its_ends_and_its_middle() -> None:
+    known = {"unknown_because": "", "low_s": 0.0, "median_s": 90.0, "high_s": 7200.0}
+    told = start_words(known, 1_700_000_000.0)
+    assert told.startswith("at once to 2 h, in half of all cases within 1 min 30 s (")
+    unknown = {"unknown_because": "no", "low_s": None, "median_s": None, "high_s": None}
+    assert start_words(unknown, 0.0) == "unknown: no"
