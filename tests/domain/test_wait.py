@@ -14,6 +14,7 @@ KEYS = (
     *("too_few_gpus", "behind_head", "locality", "quota", "order", "behind_locality"),
     *("less_progress", "more_left", "too_few_cpus", "too_little_memory", "share", "outbid"),
     *("lease_over", "left_unknown", "fall_unknown", "restart_delayed"),
+    *("min_runtime", "preemption_rate"),
 )
 """As they are in files that were written before."""
 

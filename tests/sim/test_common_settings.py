@@ -88,6 +88,9 @@ def test_the_record_shows_rare_settings_only_if_they_were_changed() -> None:
         ({"rescale_cost": "x"}, BadInput, "rescale_cost=x: give profile, preemption or seconds"),
         ({"slow_machines": "often"}, BadInput, "slow_machines"),
         ({"min_runtime": "-1"}, BadInput, "min_runtime=-1: give seconds from 0 to"),
+        ({"preemptions_per_hour": "0"}, BadInput, "preemptions_per_hour=0: give a number above 0"),
+        ({"preemptions_per_hour": "nan"}, BadInput, "preemptions_per_hour=nan: give a number"),
+        ({"preemptions_per_hour": "x"}, BadInput, "preemptions_per_hour=x: give a number above 0"),
         ({"server_balance": "odd"}, MotetError, "odd"),
     ],
 )

@@ -231,6 +231,30 @@ class Wait(IntEnum):
             is_timed=True,
         ),
     )
+    MIN_RUNTIME = (
+        17,
+        WaitReason(
+            name="MinimumRuntime",
+            cause=DelayCause.POLICY_ORDER,
+            title="minimum runtime of others",
+            sentence="{needs}, {free}: no job is preempted before it has run for min_runtime"
+            "{place}{running}{again}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
+    PREEMPTION_RATE = (
+        18,
+        WaitReason(
+            name="PreemptionRate",
+            cause=DelayCause.POLICY_ORDER,
+            title="others were preempted often",
+            sentence="{needs}, {free}: no job is preempted more than preemptions_per_hour times "
+            "an hour{place}{running}{again}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
 
     @property
     def key(self) -> str:

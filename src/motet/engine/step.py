@@ -23,7 +23,12 @@ from motet.engine.actions.checks import DecisionProblem, problem_of
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
-from motet.engine.actions.preemption_limits import without_early_preemptions
+from motet.engine.actions.preemption_limits import (
+    PreemptionLimits,
+    Protection,
+    protection_of,
+    without_early_preemptions,
+)
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
@@ -36,6 +41,8 @@ from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
 from motet.engine.state.cluster_state import ClusterState
 from motet.placement.planner import Planner
+
+NO_LIMITS = PreemptionLimits()
 
 
 class Engine:
@@ -55,19 +62,19 @@ class Engine:
         name_of: Callable[[int], str] = str,
         measurements: Measurements | None = None,
         monitor: MachineMonitor | None = None,
-        min_runtime_us: int = 0,
+        limits: PreemptionLimits = NO_LIMITS,
     ) -> None:
         """`name_of`: the job id for a job number, used in messages.
 
         `measurements`: with the fitters that a policy which declares `wants_estimates` needs, this
         policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
-        it a later policy that declares this starts without known speeds. `min_runtime_us`: no job
-        is preempted before it has run so long.
+        it a later policy that declares this starts without known speeds. `limits`: of preemptions,
+        under this policy.
         """
         self.policy = policy
         self._name_of = name_of
         self._journal = journal
-        self._min_runtime_us = min_runtime_us
+        self._limits = limits
         self._planner = planner
         self.state = state
         self._requests = Requests(state.cluster.gpus.tolist())
@@ -115,8 +122,8 @@ class Engine:
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
-        if self._min_runtime_us:
-            decision = without_early_preemptions(decision, snapshot, self._min_runtime_us)
+        if self._limits:
+            decision = without_early_preemptions(decision, snapshot, self._protection(snapshot))
         partners = partners_of(decision, snapshot)
         try:
             if state.has_demands or len(state.machines.closed):
@@ -167,6 +174,10 @@ class Engine:
             has_shared=state.has_shared,
         )
 
+    def _protection(self, snapshot: Snapshot) -> Protection:
+        columns = (self.state.table.column(name) for name in ("running_since_us", "preempted_us"))
+        return protection_of(snapshot, self._limits, *columns)
+
     def _broken(self, problem: DecisionProblem, snapshot: Snapshot, policy: Policy) -> BrokenPolicy:
         when = f"at {exact_seconds(snapshot.now_us)} s"
         if problem.row != UNKNOWN:
@@ -175,7 +186,7 @@ class Engine:
 
     def _change_policy(self, event: PolicyChanged) -> None:
         name, kind = find_policy(event.policy)
-        own, min_runtime_us = split_settings(event.settings)
+        own, limits = split_settings(event.settings)
         policy = make_policy(name, kind, own)
         if policy.wants_estimates and self._measurements is None:
             raise BadInput(
@@ -183,7 +194,7 @@ class Engine:
                 "create the engine with measurements (fitted_measurements())"
             )
         self.state.change_memory(dict(policy.memory_columns))
-        self.policy, self._min_runtime_us = policy, min_runtime_us
+        self.policy, self._limits = policy, limits
         if policy.wants_machine_speeds and self._monitor is None:
             self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()

@@ -13,7 +13,8 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.units import LONGEST_S, microseconds
-from motet.engine.policy_loading.engine_settings import MIN_RUNTIME, min_runtime_us
+from motet.engine.actions.preemption_limits import PreemptionLimits
+from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS, preemption_limits
 from motet.placement.ilp import IlpPlanner
 from motet.placement.learned_skew import LearnedSkewPlanner
 from motet.placement.planner import Planner
@@ -38,7 +39,7 @@ PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
 COMMON_SETTINGS = {
     "placement": Policy.placement,
     "preemption_cost": "profile",
-    MIN_RUNTIME: "0",
+    **ENGINE_SETTINGS,
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
     "rescale_cost": "preemption",
@@ -47,7 +48,7 @@ COMMON_SETTINGS = {
 }
 """Names and defaults; a policy may declare another default placement."""
 
-_RECORDED_IF_CHANGED = (MIN_RUNTIME, "rescale_cost", "server_balance", "slow_machines")
+_RECORDED_IF_CHANGED = (*ENGINE_SETTINGS, "rescale_cost", "server_balance", "slow_machines")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class CommonSettings:
         self.speeds(smallest, (), (), self.profiles())
         division_named(self.texts["server_balance"])
         self.spells()
-        _ = self.min_runtime_us
+        _ = self.preemption_limits
 
     @property
     def placement(self) -> str:
@@ -80,9 +81,9 @@ class CommonSettings:
         return self.texts["placement"]
 
     @property
-    def min_runtime_us(self) -> int:
-        """No job is preempted before it has run so long. Raises BadInput."""
-        return min_runtime_us(self.texts[MIN_RUNTIME])
+    def preemption_limits(self) -> PreemptionLimits:
+        """What the engine obeys under any policy. Raises BadInput."""
+        return preemption_limits(self.texts)
 
     def recorded(self) -> dict[str, str]:
         """The values for the record of a run; some only if they differ from the default."""

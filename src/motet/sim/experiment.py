@@ -104,7 +104,7 @@ class Experiment:
             imbalance=common.imbalance(workload),
             paces=common.paces(workload, cluster),
             timeline=timeline,
-            min_runtime_us=common.min_runtime_us,
+            limits=common.preemption_limits,
         )
 
     @property

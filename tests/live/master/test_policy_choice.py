@@ -9,6 +9,7 @@ import pytest
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.interfaces.server.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.master import FIRST_POLICY
@@ -161,13 +162,23 @@ def test_no_job_is_preempted_before_its_time(tmp_path: Path) -> None:
     cluster = ScriptedCluster(tmp_path, ChoosePolicy("srtf", settings))
     cluster.submit(processes=4, duration_s=100)
     short = cluster.submit(processes=4, duration_s=5)
+    for _ in range(30):
+        cluster.handle()
+    cluster.ask(cluster.launcher.started("1.1"))
     for _ in range(50):
         cluster.handle()
     assert cluster.launcher.stopping == set()
+    assert why_waiting(cluster.master.state, cluster.job(short)) == (
+        "MinimumRuntime",
+        "needs 4 slots, none was free: no job is preempted before it has run for min_runtime "
+        "(place 1 in line); running: job 1 (4 slots); the policy decides again within 1 min",
+    )
     cluster.begin()
-    while not cluster.launcher.stopping:
+    for _ in range(12):
         cluster.handle()
-    assert 60 <= (cluster.now_us - cluster.job(1).attempts[0].requested_us) // SECOND_US <= 62
+    assert cluster.launcher.stopping == {"1.1"}
+    assert cluster.job(1).attempts[0].running_us is not None
+    assert 60 <= (cluster.now_us - cluster.job(1).attempts[0].running_us) // SECOND_US <= 64
     cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
     assert cluster.job(short).state is JobState.STARTING
     with pytest.raises(BadInput, match="min_runtime=x: give seconds"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,53 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.wait import Wait
 
 
+@dataclass(frozen=True, slots=True)
+class PreemptionLimits:
+    """`min_runtime_us`: no job is preempted before it has run so long since its last start or move.
+
+    `spacing_us`: the least time from one preemption of a job to its next one. 0: no limit.
+    """
+
+    min_runtime_us: int = 0
+    spacing_us: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.min_runtime_us or self.spacing_us)
+
+
+class Protection(NamedTuple):
+    """`(jobs,)` each. `code`: why others wait that would run if this job were preempted: RUNS for
+    a job that may be preempted or does not run. `until_us`: the end of the protection.
+    """
+
+    code: Ints
+    until_us: Ints
+
+
+def protection_of(
+    snapshot: Snapshot, limits: PreemptionLimits, running_since_us: Ints, preempted_us: Ints
+) -> Protection:
+    """The running jobs that may not be preempted now.
+
+    `running_since_us`: UNKNOWN for a job that does not run or has slots, but no processes yet:
+    that job has run for no time, and the protection ends no earlier than if it ran from now on.
+    `preempted_us`: the last preemption; UNKNOWN: there was none.
+    """
+    now_us, runs = snapshot.now_us, snapshot.jobs.held_gpus > 0
+    since_us = np.maximum(running_since_us, snapshot.jobs.last_start_us)
+    since_us = np.where(running_since_us == UNKNOWN, now_us, since_us)
+    young_us = np.where(runs, since_us + limits.min_runtime_us, 0)
+    was_preempted = runs & (preempted_us != UNKNOWN)
+    again_us = np.where(was_preempted, preempted_us + limits.spacing_us, 0)
+    code = np.where(young_us >= again_us, int(Wait.MIN_RUNTIME), int(Wait.PREEMPTION_RATE))
+    until_us = np.maximum(young_us, again_us)
+    return Protection(np.where(until_us > now_us, code, int(Wait.RUNS)), until_us)
+
+
 def without_early_preemptions(
-    decision: Decision, snapshot: Snapshot, min_runtime_us: int
+    decision: Decision, snapshot: Snapshot, protection: Protection
 ) -> Decision:
-    """The decision with every job that has run for less than `min_runtime_us` as it runs.
+    """The decision with every protected job as it runs.
 
     If it keeps a job, it keeps all other running jobs that are not preempted as they are, too, and
     of the starts those that fit, in the policy's order; one on named machines fits if these are
@@ -25,8 +69,7 @@ def without_early_preemptions(
     decision by which jobs share GPUs remains as it is.
     """
     jobs = snapshot.jobs
-    is_early = snapshot.now_us - jobs.last_start_us < min_runtime_us
-    is_kept = (jobs.held_gpus > 0) & (decision.gpus == 0) & is_early
+    is_kept = (protection.code != Wait.RUNS) & (decision.gpus == 0)
     if not is_kept.any() or _shares(decision, snapshot):
         return decision
     stays = is_kept | ((jobs.held_gpus > 0) & (decision.gpus > 0))
@@ -35,17 +78,19 @@ def without_early_preemptions(
     starts = np.flatnonzero((jobs.held_gpus == 0) & (gpus > 0))
     starts = starts[np.lexsort((jobs.number[starts], decision.reasons.position[starts]))]
     room = snapshot.gpu_count - int(jobs.held_gpus[stays].sum())
-    places, withdrawn = _fitting(decision, snapshot, starts, room)
-    gpus[withdrawn], code[withdrawn] = 0, Wait.TOO_FEW_GPUS
-    ends_us = int(jobs.last_start_us[is_kept].min()) + min_runtime_us
+    places, withdrawn, room = _fitting(decision, snapshot, starts, room)
+    last_kept = np.flatnonzero(is_kept)[protection.until_us[is_kept].argmax()]
+    gpus[withdrawn], code[withdrawn] = 0, protection.code[last_kept]
+    free_gpus = decision.reasons.free_gpus.copy()
+    free_gpus[withdrawn] = room
     return replace(
         decision,
         gpus=gpus,
-        reasons=replace(decision.reasons, code=code),
+        reasons=replace(decision.reasons, code=code, free_gpus=free_gpus),
         places=places,
         workers=_roles(decision.workers, jobs.held_workers, stays, withdrawn),
         servers=_roles(decision.servers, jobs.held_servers, stays, withdrawn),
-        recheck_at_us=min(decision.recheck_at_us, ends_us),
+        recheck_at_us=min(decision.recheck_at_us, int(protection.until_us[is_kept].min())),
     )
 
 
@@ -56,8 +101,8 @@ def _shares(decision: Decision, snapshot: Snapshot) -> bool:
 
 def _fitting(
     decision: Decision, snapshot: Snapshot, starts: Ints, room: int
-) -> tuple[Mapping[int, Placement], Ints]:
-    """Places of the starts that fit, and the rows of those that do not."""
+) -> tuple[Mapping[int, Placement], Ints, int]:
+    """Places of the starts that fit, the rows of those that do not, and the GPUs left."""
     free = snapshot.free_gpus.copy()
     places, withdrawn = dict[int, Placement](), list[int]()
     for row in starts.tolist():
@@ -72,7 +117,7 @@ def _fitting(
         if place is not None:
             places[row] = place
             free[list(place.machines)] -= place.counts
-    return places, np.array(withdrawn, dtype=np.int64)
+    return places, np.array(withdrawn, dtype=np.int64), room
 
 
 def _roles(

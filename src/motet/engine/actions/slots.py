@@ -83,6 +83,8 @@ class Slots:
     def _preempted(self, number: int) -> Preempt:
         self._requests.stop(number)
         self._count("preemptions", number)
+        table = self._state.table
+        table.column("preempted_us")[table.row_of(number)] = self._state.now_us
         return Preempt(number)
 
     def _count(self, column: str, number: int) -> None:

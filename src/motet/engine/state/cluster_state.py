@@ -33,11 +33,13 @@ ENGINE_COLUMNS = {
     "wait_code": 0,
     "not_before_us": 0,
     "running_since_us": UNKNOWN,
+    "preempted_us": UNKNOWN,
     **dict.fromkeys(WAITED_COLUMNS, 0),
 }
 """Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
 reason of the present wait, the time before which it may not start, the time at which the driver
-executed its last start (UNKNOWN while that is pending), and the total waiting time by reason."""
+executed its last start (UNKNOWN while that is pending), that of its last preemption, and the total
+waiting time by reason."""
 
 
 class ClusterState:

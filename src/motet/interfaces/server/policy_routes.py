@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.catalogue import parameters_of
-from motet.engine.policy_loading.engine_settings import MIN_RUNTIME, split_settings
+from motet.engine.policy_loading.engine_settings import engine_parameters
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
@@ -50,8 +49,8 @@ def policy_document(state: LiveState) -> dict[str, Any]:
     since_us, chosen = state.policies[-1]
     policy = policy_of(chosen.policy, chosen.settings)
     names = [each.name for each in parameters_of(type(policy))]
-    parameters = {name: _plain(getattr(policy, name)) for name in names}
-    parameters[MIN_RUNTIME] = split_settings(chosen.settings)[1] / SECOND_US
+    values = {name: getattr(policy, name) for name in names} | engine_parameters(chosen.settings)
+    parameters = {name: _plain(value) for name, value in values.items()}
     return {
         "policy": chosen.policy,
         "settings": dict(chosen.settings),

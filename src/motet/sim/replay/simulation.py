@@ -26,11 +26,12 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US
+from motet.engine.actions.preemption_limits import PreemptionLimits
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.ports import Journal
 from motet.engine.state.cluster_state import ClusterState
-from motet.engine.step import Engine
+from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda
 from motet.sim.replay.captured import CapturedSimulation
@@ -75,11 +76,11 @@ class Simulation:
         imbalance: Imbalance = balanced,
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
-        min_runtime_us: int = 0,
+        limits: PreemptionLimits = NO_LIMITS,
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
-        slow at times. `timeline`: machine events, ordered by time. `min_runtime_us`: see `Engine`.
+        slow at times. `timeline`: machine events, ordered by time. `limits`: see `Engine`.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -92,7 +93,7 @@ class Simulation:
             state, speeds, self._progress, self._paces, workload.duration_us
         )
         name_of = workload.ids.__getitem__
-        helpers = measurements, monitor, min_runtime_us
+        helpers = measurements, monitor, limits
         self.engine = Engine(policy, planner, state, journal, name_of, *helpers)
         work = workload.work
         meter = None

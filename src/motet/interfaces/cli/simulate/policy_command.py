@@ -105,6 +105,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "placement": "|".join(PLACEMENTS),
         "preemption_cost": "seconds, or profile",
         "min_runtime": "seconds that a job runs before it may be preempted",
+        "preemptions_per_hour": "of one job at most, 3600 s / N apart; inf: no limit",
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
         "rescale_cost": "seconds, profile, or preemption (the preemption cost)",
