@@ -37,9 +37,8 @@ def test_jobs_run_on_while_the_database_is_away(
             go.touch()
             wait_until(done.exists)
             assert server.process is not None
-            assert server.process.stderr is not None
             assert server.process.wait(timeout=100) == 1
-            (told,) = server.process.stderr.read().decode().splitlines()[4:]
+            (told,) = server.said().splitlines()[4:]
             assert told.startswith("motet: error: the journal postgresql+psycopg://postgres@/")
             assert told.endswith("start the server again when the database is usable")
         database.start()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ class LiveServer:
         self._command = [sys.executable, "-m", "motet.interfaces.cli", "server"]
         self._command += ["--state-dir", str(folder), *options]
         self.process: subprocess.Popen[bytes] | None = None
+        # A pipe that nobody reads would fill up.
+        self._said = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115
 
     def start(self, *, keeps_address: bool = False) -> LiveClient:
         """Start the server; returns a client when it answers. Raises AssertionError with its last
@@ -34,17 +37,23 @@ class LiveServer:
         address = self.folder / "server.json"
         if not keeps_address:
             address.unlink(missing_ok=True)
+        self._said.seek(0)
+        self._said.truncate()
         self.process = subprocess.Popen(
             self._command,
             env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
         )
         wait_until(lambda: self._has_ended() or (address.exists() and not keeps_address))
         if self._has_ended():
-            assert self.process.stderr is not None
-            raise AssertionError(self.process.stderr.read().decode())
+            raise AssertionError(self.said())
         return LiveClient(ServerAddress.find(folder=self.folder))
+
+    def said(self) -> str:
+        """What it has written to standard error since its last start."""
+        self._said.seek(0)
+        return self._said.read().decode()
 
     def kill(self) -> None:
         """Kill the server alone; launcher, shepherds and jobs are left to themselves."""

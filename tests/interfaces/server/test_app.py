@@ -161,10 +161,7 @@ def test_jobs_survive_a_restart_of_the_server(tmp_path: Path) -> None:
         job = client.submit({**JOB, "run": run})
         wait_until(lambda: client.job(job["id"])["state"] == "RUNNING")
         assert server.end() == 143
-        assert server.process is not None
-        assert server.process.stderr is not None
-        said = server.process.stderr.read().decode()
-        assert said.endswith("1 job runs on; the next server adopts it: start it again\n")
+        assert server.said().endswith("1 job runs on; the next server adopts it: start it again\n")
         client = server.start()
         assert client.job(job["id"])["state"] == "RUNNING"
         flag.touch()

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.port_number import PortNumber
+
+if TYPE_CHECKING:
+    from motet.interfaces.server.event_log.line_formats import LogFormat
 
 
 @click.command("server", short_help="Run the master of a live cluster.")
@@ -56,6 +60,11 @@ from motet.interfaces.cli.shell.port_number import PortNumber
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
 )
 @click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="Write a line per event to standard error. Default: only warnings, as text.",
+)
+@click.option(
     "--metrics-open",
     is_flag=True,
     help="Show /metrics without a token to all who reach the port.",
@@ -70,6 +79,7 @@ def server_command(
     drain_after: int,
     port: int,
     database: str | None,
+    log_format: LogFormat | None,
     metrics_open: bool,
     state_folder: Path | None,
 ) -> int:
@@ -84,7 +94,9 @@ def server_command(
 
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
-    options = replace(options, has_open_metrics=metrics_open)
+    options = replace(options, has_open_metrics=metrics_open, log_format=log_format)
+    if log_format == "json":  # Every line is an object then.
+        return serve(options, lambda url: None, lambda jobs: None)
     return serve(options, lambda url: started(url, options), ended)
 
 

@@ -1,0 +1,1 @@
+"""The server's log: one line per event, as text or JSON, written by a thread of its own."""
