@@ -72,10 +72,10 @@ def test_figures_of_jobs_need_two_policies(policies: list[str]) -> None:
         compare(runs("fifo")).plot_job_times()
 
 
-def test_runs_of_other_jobs_are_warned_about() -> None:
+def test_runs_of_other_jobs_are_refused() -> None:
     other = simulate(workload_of([(0, 10, 1)]), "1x2", "srtf", preemption_cost=0)
-    (warning,) = compare(runs("fifo"), other).warnings
-    assert "another trace" in warning
+    with pytest.raises(BadInput, match="times of different jobs do not compare"):
+        compare(runs("fifo"), other)
 
 
 @pytest.mark.parametrize(

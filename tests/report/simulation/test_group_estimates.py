@@ -16,8 +16,20 @@ KEYS = ("a", "b")
 def test_ratios_are_of_pairs_and_then_averaged() -> None:
     group = GroupEstimates("two", [HIGH, HIGH], [(LOW, HIGH), (HIGH, HIGH)])
 
-    assert group.estimate(KEYS) == Estimate(6, 0)
+    assert group.estimate(KEYS) == Estimate(6, None)
     assert group.relative(KEYS) == (2, pytest.approx(confidence_half_width([3, 1])))
+
+
+def test_seeds_that_change_nothing_are_one_result_without_an_interval() -> None:
+    same = [{**LOW, "seed": seed, "wall_s": seed / 10, "loss": math.nan} for seed in range(3)]
+    group = GroupEstimates("one", same, [(each, each) for each in same])
+    assert group.result_count == 1
+    assert group.estimate(KEYS).half_width is None
+    assert group.relative(KEYS) == (1, None)
+    varied = GroupEstimates("two", [*same, HIGH], [(LOW, each) for each in [*same, HIGH]])
+    assert varied.result_count == 4
+    assert varied.estimate(KEYS).half_width
+    assert varied.relative(KEYS).half_width
 
 
 @pytest.mark.parametrize("document", [{}, {"a": None}, {"a": {}}, {"a": 1}, {"a": {"b": None}}])

@@ -37,6 +37,22 @@ def test_runs_without_restarts_say_so_and_runs_of_earlier_versions_nothing() -> 
     assert restoring_share({"policy": "fifo"}) == 0
 
 
+def test_a_policy_that_spends_its_time_in_restarts_gets_a_hint() -> None:
+    busy = run("gandiva", "profile", 6664, 60.2)
+    busy["restart_costs"]["share"] = 0.49
+    busy["params"]["quantum_s"] = "60.0"
+    _, note = restart_notes([run("srtf", "profile", 3, 50.0), busy, busy])
+    assert note == (
+        "gandiva spent 49% of the time on GPUs in 6,664 restarts, as quantum_s is 60.0; decide "
+        "less often (--set gandiva.quantum_s=1260), or charge what you measure (--set "
+        "gandiva.preemption_cost=SECONDS)."
+    )
+    del busy["params"]["quantum_s"]
+    assert restart_notes([busy])[1].endswith(
+        "6,664 restarts; charge what you measure (--set gandiva.preemption_cost=SECONDS)."
+    )
+
+
 @pytest.mark.parametrize(("cost", "mean_s"), [("0", 0.0), ("5", 5.0), ("profile", 60.0)])
 def test_a_simulation_is_charged_what_the_setting_says(cost: str, mean_s: float) -> None:
     """The long job gives way to the short one once."""

@@ -23,7 +23,12 @@ from motet.report.simulation.comparison_notes import comparison_warnings
 from motet.report.simulation.group_estimates import Estimate
 from motet.report.simulation.job_ratios import JobRatios
 from motet.report.simulation.metric_tables import ratio_text
-from motet.report.simulation.seed_groups import JCT_STATISTICS, PairedGroups, seed_groups
+from motet.report.simulation.seed_groups import (
+    JCT_STATISTICS,
+    PairedGroups,
+    paired_with_first,
+    seed_groups,
+)
 from motet.report.simulation.stored_run import StoredRun, read_runs
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ class PolicyComparison(RunFigures):
 
     @property
     def warnings(self) -> list[str]:
-        """Why ratios may mean little: runs of other traces, or with other costs of a restart."""
+        """Why ratios may mean little: runs with other costs of a restart."""
         return comparison_warnings(self._groups)
 
     @cached_property
@@ -121,15 +126,15 @@ def compare(*results: SimulatedRuns | str | os.PathLike[str]) -> PolicyCompariso
     """Compare policies of one result, or of several, relative to the first policy.
 
     `results`: results of `simulate`, or folders that `motet simulate --out DIR` or
-    `SimulatedRuns.save` wrote. Runs with the same seed are paired. Raises BadInput, NotFound.
+    `SimulatedRuns.save` wrote. Runs with the same seed are paired. Raises BadInput
+    for runs of different jobs, NotFound.
 
     >>> motet.compare(motet.simulate("tiresias-480", policy=["fifo", "tiresias-las"])).table
     """
     if not results:
         raise BadInput("compare() needs a result of simulate, or a folder with one")
     found = [part for number, each in enumerate(results, 1) for part in _runs_of(number, each)]
-    groups = seed_groups(found)
-    return PolicyComparison([PairedGroups.of(groups[0], each) for each in groups])
+    return PolicyComparison(paired_with_first(seed_groups(found)))
 
 
 def _runs_of(number: int, result: object) -> list[tuple[Path, StoredRun]]:

@@ -15,7 +15,7 @@ from motet.report.simulation.metric_tables import (
     WITHIN_SHARE,
 )
 from motet.report.simulation.missing_inputs import missing_input_notes
-from motet.report.simulation.restart_notes import cost_setting
+from motet.report.simulation.restart_notes import busy_restoring_notes, cost_setting
 from motet.report.simulation.seed_groups import PairedGroups, SeedGroup
 
 
@@ -27,17 +27,13 @@ def comparison_notes(
     if has_tables(groups, asked):
         documents = [run.document for group in groups for run in group.other.runs.values()]
         notes = [*_notes_of_units(groups, asked), *_notes_of_seeds(groups), *notes]
-        notes += missing_input_notes(documents)
+        notes += [*missing_input_notes(documents), *busy_restoring_notes(documents)]
     return notes if out is None else [*notes, f"Files: {out}"]
 
 
 def comparison_warnings(groups: Sequence[PairedGroups]) -> list[str]:
     """Lines above the tables."""
     warnings = []
-    if not all(group.is_of_same_jobs for group in groups):
-        warnings.append(
-            "Some of these runs replay another trace than the first; ratios mean little."
-        )
     by_cost = _labels_by_cost(groups)
     if len(by_cost) > 1:
         costs = "; ".join(f"{', '.join(labels)}: {cost}" for cost, labels in by_cost.items())
@@ -63,9 +59,12 @@ def _notes_of_units(groups: Sequence[PairedGroups], asked: Collection[str]) -> I
     if is_asked_for(JCT, asked) and len(groups) > 1:
         units += " Sooner, later: jobs that moved by more than 1 %."
     seeds = max(len(group.other.runs) for group in groups)
-    yield f"Means over {seeds} seeds. {units}" if seeds > 1 else units
-    if seeds > 1:
+    different = max(group.estimates.result_count for group in groups)
+    yield f"Means over {seeds} seeds. {units}" if different > 1 else units
+    if different > 1:
         yield "Ratios are of runs with the same seed; ± 95 % interval of their mean."
+    elif seeds > 1:
+        yield f"All {seeds} seeds give the same result, so there are no intervals."
 
 
 def _notes_of_seeds(groups: Sequence[PairedGroups]) -> Iterator[str]:

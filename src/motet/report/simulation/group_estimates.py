@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from motet.report.cluster_run.run_label import Document
 from motet.report.rendering.confidence import confidence_half_width
 
+_OF_A_RUN = ("seed", "wall_s")
 GroupKeys = tuple[str, ...]
 """Path of a number in a run's document, from the outermost key to the innermost."""
 
 
 class Estimate(NamedTuple):
-    """Mean over seeds. `half_width`: of Student's 95 % interval; None for a single value."""
+    """Mean over seeds. `half_width`: of Student's 95 % interval; None for a single result."""
 
     mean: float
     half_width: float | None
@@ -41,13 +43,44 @@ class GroupEstimates:
     documents: Sequence[Document]
     pairs: Sequence[tuple[Document, Document]] = ()
 
+    @property
+    def result_count(self) -> int:
+        """Number of different results: 1 if the seed changes nothing."""
+        return len(self._results)
+
+    @cached_property
+    def _results(self) -> Sequence[Document]:
+        return different_results(self.documents)
+
+    @cached_property
+    def _different_pairs(self) -> Sequence[tuple[Document, Document]]:
+        is_one = all(_is_same_for_all([pair[side] for pair in self.pairs]) for side in (0, 1))
+        return self.pairs[:1] if is_one else self.pairs
+
     def estimate(self, keys: GroupKeys) -> Estimate:
         """Mean of a number over the runs; NaN if one of the documents lacks it."""
-        return Estimate.of([number(document, keys) for document in self.documents])
+        return Estimate.of([number(document, keys) for document in self._results])
 
     def relative(self, keys: GroupKeys) -> Estimate:
         """Mean over the seeds of the ratios to the first group."""
-        return Estimate.of([ratio(before, after, keys) for before, after in self.pairs])
+        return Estimate.of([ratio(before, after, keys) for before, after in self._different_pairs])
+
+
+def different_results(documents: Sequence[Document]) -> Sequence[Document]:
+    """All documents, or one if they differ in the seed and the time that the simulation took only.
+
+    Several runs of a fixed trace without random numbers are one observation, without an interval.
+    """
+    return documents[:1] if _is_same_for_all(documents) else documents
+
+
+def _is_same_for_all(documents: Sequence[Document]) -> bool:
+    results = [
+        {name: value for name, value in document.items() if name not in _OF_A_RUN}
+        for document in documents
+    ]
+    # Texts are compared because NaN is not equal to itself.
+    return len(set(map(repr, results))) <= 1
 
 
 def number(document: Document, keys: GroupKeys) -> float:

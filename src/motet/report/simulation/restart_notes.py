@@ -8,6 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from motet.report.cluster_run.run_label import Document, run_label
 from motet.report.rendering.quantities import quantity
 
+_LARGE_SHARE = 0.2
+_PERIODS = ("quantum_s", "epoch_s", "lease_s", "interval_s")
+"""Parameters with the time between two decisions of a policy."""
+_RESTARTS_PER_TURN, _ROUND_S = 20, 60
 _COSTS = ("preemption_cost", "rescale_cost")
 
 
@@ -25,7 +29,31 @@ def restart_notes(documents: Sequence[Document]) -> list[str]:
         return [f"No job was restarted, so nothing was charged ({', '.join(groups)})."]
     charges = [_charge(setting, same, len(groups) > 1) for setting, same in groups.items()]
     whole = "; ".join(charges)
-    return [f"Charged for each restart (preemption, migration, rescale): {whole}."]
+    charged = f"Charged for each restart (preemption, migration, rescale): {whole}."
+    return [charged, *busy_restoring_notes(documents)]
+
+
+def busy_restoring_notes(documents: Sequence[Document]) -> list[str]:
+    """A line for every policy whose restarts took a large part of the time on GPUs."""
+    notes: dict[str, str] = {}
+    for run in documents:
+        if restoring_share(run) >= _LARGE_SHARE and cost_setting(run):
+            notes.setdefault(run_label(run), _busy_restoring(run))
+    return list(notes.values())
+
+
+def _busy_restoring(run: Document) -> str:
+    """What a policy pays, and which settings change that."""
+    costs = run["restart_costs"]
+    label, policy = run_label(run), run["policy"]
+    paid = f"{label} spent {costs['share']:.0%} of the time on GPUs in {costs['count']:,} restarts"
+    cheaper = f"charge what you measure (--set {policy}.preemption_cost=SECONDS)"
+    period = next((name for name in _PERIODS if float(run["params"].get(name) or 0) > 0), None)
+    if period is None:
+        return f"{paid}; {cheaper}."
+    longer_s = math.ceil(_RESTARTS_PER_TURN * costs["mean_s"] / _ROUND_S) * _ROUND_S
+    longer = f"decide less often (--set {policy}.{period}={longer_s})"
+    return f"{paid}, as {period} is {run['params'][period]}; {longer}, or {cheaper}."
 
 
 def restoring_share(document: Document) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from motet.domain.errors import BadInput
 from motet.report.cluster_run.job_pairs import JobPairs, pair_jobs
 from motet.report.simulation.group_estimates import Estimate, GroupEstimates, GroupKeys, nested
 from motet.report.simulation.job_ratios import JobRatios
@@ -109,6 +110,29 @@ class PairedGroups:
         """The compared metrics by their name in the document."""
         tables = [table for table in METRIC_TABLES if table.has_values([self.estimates])]
         return {"jct": _JCT, **{table.key: table.metrics for table in tables}}
+
+
+def paired_with_first(groups: Sequence[SeedGroup]) -> list[PairedGroups]:
+    """Every group beside the first, the first itself included.
+
+    Raises BadInput if two runs of a pair replay different jobs, whose ratios would mean nothing.
+    """
+    pairs = [PairedGroups.of(groups[0], group) for group in groups]
+    other = next((pair for pair in pairs if not pair.is_of_same_jobs), None)
+    if other is None:
+        return pairs
+    one, two = next(iter(other.by_seed.values()))
+    replayed = f"{other.first.label} replays {_jobs_of(one)}, {other.other.label} {_jobs_of(two)}"
+    raise BadInput(
+        f"{replayed}: times of different jobs do not compare; simulate all policies on the same "
+        "trace, with the same --seed if it is drawn"
+    )
+
+
+def _jobs_of(run: StoredRun) -> str:
+    """`jobs.csv (seed 0, sha256 5f2c...)`."""
+    sha256 = str(run.document["trace_sha256"])[:12]
+    return f"{Path(run.trace).name} (seed {run.document['seed']}, sha256 {sha256})"
 
 
 def seed_groups(found: Iterable[tuple[Path, StoredRun]]) -> list[SeedGroup]:

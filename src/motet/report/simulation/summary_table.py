@@ -18,7 +18,7 @@ from motet.report.rendering.confidence import CONFIDENCE, confidence_half_width
 from motet.report.rendering.fitting_table import ExplainedTable, FittingTable, result_table
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import quantity, uncertainty_text
-from motet.report.simulation.group_estimates import GroupEstimates
+from motet.report.simulation.group_estimates import GroupEstimates, different_results
 from motet.report.simulation.metric_tables import FAIRNESS_TABLE, QUALITY_TABLE
 from motet.report.simulation.missing_inputs import (
     MISSING_MARK,
@@ -37,12 +37,20 @@ def simulation_summary(
     heading: str, documents: Sequence[Document], out: Path | None
 ) -> RenderableType:
     """Heading, tables and notes; means with confidence intervals where several seeds ran."""
-    groups = documents_by_label(documents)
+    given = documents_by_label(documents)
+    groups = {label: different_results(same) for label, same in given.items()}
     tables = [_times_table(groups), *_metric_tables(groups)]
     notes = missing_input_notes(documents)
     seeds = max(map(len, groups.values()))
     if seeds > 1:
         notes.append(f"± {CONFIDENCE:.0%} confidence interval of the mean over {seeds} seeds.")
+    notes += [
+        f"{label}: all {len(same)} seeds give the same result, so there is no interval."
+        for label, same in given.items()
+        if seeds > 1 and len(groups[label]) == 1
+    ]
+    if seeds == 1 and (most := max(map(len, given.values()))) > 1:
+        notes.append(f"All {most} seeds give the same result, so there are no intervals.")
     notes += restart_notes(documents)
     if out is not None:
         notes.append(f"Files: {out}")

@@ -253,7 +253,7 @@ def test_a_folder_without_a_name_is_not_the_current_one(trace: Path) -> None:
     assert "the folder has no name" in ended.err
 
 
-def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
+def test_the_table_has_a_row_per_policy_as_named_and_no_interval_if_seeds_agree(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_simulations(flags(trace, policies="srtf,fifo", seeds=3))
@@ -262,9 +262,20 @@ def test_the_table_has_a_row_per_policy_as_named_and_intervals_over_seeds(
 
     assert lines[0] == "3 jobs of jobs.csv on 2 GPUs (1x2)"
     assert [row.split()[1] for row in rows] == ["srtf", "fifo"] * 2
-    assert "133.3 ±0.0" in rows[1]
-    assert "10.00 ±0.00" in rows[3]
-    assert any("95% confidence interval of the mean over 3 seeds" in line for line in lines)
+    assert not any("±" in line for line in lines)
+    assert any("All 3 seeds give the same result, so there are no int" in line for line in lines)
+
+
+def test_drawn_traces_have_intervals_over_seeds(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = flags(Path("optimus-50"), policies="srtf,fifo", seeds=2, cluster="15x4")
+    run_simulations(drawn)
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.startswith("●")]
+
+    assert all("±" in row for row in rows)
+    assert any("95% confidence interval of the mean over 2 seeds" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -292,16 +292,17 @@ def test_every_view_has_a_table_unless_selected(tmp_path: Path) -> None:
     assert nothing.split("\n") == ["", "No quality to compare: no job has a loss curve.", ""]
 
 
-def test_different_traces_cause_a_warning_before_the_numbers(tmp_path: Path) -> None:
+def test_runs_of_different_traces_are_refused(tmp_path: Path) -> None:
     one, other = store(tmp_path / "one", "fifo"), store(tmp_path / "other", "srtf")
     for path in other.rglob("summary.json"):
         summary = json.loads(path.read_text())
         summary["runs"][0]["trace_sha256"] = "another"
+        summary["setup"]["trace"] = "/logs/march.csv"
         path.write_text(json.dumps(summary))
-    lines = [line for line in compared(one, other).stdout.splitlines() if line]
+    with pytest.raises(BadInput) as caught:
+        compared(one, other)
 
-    assert lines[0].startswith("Some of these runs replay another trace than the first")
-    assert sum("another trace" in line for line in lines) == 1
+    assert "srtf march.csv (seed 0, sha256 another): times of different" in str(caught.value)
 
 
 def test_json_and_another_output_exclude_each_other(tmp_path: Path) -> None:

@@ -57,11 +57,11 @@ def compare_command(
     from motet.report.rendering.json_text import to_json
     from motet.report.simulation.comparison_notes import comparison_notes, comparison_warnings
     from motet.report.simulation.comparison_tables import comparison_page
-    from motet.report.simulation.seed_groups import PairedGroups, seed_groups
+    from motet.report.simulation.seed_groups import paired_with_first, seed_groups
     from motet.report.simulation.stored_run import read_runs
 
     found = seed_groups([(folder, run) for folder in folders for run in read_runs(folder)])
-    groups = [PairedGroups.of(found[0], each) for each in found]
+    groups = paired_with_first(found)
     ratios = [group.job_ratios() for group in groups[1:]]
     document = _document(groups, ratios)
     if out is not None:
