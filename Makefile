@@ -23,7 +23,7 @@ $(INSTALLED_BENCH): $(INSTALLED)
 	@EXTRAS=cluster,server,postgresql,dev,bench tools/setup.sh
 	@touch $@
 
-demo: $(INSTALLED) ## Train four real models at the same time on a cluster inside this machine
+demo: $(INSTALLED) ## Run a dozen real jobs on a live cluster inside this machine
 	@$(BIN)/motet demo
 
 # Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.

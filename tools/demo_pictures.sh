@@ -4,6 +4,6 @@ set -eu
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-.venv/bin/motet demo --out "$out" --quiet
+.venv/bin/motet demo --training --out "$out" --quiet
 cp "$out/motet-demo.svg" docs/_static/demo.svg
 cp "$out/motet-demo.png" docs/_static/demo-loss.png

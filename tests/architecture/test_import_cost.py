@@ -31,7 +31,8 @@ EXPLAIN = """
 from motet.interfaces.cli.explain import command, simulated_job
 """
 START = """
-from motet.interfaces.cli.demo import command, jobs
+from motet.interfaces.cli.demo import command
+from motet.interfaces.cli.demo.training import jobs
 from motet.interfaces.cli.train import cluster_start, command
 """
 PROGRESS = """

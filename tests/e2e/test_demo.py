@@ -1,4 +1,4 @@
-"""`motet demo`: four jobs at once, each as good as a single machine's library."""
+"""`motet demo --training`: four jobs at once, each as good as a single machine's library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_RELATIVE_GAP = {"mlr": 0.01, "nmf": 0.02, "lasso": 1e-6}
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("demo")
-    ended = run_motet("demo", "--out", folder, "--json", timeout_s=800)
+    ended = run_motet("demo", "--training", "--out", folder, "--json", timeout_s=800)
     assert (ended.code, ended.left_running) == (0, {}), ended.err
     return json.loads(ended.out), folder
 

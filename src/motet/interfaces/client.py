@@ -34,10 +34,10 @@ _JSON_BODY = {"Content-Type": "application/json"}
 
 class LiveClient:
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
-    BadInput with the server's message."""
+    BadInput with the server's message. `url`: of the server."""
 
     def __init__(self, address: ServerAddress) -> None:
-        self._url = address.url
+        self.url = address.url
         try:
             self._http = httpx.Client(
                 base_url=address.url + "/api/v1",
@@ -187,14 +187,14 @@ class LiveClient:
         return found
 
     def _is_no_server(self) -> Unreachable:
-        return Unreachable(f"what answers at {self._url} is not a server of Motet")
+        return Unreachable(f"what answers at {self.url} is not a server of Motet")
 
     def _request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         try:
             answer = self._http.request(method, path, **arguments)
         except httpx.HTTPError as error:
             raise Unreachable(
-                f"{self._url} does not answer ({error}); start it with 'motet server', or give "
+                f"{self.url} does not answer ({error}); start it with 'motet server', or give "
                 "--server URL"
             ) from error
         if answer.is_success:

@@ -79,7 +79,7 @@ def motet(**_: Any) -> None:
     Start here:
 
     \b
-      motet demo                       four real models at once, in about a minute
+      motet demo                       a live cluster with a dozen jobs, in two minutes
       motet train mlr --data digits    one model, on data that is already on this machine
       motet app list                   what can be trained
       motet simulate --trace tiresias-480 --cluster 15x4 --policy yarn-cs,tiresias-las

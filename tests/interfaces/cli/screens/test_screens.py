@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console, RenderableType
 
-from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES
-from motet.interfaces.cli.demo.screen import DemoScreen, JobView
+from motet.interfaces.cli.demo.training.jobs import DEMO_JOBS, MACHINES
+from motet.interfaces.cli.demo.training.screen import DemoScreen, JobView
 from motet.interfaces.cli.screens.job_progress import JobProgress
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress, LiveTrain

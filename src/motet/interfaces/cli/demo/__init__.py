@@ -1,1 +1,1 @@
-"""`motet demo`: trains several real models at the same time."""
+"""`motet demo`: a live cluster with a dozen jobs, or several models that train at the same time."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.port_number import PortNumber
+from motet.interfaces.cli.shell.server_extra import require_server_extra
+from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
     from motet.interfaces.server.event_log.line_formats import LogFormat
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show /metrics without a token to all who reach the port.",
 )
+@click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
 def server_command(
     policy: str | None,
@@ -81,6 +82,7 @@ def server_command(
     database: str | None,
     log_format: LogFormat | None,
     metrics_open: bool,
+    demo: bool,
     state_folder: Path | None,
 ) -> int:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
@@ -88,24 +90,20 @@ def server_command(
 
     A killed server loses nothing: its jobs keep running, and the next server finds them.
     """
-    _require_extra()
+    require_server_extra()
     from motet.interfaces.cli.live.server_start import ClusterChoice, ended, requested, started
+    from motet.interfaces.demo_jobs.submitter import submit_demo_jobs
     from motet.interfaces.server.serve import serve
 
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
     options = replace(options, has_open_metrics=metrics_open, log_format=log_format)
-    if log_format == "json":  # Every line is an object then.
-        return serve(options, lambda url: None, lambda jobs: None)
-    return serve(options, lambda url: started(url, options), ended)
+    is_told = log_format != "json"  # Every line is an object then.
 
+    def ready(url: str) -> None:
+        if is_told:
+            started(url, options)
+        if demo:
+            submit_demo_jobs(url, options.folder, echo_note)
 
-def _require_extra() -> None:
-    """Raises BadInput if the packages of the server are not installed."""
-    needed = ("fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        raise BadInput(
-            f"the server needs {', '.join(missing)}, which this environment lacks; "
-            "pip install 'motet[server]'"
-        )
+    return serve(options, ready, ended if is_told else lambda jobs: None)

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from motet.interfaces.cli.demo.jobs import DemoJob
+from motet.interfaces.cli.demo.training.jobs import DemoJob
 from motet.interfaces.cli.screens import drawing
 from motet.interfaces.cli.screens.job_progress import JobProgress
 from motet.report.rendering.palette import QUIET_STYLE

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from motet.interfaces.cli.demo.alone import train_alone
-from motet.interfaces.cli.demo.preparation import PreparedJob
+from motet.interfaces.cli.demo.training.alone import train_alone
+from motet.interfaces.cli.demo.training.preparation import PreparedJob
 from motet.report.training.document import TrainDocument
 
 

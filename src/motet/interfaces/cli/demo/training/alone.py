@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from motet.interfaces.cli.demo.preparation import PreparedJob
+from motet.interfaces.cli.demo.training.preparation import PreparedJob
 from motet.runtime.worker.local_training import LocalTraining
 
 

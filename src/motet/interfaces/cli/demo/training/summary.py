@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from motet.interfaces.cli.demo.preparation import PreparedJob
-from motet.interfaces.cli.demo.references import Comparison
-from motet.interfaces.cli.demo.samples import sample_panel
+from motet.interfaces.cli.demo.training.preparation import PreparedJob
+from motet.interfaces.cli.demo.training.references import Comparison
+from motet.interfaces.cli.demo.training.samples import sample_panel
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE
 from motet.report.rendering.quantities import bytes_text, duration_text, number_text

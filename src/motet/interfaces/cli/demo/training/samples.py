@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from motet.interfaces.cli.demo.preparation import PreparedJob
+from motet.interfaces.cli.demo.training.preparation import PreparedJob
 from motet.report.rendering.palette import QUIET_STYLE
 
 SHADES = " ░▒▓█"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 import time
@@ -13,15 +12,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.text import Text
 
 from motet.datasets.facts import DatasetFacts
-from motet.interfaces.cli.demo.jobs import DEMO_JOBS, MACHINES
-from motet.interfaces.cli.demo.preparation import PreparedJob, prepare_demo_job
-from motet.interfaces.cli.demo.references import compare_with_references, import_library
-from motet.interfaces.cli.demo.screen import DemoScreen, JobView
-from motet.interfaces.cli.demo.summary import DemoResult, demo_summary
+from motet.interfaces.cli.demo.training.jobs import DEMO_JOBS, MACHINES
+from motet.interfaces.cli.demo.training.preparation import PreparedJob, prepare_demo_job
+from motet.interfaces.cli.demo.training.references import compare_with_references, import_library
+from motet.interfaces.cli.demo.training.screen import DemoScreen, JobView
+from motet.interfaces.cli.demo.training.summary import DemoResult, demo_summary
+from motet.interfaces.cli.screens.recording import screen_svg
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LineProgress, live
 from motet.interfaces.cli.shell.called_as import called_as
@@ -174,11 +174,7 @@ def _write(folder: RunFolder, screen: DemoScreen, results: Sequence[DemoResult])
     ]
     heading = f"Four models, trained at the same time on {MACHINES} machines"
     folder.write(PICTURE, lambda path: save_loss_plot(curves, path, heading))
-    recorder = Console(
-        record=True, file=io.StringIO(), width=WIDTH, force_terminal=True, color_system="truecolor"
-    )
-    recorder.print(_last_screen(screen, results))
-    folder.write_text(SCREEN, recorder.export_svg(title="motet demo"))
+    folder.write_text(SCREEN, screen_svg(_last_screen(screen, results), WIDTH, "motet demo"))
 
 
 def _last_screen(screen: DemoScreen, results: Sequence[DemoResult]) -> Group:

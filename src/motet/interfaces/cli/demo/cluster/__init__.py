@@ -1,0 +1,1 @@
+"""`motet demo`: a live cluster, and a dozen jobs that arrive within a minute."""

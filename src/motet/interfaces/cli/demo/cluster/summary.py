@@ -1,0 +1,59 @@
+"""The last screen of `motet demo`: what became of each job."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from motet.interfaces.cli.demo.cluster.results import DemoResults, JobResult
+from motet.report.rendering.fitting_table import result_table
+from motet.report.rendering.palette import QUIET_STYLE, job_colour
+from motet.report.rendering.quantities import duration_text
+
+
+def cluster_summary(results: DemoResults) -> RenderableType:
+    """A row per job, then the means under both policies."""
+    return Group(Padding(_table(results), (1, 0, 1, 1)), *_means(results))
+
+
+def _means(results: DemoResults) -> list[Text]:
+    """Measured under one policy, simulated under the other one."""
+    measured = Text(" mean time from submission to end  ")
+    measured.append(f"{results.policy} ", QUIET_STYLE)
+    measured.append(duration_text(results.mean_jct_s), "bold")
+    other_s = results.other_mean_jct_s
+    if other_s is None:
+        return [measured]
+    ratio = other_s / results.mean_jct_s
+    measured.append(f"   {results.other} ", QUIET_STYLE)
+    measured.append(f"{duration_text(other_s)} ({ratio:.2f}x)", "bold")
+    error = results.replay_error
+    told = "" if error is None else f"; its replay of {results.policy} is off by {abs(error):.1%}"
+    replayed = f" {results.other}: simulated from the journal of this run{told}"
+    return [measured, Text(replayed, QUIET_STYLE)]
+
+
+def _table(results: DemoResults) -> Table:
+    table = result_table()
+    table.add_column("job")
+    headings = ("slots", "preempted", "ran", "waited", "completed in", f"under {results.other}")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for job in results.jobs:
+        table.add_row(*_row(job))
+    return table
+
+
+def _row(job: JobResult) -> list[Text | str]:
+    failed = Text("" if job.state == "SUCCEEDED" else f"  {job.state}", "red")
+    return [
+        Text.assemble(("● ", job_colour(job.number - 1)), job.name) + failed,
+        str(job.slots),
+        f"{job.preemptions}x" if job.preemptions else "-",
+        duration_text(job.running_s),
+        duration_text(job.jct_s - job.running_s),
+        duration_text(job.jct_s),
+        "-" if job.other_jct_s is None else duration_text(job.other_jct_s),
+    ]

@@ -1,0 +1,1 @@
+"""`motet demo --training`: trains several real models at the same time."""

@@ -1,0 +1,1 @@
+"""The jobs of `motet demo` and of `motet server --demo`: when they arrive, what they run."""

@@ -1,0 +1,45 @@
+"""`motet demo` with a few jobs: a real server runs them, FIFO is simulated from its journal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from motet.interfaces.cli.demo.cluster.run import DemoOptions, run_cluster_demo
+from motet.interfaces.demo_jobs.workload import Arrival, demo_workload
+from motet.report.training.folder import RunFolder
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+def few_jobs(folder: Path) -> list[Arrival]:
+    chosen = {"digits", "diabetes", "rate-0.1"}
+    jobs = [each.values for each in demo_workload(folder) if each.name in chosen]
+    assert len(jobs) == len(chosen)
+    return [Arrival(0.5 * number, values) for number, values in enumerate(jobs)]
+
+
+def test_all_jobs_succeed_and_fifo_is_compared(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = RunFolder(tmp_path / "out")
+
+    run_cluster_demo(tmp_path / "server", few_jobs(tmp_path), out, DemoOptions(as_json=True))
+
+    printed, told = capfd.readouterr()
+    document = json.loads(printed)
+    assert document == json.loads((tmp_path / "out" / "motet-demo.json").read_text())
+    assert (document["policy"], document["other"]) == ("tiresias-las", "fifo")
+    assert {job["name"]: job["state"] for job in document["jobs"]} == {
+        "digits": "SUCCEEDED",
+        "diabetes": "SUCCEEDED",
+        "rate-0.1": "SUCCEEDED",
+    }
+    assert document["other_mean_jct_s"] > 0
+    assert document["mean_jct_s"] == pytest.approx(
+        sum(job["jct_s"] for job in document["jobs"]) / 3
+    )
+    assert told.startswith("web page  http://127.0.0.1:")
+    assert "digits has succeeded" in told
