@@ -2,8 +2,9 @@
 
 A mutation changes one expression or statement inside a function and leaves the rest of the file as
 it is. What no test should notice is not changed: docstrings and other strings, annotations,
-decorators, default values, logging, messages of exceptions, representations, `assert`, module
-constants, and arguments whose name says that they are a time or a name.
+decorators, default values, logging, messages of exceptions, representations, `assert` and `strict`
+(which assert what is true anyway), module constants, and arguments whose name says that they are a
+time or a name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 _SILENT_CALLS = ("log", "logger", "logging", "warnings", "print", "super")
 _SILENT_METHODS = ("__repr__", "__str__", "__del__")
-_SILENT_ARGUMENTS = ("_s", "timeout", "name", "daemon")
+_SILENT_ARGUMENTS = ("_s", "timeout", "name", "daemon", "strict")
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,14 @@ def test_a_suspended_job_has_new_memory_after_a_change_of_the_policy() -> None:
     assert (row["gpus"], row["work_us"], row["seen"], row["rank"]) == (2, 9, 4, 6)
 
 
+@pytest.mark.parametrize("name", ["gpus", "work_us"])
+def test_a_later_policy_cannot_take_a_column_that_is_there(name: str) -> None:
+    state = with_a_suspended_job({"seen": 0})
+    with pytest.raises(BadInput, match=f"memory_columns names '{name}', which is already a column"):
+        state.change_memory({name: 0})
+    assert state.table.columns()["seen"].tolist() == []
+
+
 def test_a_state_in_use_is_not_restored() -> None:
     used, captured = with_a_suspended_job({}), with_a_suspended_job({}).capture()
     with pytest.raises(BadInput, match="restored into a new state; this one is in use already"):

@@ -90,6 +90,15 @@ def test_the_layout_changes_whenever_a_block_comes_or_goes() -> None:
     assert len(set(layouts)) == 3
 
 
+def test_a_limited_number_of_sets_of_blocks_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("motet.runtime.server.held_blocks._MOST_NAMED", 3)
+    held = held_blocks()
+    for first in range(BLOCKS):
+        for last in range(first, BLOCKS):
+            named(held, list(range(first, last + 1)))
+    assert max(len(held._named), len(held._as_one)) <= 3
+
+
 def named(held: HeldBlocks, blocks: list[int]) -> NamedBlocks:
     numbers = np.array(blocks, np.uint32).tobytes()
     target = Target(0, MODEL_TABLE, 1, 0, len(blocks), ALL_ROWS, numbers)
