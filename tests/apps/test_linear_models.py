@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as SVMPeer
 
+from motet.apps.lasso import Lasso
 from motet.apps.linear_model import LinearModel, LinearSolver
 from motet.apps.linear_regression import LinearRegression
 from motet.apps.linear_svm import LinearSVM
@@ -137,6 +139,28 @@ def test_held_out_metrics(cancer: LabelledMatrix, diabetes: LabelledMatrix) -> N
     assert metrics["test_accuracy"] == pytest.approx(expected)
     regression = LinearRegression().fit(diabetes).test_metrics(diabetes)
     assert regression["test_rmse"] == pytest.approx(53.476, abs=1e-3)
+
+
+@pytest.mark.parametrize("app", [LinearRegression(), Lasso(), Lasso(standardize=True)])
+def test_regressions_report_the_root_mean_squared_error_and_r2(
+    app: Any, diabetes: LabelledMatrix
+) -> None:
+    train, held_out = diabetes.rows(slice(0, 300)), diabetes.rows(slice(300, None))
+    placed = train_placed(app, train, epochs=3, workers=2, servers=2)
+    model, test = placed.app, placed.app.test_metrics(held_out)
+    for rows, metrics, prefix in (
+        (train, placed.evaluation.metrics, ""),
+        (held_out, test, "test_"),
+    ):
+        errors = model.predict(rows.features) - rows.target
+        assert metrics[f"{prefix}rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+        assert metrics[f"{prefix}r2"] == pytest.approx(model.score(rows.features, rows.target))
+
+
+def test_a_constant_target_of_test_data_has_no_r2(diabetes: LabelledMatrix) -> None:
+    model = LinearRegression().fit(diabetes)
+    constant = replace(diabetes, target=np.full(diabetes.row_count, 100.0))
+    assert list(model.test_metrics(constant)) == ["test_rmse"]
 
 
 def test_they_work_inside_scikit_learn(cancer: LabelledMatrix) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,3 +39,48 @@ def test_the_title_names_the_data_and_not_their_type() -> None:
     assert checked("digits").title == "mlr on digits"
     assert checked(([[1.0]], [1.0])).title == checked(TRAIN).title == "mlr on X"
     assert checked(open_dataset("iris")).title == "mlr on iris"
+
+
+GAPS = DataFrame(
+    {
+        "a": [1.0, None, 3.0, 4.0, 5.0],
+        "b": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "note": [None] * 5,
+        "kind": ["old", "odd", None, "old", "odd"],
+    }
+)
+
+
+def test_rows_with_missing_values_are_left_out_as_on_the_command_line(tmp_path: Path) -> None:
+    GAPS.to_csv(tmp_path / "gaps.csv", index=False)
+    for drop in (["note", "missing-rows"], "note,missing-rows"):
+        reading = DataArguments(target="kind", drop=["note", "missing-rows"])
+        frame = reading.dataset("labelled", GAPS, "train")
+        same = DataArguments(target="kind", drop=drop)
+        file = same.dataset("labelled", str(tmp_path / "gaps.csv"), "train")
+        assert frame.features.tolist() == file.features.tolist() == [[1, 1], [4, 4], [5, 5]]
+        assert frame.notes == file.notes == ("rows left out because values are missing: 2",)
+
+
+def test_columns_with_missing_values_are_left_out_before_rows() -> None:
+    reading = DataArguments(target="kind", drop=["missing", "missing-rows"])
+    data = reading.dataset("labelled", GAPS, "train")
+    assert data.feature_names == ("b",)
+    assert data.features.tolist() == [[1], [2], [4], [5]]
+    assert data.notes == (
+        "columns left out because values are missing: 2",
+        "rows left out because values are missing: 1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("drop", "message"),
+    [
+        ("missing-rows", "data: every row has missing values; fill or drop columns"),
+        (["b", "missing"], "data: every column has missing values; fill or remove rows"),
+        ("missing_rows", "unknown column in drop 'missing_rows'"),
+    ],
+)
+def test_nothing_left_of_a_frame_is_refused(drop: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        DataArguments(target="kind", drop=drop).dataset("labelled", GAPS, "train")

@@ -52,7 +52,10 @@ def load_application(name: str) -> type[Estimator]:
 
 
 def load_model(path: str | Path) -> Estimator:
-    """Load a fitted model that any application of `APPLICATIONS` saved. Raises BadInput."""
+    """Load a fitted model that any application of `APPLICATIONS` saved. Raises BadInput.
+
+    `path`: a file of `save`, or the folder of a run (`motet train --out DIR`).
+    """
     from motet.apps.model_file import read_model
 
     if not isinstance(path, str | Path):

@@ -20,7 +20,12 @@ import numpy as np
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, steepest_slope, trained_features
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of, gram_norm
-from motet.apps.inputs.matrix import training_bytes, training_features, varying_target
+from motet.apps.inputs.matrix import (
+    regression_test_metrics,
+    training_bytes,
+    training_features,
+    varying_target,
+)
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.gram_descent import (
     apply_gram_delta,
@@ -90,6 +95,7 @@ class Lasso(Estimator):
     _centre: Array
     _coordinates: Coordinates
     _target_units: _TargetUnits
+    _target_variance: float
 
     def __init__(
         self,
@@ -186,11 +192,16 @@ class Lasso(Estimator):
         return np.array([errors @ errors])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
-        """objective (the loss), nonzeros."""
+        """objective (the loss), nonzeros, rmse and r2 (of the training data)."""
         weights = self._weights(model)
-        objective = float(sums[0]) / (2 * rows_count) + self.l1_ * float(np.abs(weights).sum())
-        nonzeros = float(np.count_nonzero(weights))
-        metrics = {"objective": objective, "nonzeros": nonzeros}
+        mean_square = float(sums[0]) / rows_count
+        objective = mean_square / 2 + self.l1_ * float(np.abs(weights).sum())
+        metrics = {
+            "objective": objective,
+            "nonzeros": float(np.count_nonzero(weights)),
+            "rmse": float(np.sqrt(mean_square)) * self._target_units.scale,
+            "r2": 1 - mean_square / self._target_variance,
+        }
         return Evaluation(objective, metrics, self._violation(model) / self._first_norm)
 
     # -- the fitted estimator ----------------------------------------------------------------------
@@ -203,9 +214,8 @@ class Lasso(Estimator):
         self.intercept_ = float(intercept * self._target_units.scale + self._target_units.shift)
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
-        """test_rmse."""
-        errors = self.predict(dataset) - dataset.require_target()
-        return {"test_rmse": float(np.sqrt(np.mean(errors**2)))}
+        """test_rmse, test_r2."""
+        return regression_test_metrics(self.predict(dataset), dataset.require_target())
 
     def predict(self, X: Any) -> Array:
         """Expected target of every row."""
@@ -247,7 +257,9 @@ class Lasso(Estimator):
         shift = float(target.mean()) if self.fit_intercept else 0.0
         spread = float(np.sqrt(np.mean((target - shift) ** 2))) if self.standardize else 1.0
         self._target_units = _TargetUnits(shift, spread)
-        return (target - shift) / spread
+        trained = (target - shift) / spread
+        self._target_variance = float(np.var(trained))
+        return np.asarray(trained)
 
     def _features_of(self, rows: Rows) -> Centred:
         return Centred(features_of(rows, self.n_features_in_), self._centre)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from motet.apps.estimator import EstimatorType
-from motet.apps.inputs.matrix import varying_target
+from motet.apps.inputs.matrix import regression_test_metrics, varying_target
 from motet.apps.linear_model import LinearModel, LinearSolver
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -26,6 +26,8 @@ class LinearRegression(LinearModel):
 
     Fitted: `coef_: (features,)`, `intercept_`.
     """
+
+    _target_variance: float
 
     name: ClassVar[str] = "linear_regression"
     estimator_type: ClassVar[EstimatorType | None] = "regressor"
@@ -46,7 +48,9 @@ class LinearRegression(LinearModel):
 
     def learn_target(self, dataset: LabelledMatrix) -> Array:
         """The target; it must vary."""
-        return varying_target(dataset)
+        target = varying_target(dataset)
+        self._target_variance = float(np.var(target))
+        return target
 
     def losses(self, predictions: Array, target: Array) -> Array:
         """Half the squared error."""
@@ -67,9 +71,14 @@ class LinearRegression(LinearModel):
         return np.empty(0)
 
     def metrics(self, mean_loss: float, tallies: Array, rows_count: int) -> dict[str, float]:
-        """rmse."""
+        """rmse, r2 (of the training data)."""
         del tallies, rows_count
-        return {"rmse": float(np.sqrt(2 * mean_loss))}
+        r2 = 1 - 2 * mean_loss / self._target_variance
+        return {"rmse": float(np.sqrt(2 * mean_loss)), "r2": r2}
+
+    def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
+        """test_rmse, test_r2."""
+        return regression_test_metrics(self.linear_predictions(dataset), dataset.require_target())
 
     def predict(self, X: Any) -> Array:
         """Expected target of every row."""

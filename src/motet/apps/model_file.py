@@ -16,6 +16,8 @@ from motet.domain.bounded_reading.decompression import DecompressionLimit
 from motet.domain.bounded_reading.regular_files import regular_file
 from motet.domain.errors import BadInput
 
+MODEL_NAME = "model.npz"
+"""The model in the folder of a run, as `motet train --out` and `motet submit` write it."""
 _HEADER = "motet"
 _FORMAT_VERSION = 1
 
@@ -38,7 +40,11 @@ def write_model(
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read the header and the arrays of a saved model. Raises BadInput."""
+    """Read the header and the arrays of a saved model, or of that in a run's folder.
+
+    Raises BadInput.
+    """
+    path = _file_of(Path(path))
     try:
         with regular_file(Path(path)).open("rb") as file:
             limit = DecompressionLimit.of(path, os.fstat(file.fileno()).st_size)
@@ -66,6 +72,18 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             "install the version that wrote it"
         )
     return header, arrays
+
+
+def _file_of(path: Path) -> Path:
+    """The file itself, or that of the model in a folder. Raises BadInput if there is none."""
+    if not path.is_dir():
+        return path
+    if not (path / MODEL_NAME).exists():
+        raise BadInput(
+            f"{path}: a folder without {MODEL_NAME}, which 'motet train --out DIR' writes at the "
+            "end of a training; give the folder of a finished run, or the file of a model"
+        )
+    return path / MODEL_NAME
 
 
 def _check_header(header: Mapping[str, Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
+from motet.datasets.formats.columns import MISSING, MISSING_ROWS
 from motet.domain.errors import BadInput, UnknownName
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ ColumnName: TypeAlias = str | int
 NamedColumns: TypeAlias = ColumnName | Iterable[ColumnName] | None
 PathArgument: TypeAlias = str | os.PathLike[str]
 _LABELLED = "labelled"
+_RULES = (MISSING, MISSING_ROWS)
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,18 @@ class DataArguments:
     def _of_frame(self, kind: str, frame: DataFrame) -> Dataset:
         if self.target is None and kind == _LABELLED:
             raise BadInput("data: a DataFrame needs target=NAME, its column to predict, or (X, y)")
-        dropped = [_column(frame, "drop", name) for name in _listed(self.drop)]
+        names = _listed(self.drop)
+        rules = [name for name in names if name in _RULES and name not in frame.columns]
+        dropped = [_column(frame, "drop", name) for name in names if name not in rules]
         target = None if self.target is None else _column(frame, "target", self.target)
         if target in dropped:
             raise BadInput(f"target={target!r}: the column is in drop, too; give it once")
         left_out = dropped if target is None else [*dropped, target]
-        features = frame.drop(columns=left_out)
+        frame, notes = _without_missing(frame, left_out, target, rules)
+        features = frame.drop(columns=[name for name in left_out if name in frame.columns])
         y = None if target is None or kind != _LABELLED else frame[target]
         dataset: Dataset = as_dataset(kind, features, y)
-        return dataset
+        return replace(dataset, notes=(*dataset.notes, *notes)) if notes else dataset
 
     def _require_none(self, wanted: str, *names: str) -> None:
         given = next((name for name in names if getattr(self, name) is not None), None)
@@ -87,6 +92,27 @@ class DataArguments:
             raise BadInput(
                 f"{given}={getattr(self, given)!r:.40}: applies to {wanted} only; leave it out"
             )
+
+
+def _without_missing(
+    frame: DataFrame, left_out: Sequence[Any], target: Any, rules: Sequence[ColumnName]
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Leave out columns, then rows, with missing values, as `--drop` does. Raises BadInput."""
+    notes = []
+    used = [name for name in frame.columns if name not in left_out]
+    if MISSING in rules:
+        lacking = [name for name in used if frame[name].isna().any()]
+        frame, used = frame.drop(columns=lacking), [name for name in used if name not in lacking]
+        notes += [f"columns left out because values are missing: {len(lacking)}"] * bool(lacking)
+        if not used:
+            raise BadInput("data: every column has missing values; fill or remove rows")
+    if MISSING_ROWS in rules:
+        whole = frame.dropna(subset=[*used, *([] if target is None else [target])])
+        lost, frame = len(frame) - len(whole), whole
+        notes += [f"rows left out because values are missing: {lost:,}"] * bool(lost)
+        if not len(frame):
+            raise BadInput("data: every row has missing values; fill or drop columns")
+    return frame, tuple(notes)
 
 
 def _is_frame(data: object) -> bool:

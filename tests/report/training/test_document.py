@@ -34,6 +34,8 @@ FIELDS = [
     "help",
     "model_sha256",
     "convergence",
+    "resumed_from_epoch",
+    "earlier_s",
 ]
 
 

@@ -40,6 +40,8 @@ def test_loss_csv_has_a_row_per_epoch_from_1_with_metrics_times_and_bytes(tmp_pa
         "loss",
         "nonzeros",
         "objective",
+        "r2",
+        "rmse",
         "wall_s",
         "comp_s",
         "comm_s",

@@ -15,7 +15,8 @@ from motet.runtime.core.convergence import Convergence
 from motet.runtime.core.reporting.reports import Help
 from sample_result import lasso_result
 
-LABELS = ["loss", "objective", "nonzeros", "recovered", "time", "moved", "model", "files"]
+METRICS = ["objective", "nonzeros", "rmse", "r2"]
+LABELS = ["loss", *METRICS, "recovered", "time", "moved", "model", "files"]
 
 
 def test_the_summary_names_result_times_bytes_and_files() -> None:
@@ -35,6 +36,20 @@ def test_the_summary_names_result_times_bytes_and_files() -> None:
     )
     assert [line.split()[0] for line in lines[1:]] == LABELS
     assert lines[-1].split() == ["files", "runs/1"]
+
+
+def test_after_resume_the_times_of_this_command_and_of_all_are_told() -> None:
+    result = replace(lasso_result(), resumed_from_epoch=2, wall_s=30.0)
+    document = TrainDocument.of(result, "some/diabetes", 1, 2, earlier_s=25.0)
+    lines = printed(replace(document, epoch_s=[3.0, 4.0, 0.2])).splitlines()
+    assert lines[0].startswith(
+        "● lasso on diabetes: epochs 3 to 3 in 0.2 s after 1.2 s of start-up with 1 worker"
+    )
+    (times,) = (line for line in lines if line.startswith("  time"))
+    assert "all epochs 7.2 s: comp" in times
+    assert times.endswith("start-up 1.2 s; this command 5.0 s, with the earlier ones 30 s")
+    nothing = printed(replace(document, resumed_from_epoch=3)).splitlines()[0]
+    assert "no epoch after 3 in 0.0 s" in nothing
 
 
 def printed(document: TrainDocument) -> str:

@@ -89,6 +89,14 @@ def varying_target(dataset: LabelledMatrix) -> Array:
     return target
 
 
+def regression_test_metrics(predicted: Array, target: Array) -> dict[str, float]:
+    """Return test_rmse and test_r2 of predictions `(rows,)`; no R^2 for a constant target."""
+    mean_square = float(np.mean((predicted - target) ** 2))
+    variance = float(np.var(target))
+    r2 = {"test_r2": 1 - mean_square / variance} if variance else {}
+    return {"test_rmse": math.sqrt(mean_square), **r2}
+
+
 def _place(features: Any) -> str:
     if not isinstance(features, np.ndarray):
         return ""

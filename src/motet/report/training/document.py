@@ -44,6 +44,8 @@ class TrainDocument:
     help: list[Help]
     model_sha256: str
     convergence: Convergence | None = None
+    resumed_from_epoch: int | None = None
+    earlier_s: float = 0.0
     auto: dict[str, Any] | None = None
 
     @classmethod
@@ -55,10 +57,12 @@ class TrainDocument:
         servers: int,
         more_metrics: Mapping[str, float] = MappingProxyType({}),
         history: TuningHistory | None = None,
+        earlier_s: float = 0.0,
     ) -> TrainDocument:
         """From a finished run. `more_metrics` follow the metrics of the application.
 
-        `history`: tuning history of a job with `--auto`.
+        `history`: tuning history of a job with `--auto`. `earlier_s`: part of `result.wall_s` that
+        earlier commands took, before the checkpoint from which this one resumed.
         """
         reports = result.epochs
         return cls(
@@ -84,6 +88,8 @@ class TrainDocument:
             help=_total_help(reports),
             model_sha256=result.model_sha256,
             convergence=result.convergence,
+            resumed_from_epoch=result.resumed_from_epoch,
+            earlier_s=earlier_s,
             auto=None if history is None else auto_document(history),
         )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from motet.apps.estimator import Estimator
+from motet.apps.model_file import MODEL_NAME
 from motet.domain.errors import JobFailed
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.folder import Folder
@@ -25,7 +26,7 @@ from motet.report.training.loss_plot import PlottedLoss, save_loss_plot
 from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.core.reporting.reports import EpochReport
 
-LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", "model.npz", "run.json", "log.txt"
+LOSSES, PLOT, MODEL, RECORD, LOG = "loss.csv", "loss.png", MODEL_NAME, "run.json", "log.txt"
 AUTO_EPOCHS, AUTO_DECISIONS, AUTO_PLOT = "auto-epochs.csv", "auto-decisions.csv", "auto.png"
 CHECKPOINTS = "checkpoints"
 LOSS_COLUMNS = (

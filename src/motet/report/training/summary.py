@@ -51,14 +51,30 @@ def train_summary(
 
 
 def _heading(document: TrainDocument, colour: str, startup_s: float) -> Text:
-    """`mlr on digits: 40 epochs in 4.2 s after 2.1 s of start-up with 3 workers and 2 servers`."""
+    """`mlr on digits: 40 epochs in 4.2 s after 2.1 s of start-up with 3 workers and 2 servers`.
+
+    After `--resume`: `mlr on digits: epochs 31 to 40 in 1.1 s after ...`.
+    """
     startup = "" if math.isnan(startup_s) else f" after {duration_text(startup_s)} of start-up"
     return Text.assemble(
         ("● ", colour),
         (f"{document.app} on {Path(document.data).name}", "bold"),
-        f": {count_text(document.epochs, 'epoch')} in {_training(document)}{startup} with "
-        f"{_roles(document)}",
+        f": {_epochs(document)} in {_own_epochs_text(document)}{startup} with {_roles(document)}",
     )
+
+
+def _epochs(document: TrainDocument) -> str:
+    """Those that this command trained."""
+    first = document.resumed_from_epoch
+    if not first:
+        return count_text(document.epochs, "epoch")
+    if first == document.epochs:
+        return f"no epoch after {document.epochs}"
+    return f"epochs {first + 1} to {document.epochs}"
+
+
+def _own_epochs_text(document: TrainDocument) -> str:
+    return duration_text(math.fsum(document.epoch_s[document.resumed_from_epoch or 0 :]))
 
 
 def _roles(document: TrainDocument) -> str:
@@ -120,11 +136,17 @@ def _help(found: Sequence[Help]) -> str:
 
 
 def _times(document: TrainDocument, startup_s: float) -> str:
-    """Times of all epochs (of earlier commands, too, after `--resume`) and the start-up time."""
+    """Times of all epochs and of this command; after `--resume` also of all commands."""
     comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
     trained = f"epochs {_training(document)}: comp {comp}, comm {comm} per worker"
     startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"
-    return f"{trained}{startup}; in all {duration_text(document.wall_s)}"
+    if document.resumed_from_epoch is None:
+        return f"{trained}{startup}; in all {duration_text(document.wall_s)}"
+    own_s = document.wall_s - document.earlier_s
+    return (
+        f"all {trained}{startup}; this command {duration_text(own_s)}, with the earlier ones "
+        f"{duration_text(document.wall_s)}"
+    )
 
 
 def _training(document: TrainDocument) -> str:

@@ -46,6 +46,39 @@ def test_a_table_without_the_target_is_written_to_a_file(wine: Path, tmp_path: P
     assert len(out.read_text().splitlines()) == 1 + len(features)
 
 
+def test_a_file_is_replaced_only_if_asked_for(wine: Path, tmp_path: Path) -> None:
+    out = tmp_path / "predicted.csv"
+    out.write_text("mine")
+    given = ("predict", wine, "--data", "wine", "--out", out)
+    refused = run_motet(*given)
+    assert (refused.code, out.read_text()) == (2, "mine")
+    assert f"--out {out}: exists; name another file, or add --overwrite" in refused.err
+    assert run_motet(*given, "--overwrite").code == 0
+    assert out.read_text().startswith("prediction\n")
+
+
+def test_probabilities_of_classes_are_columns_of_their_own(wine: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.npz").write_bytes(wine.read_bytes())
+    header, *rows = rows_of(run_motet("predict", tmp_path, "--data", "wine", "--proba"))
+    model, features = motet.load_model(tmp_path), open_dataset("wine").features
+    assert header == ["prediction", *(f"probability_{each}" for each in model.classes_)]
+    cells = np.array(rows, dtype=float)
+    assert cells[:, 0].tolist() == model.predict(features).tolist()
+    np.testing.assert_allclose(cells[:, 1:], model.predict_proba(features), rtol=1e-12)
+
+
+def test_models_without_probabilities_refuse_to_give_some(tmp_path: Path) -> None:
+    motet.LinearRegression().fit(open_dataset("diabetes")).save(tmp_path / "model.npz")
+    ended = run_motet("predict", tmp_path, "--data", "diabetes", "--proba")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--proba: linear_regression gives no probabilities of classes" in ended.err
+
+
+def test_a_folder_without_a_model_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"a folder without model\.npz, which 'motet train"):
+        motet.load_model(tmp_path)
+
+
 def test_a_column_too_many_is_explained(wine: Path, tmp_path: Path) -> None:
     np.savetxt(tmp_path / "new.csv", np.ones((3, 14)), delimiter=",")
     ended = run_motet("predict", wine, "--data", tmp_path / "new.csv")

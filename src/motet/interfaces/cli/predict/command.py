@@ -33,11 +33,18 @@ from motet.interfaces.cli.shell.option_groups import json_option
     "--app", metavar="FILE", help="File of your own application, ./mine.py, if MODEL is of one."
 )
 @click.option(
+    "--proba",
+    "with_probabilities",
+    is_flag=True,
+    help="Classes: also write the probability of each class.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write.  [default: standard output]",
+    help="File to write, a new one.  [default: standard output]",
 )
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out.")
 @json_option()
 def predict_command(**flags: Any) -> None:
     """Write the predictions of MODEL, the folder or the model.npz of 'motet train --out'.
@@ -49,7 +56,7 @@ def predict_command(**flags: Any) -> None:
     \b
     Examples:
       motet predict runs/digits/model.npz --data digits
-      motet predict runs/wine/model.npz --data new.csv --drop label --out predicted.csv
+      motet predict runs/wine --data new.csv --drop label --proba --out predicted.csv
     """
     from motet.interfaces.cli.predict.run import PredictFlags, run_prediction
 

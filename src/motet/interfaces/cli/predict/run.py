@@ -23,7 +23,6 @@ from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_outp
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.json_text import to_json_table
 from motet.report.rendering.quantities import count_text
-from motet.report.training.folder import MODEL
 from motet.runtime.blas_threads import one_blas_thread
 
 _ROWS_AT_ONCE = 65_536
@@ -42,6 +41,8 @@ class PredictFlags:
     app: str | None = None
     out: Path | None = None
     as_json: bool = False
+    with_probabilities: bool = False
+    overwrite: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,12 @@ class Predictions:
 @one_blas_thread()
 def run_prediction(flags: PredictFlags) -> None:
     """Predict as the flags say and write the table. Raises MotetError."""
+    _require_new_file(flags)
     model = _model(flags)
+    if flags.with_probabilities:
+        _require_probabilities(model)
     dataset = _dataset(flags, model)
-    table = predictions_of(model, dataset)
+    table = predictions_of(model, dataset, with_probabilities=flags.with_probabilities)
     text = _json_parts(model.name, dataset.source, table) if flags.as_json else _csv_parts(table)
     if flags.out is None:
         _write(text, data_output())
@@ -78,8 +82,13 @@ def run_prediction(flags: PredictFlags) -> None:
     click.echo(f"{rows} of predictions in {flags.out}", err=True)
 
 
-def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
-    """A model's predictions for a data set. Raises BadInput for data that do not fit the model."""
+def predictions_of(
+    model: Estimator, dataset: Dataset, *, with_probabilities: bool = False
+) -> Predictions:
+    """A model's predictions for a data set, if asked for with a probability per class.
+
+    Raises BadInput for data that do not fit the model.
+    """
     app: Any = model
     if isinstance(dataset, Ratings):
         users, items = dataset.user_ids[dataset.users], dataset.item_ids[dataset.items]
@@ -95,14 +104,35 @@ def predictions_of(model: Estimator, dataset: Dataset) -> Predictions:
     if trained_on is not None and dataset.has_column_names:
         dataset = dataset.with_columns(trained_on.tolist())
     check_columns(dataset.feature_count, vars(model).get("n_features_in_", dataset.feature_count))
-    return Predictions(("prediction",), (app.predict(dataset.features),))
+    predicted = app.predict(dataset.features)
+    if not with_probabilities:
+        return Predictions(("prediction",), (predicted,))
+    classes = tuple(f"probability_{each}" for each in app.classes_.tolist())
+    shares = app.predict_proba(dataset.features)
+    return Predictions(("prediction", *classes), (predicted, *shares.T))
+
+
+def _require_new_file(flags: PredictFlags) -> None:
+    """Raises BadInput if a file would be replaced without --overwrite."""
+    if flags.overwrite and flags.out is None:
+        raise BadInput("--overwrite needs --out FILE, the file to replace")
+    # Devices and pipes, such as /dev/null, hold nothing that could be lost.
+    if flags.out is not None and flags.out.is_file() and not flags.overwrite:
+        raise BadInput(f"--out {flags.out}: exists; name another file, or add --overwrite")
+
+
+def _require_probabilities(model: Estimator) -> None:
+    if not callable(getattr(model, "predict_proba", None)):
+        raise BadInput(
+            f"--proba: {model.name} gives no probabilities of classes; mlr and "
+            "logistic_regression do"
+        )
 
 
 def _model(flags: PredictFlags) -> Estimator:
-    path = flags.model / MODEL if flags.model.is_dir() else flags.model
     if flags.app is None:
-        return load_model(path)
-    return load_application(flags.app).load(path)
+        return load_model(flags.model)
+    return load_application(flags.app).load(flags.model)
 
 
 def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:

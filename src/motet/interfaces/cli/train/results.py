@@ -32,6 +32,7 @@ def training_document(
         servers=training.options.servers,
         more_metrics=more_metrics(training.app, training.data, training.test, result),
         history=history,
+        earlier_s=0.0 if training.resumed is None else training.resumed.spent_s,
     )
 
 
