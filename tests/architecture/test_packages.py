@@ -8,7 +8,7 @@ from pathlib import Path
 from source_tree import PACKAGES, name_of, syntax_tree
 
 MAX_MODULES = 14
-ONE_MODULE_PER_FORMAT = {"datasets/formats", "sim/traces/formats"}
+ONE_MODULE_PER_FORMAT = {"sim/traces/formats"}
 
 
 def module_count(package: str) -> int:

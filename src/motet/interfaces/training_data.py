@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
-from motet.datasets.formats.columns import MISSING, MISSING_ROWS
+from motet.datasets.formats.tables.columns import MISSING, MISSING_ROWS
 from motet.domain.errors import BadInput, UnknownName
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""File formats, one module per format, and what their readers share."""
+"""File formats, a folder for each family, and the choice of the one that a file has."""

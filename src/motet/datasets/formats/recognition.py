@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats.arrays import NpyFormat, NpzFormat
-from motet.datasets.formats.delimited import CsvFormat
-from motet.datasets.formats.docword import DocwordFormat
+from motet.datasets.formats.binary.arrays import NpyFormat, NpzFormat
+from motet.datasets.formats.binary.idx import IdxFormat
 from motet.datasets.formats.foreign import refusal_of_json
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, RECOGNISED, Format, Guess
-from motet.datasets.formats.idx import IdxFormat
-from motet.datasets.formats.ldac import LdacFormat
-from motet.datasets.formats.ratings import RatingsFormat
-from motet.datasets.formats.svmlight import SvmlightFormat, SvmlightFromZeroFormat
-from motet.datasets.formats.text import TextFormat
-from motet.datasets.formats.text_table import TextTableFormat
+from motet.datasets.formats.sparse.docword import DocwordFormat
+from motet.datasets.formats.sparse.ldac import LdacFormat
+from motet.datasets.formats.sparse.svmlight import SvmlightFormat, SvmlightFromZeroFormat
+from motet.datasets.formats.tables.delimited import CsvFormat
+from motet.datasets.formats.tables.ratings import RatingsFormat
+from motet.datasets.formats.texts.text import TextFormat
+from motet.datasets.formats.texts.text_table import TextTableFormat
 from motet.datasets.kinds import Dataset
 from motet.domain.errors import BadInput, UnknownName
 

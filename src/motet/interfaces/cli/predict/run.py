@@ -16,7 +16,7 @@ import numpy as np
 from motet.apps import load_application, load_model
 from motet.apps.estimator import Estimator, check_columns
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
-from motet.datasets.formats.ratings import PAIR
+from motet.datasets.formats.tables.ratings import PAIR
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output

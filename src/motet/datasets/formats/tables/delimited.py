@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.cells import NumberTable, holds_words, read_classes
-from motet.datasets.formats.columns import Columns, choose_columns, distinct_names
-from motet.datasets.formats.decimal_commas import NOTE
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
-from motet.datasets.formats.layout import COMMENT_MARKS, CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number
-from motet.datasets.formats.separator import Separator
+from motet.datasets.formats.tables.cells import NumberTable, holds_words, read_classes
+from motet.datasets.formats.tables.columns import Columns, choose_columns, distinct_names
+from motet.datasets.formats.tables.decimal_commas import NOTE
+from motet.datasets.formats.tables.layout import COMMENT_MARKS, CellLayout, layout_of
+from motet.datasets.formats.tables.separator import Separator
 from motet.datasets.kinds import LabelledMatrix
 
 _SUFFIXES = (".csv", ".tsv")

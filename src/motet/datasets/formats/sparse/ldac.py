@@ -12,8 +12,8 @@ import numpy as np
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import NAMED, SHAPED, Format, Guess, ReadOptions, share_of
-from motet.datasets.formats.pairs import PairLines, read_pair_lines
-from motet.datasets.formats.vocabulary import read_vocabulary
+from motet.datasets.formats.sparse.pairs import PairLines, read_pair_lines
+from motet.datasets.formats.sparse.vocabulary import read_vocabulary
 from motet.datasets.kinds import Corpus
 
 _SUFFIXES = (".ldac", ".lda-c")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats.separator import BREAK, Separator
+from motet.datasets.formats.tables.separator import BREAK, Separator
 from motet.domain.errors import BadInput
 
 _BREAK = BREAK.encode()

@@ -22,8 +22,8 @@ from motet.datasets.formats.format import (
     ReadOptions,
     share_of,
 )
-from motet.datasets.formats.ldac import looks_like_ldac
-from motet.datasets.formats.pairs import PairLines, read_pair_lines, strip_line
+from motet.datasets.formats.sparse.ldac import looks_like_ldac
+from motet.datasets.formats.sparse.pairs import PairLines, read_pair_lines, strip_line
 from motet.datasets.kinds import LabelledMatrix
 
 _SUFFIXES = (".svm", ".libsvm", ".svmlight")

@@ -28,9 +28,9 @@ from motet.datasets.formats.format import (
     ReadOptions,
     share_of,
 )
-from motet.datasets.formats.layout import CellLayout, layout_of
 from motet.datasets.formats.numbers import is_number, is_whole
-from motet.datasets.formats.separator import BREAK, Separator
+from motet.datasets.formats.tables.layout import CellLayout, layout_of
+from motet.datasets.formats.tables.separator import BREAK, Separator
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import Ids
 from motet.datasets.rating_frames import ROLES, rating_columns, ratings_from_columns

@@ -10,9 +10,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.formats.decimal_commas import clearer_forms
-from motet.datasets.formats.layout import CellLayout
 from motet.datasets.formats.numbers import is_number
+from motet.datasets.formats.tables.decimal_commas import clearer_forms
+from motet.datasets.formats.tables.layout import CellLayout
 from motet.domain.errors import BadInput
 
 _TRUTH = {"true": b"1", "false": b"0"}

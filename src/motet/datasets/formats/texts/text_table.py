@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import islice
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.columns import choose_columns
-from motet.datasets.formats.corpus_of_texts import read_corpus
 from motet.datasets.formats.format import NAMED, Format, Guess, ReadOptions, share_of
-from motet.datasets.formats.layout import CellLayout, layout_of
-from motet.datasets.formats.separator import Separator
+from motet.datasets.formats.tables.columns import choose_columns
+from motet.datasets.formats.tables.layout import CellLayout, layout_of
+from motet.datasets.formats.tables.separator import Separator
+from motet.datasets.formats.texts.corpus_of_texts import read_corpus
 from motet.datasets.kinds import Corpus
 from motet.domain.errors import BadInput
 

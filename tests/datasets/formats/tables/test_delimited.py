@@ -348,7 +348,7 @@ def test_quotes_that_span_the_blocks_in_which_a_file_is_read(write, monkeypatch)
 
 
 def test_a_quote_that_stays_open_does_not_take_the_rest_of_a_large_file(complaint, monkeypatch):
-    monkeypatch.setattr("motet.datasets.formats.records._LONGEST_BYTES", 1 << 10)
+    monkeypatch.setattr("motet.datasets.formats.tables.records._LONGEST_BYTES", 1 << 10)
     monkeypatch.setattr("motet.datasets.files._BLOCK_BYTES", 100)
     content = 'a,b\n1,2\n3,"4\n' + "5,6\n" * 1000 + '7,"8"\n'
     message = complaint("a.csv", content, kind="unlabelled")

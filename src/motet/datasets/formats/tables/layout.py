@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats.decimal_commas import DecimalCommas
 from motet.datasets.formats.numbers import is_number
-from motet.datasets.formats.records import Records, lines_in
-from motet.datasets.formats.separator import Separator
+from motet.datasets.formats.tables.decimal_commas import DecimalCommas
+from motet.datasets.formats.tables.records import Records, lines_in
+from motet.datasets.formats.tables.separator import Separator
 from motet.domain.errors import BadInput
 
 COMMENT_MARKS = ("#", "%")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats.separator import Separator
+from motet.datasets.formats.tables.separator import Separator
 
 NOTE = "decimal commas are read as points: 1,5 is 1.5"
 _SEPARATORS = (";", "\t")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.formats.numbers import is_whole
-from motet.datasets.formats.vocabulary import read_vocabulary
+from motet.datasets.formats.sparse.vocabulary import read_vocabulary
 from motet.datasets.kinds import Corpus
 from motet.domain.errors import BadInput
 

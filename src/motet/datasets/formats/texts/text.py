@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.corpus_of_texts import read_corpus
 from motet.datasets.formats.format import (
     PLAUSIBLE,
     UNLIKELY,
@@ -19,6 +18,7 @@ from motet.datasets.formats.format import (
     Guess,
     ReadOptions,
 )
+from motet.datasets.formats.texts.corpus_of_texts import read_corpus
 from motet.datasets.kinds import Corpus
 
 _SUFFIXES = (".txt", ".md", ".rst", ".text")

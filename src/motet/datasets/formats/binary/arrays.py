@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.files import Head, InputFile
-from motet.datasets.formats.columns import choose_columns
 from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
+from motet.datasets.formats.tables.columns import choose_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.errors import BadInput

@@ -1,0 +1,1 @@
+"""Readers of binary files: arrays of NumPy and SciPy, and images in idx."""

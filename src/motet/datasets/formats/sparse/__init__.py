@@ -1,0 +1,1 @@
+"""Readers of sparse text formats: svmlight, lda-c, and bags of words."""
