@@ -29,6 +29,7 @@ _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
+_AUDIT_PAGE = 1000
 _JSON_BODY = {"Content-Type": "application/json"}
 
 
@@ -157,6 +158,45 @@ class LiveClient:
     def resume_machine(self, name: str) -> dict[str, Any]:
         """Let a drained machine take jobs again."""
         return self._json("POST", f"/machines/{quote(name, safe='')}/resume")
+
+    def users(self) -> list[dict[str, Any]]:
+        """All users, the revoked ones too."""
+        return list(self._json("GET", "/users")["users"])
+
+    def create_user(self, name: str, role: str) -> dict[str, Any]:
+        """Create a user without a token."""
+        return self._json("POST", "/users", json={"name": name, "role": role})
+
+    def revoke_user(self, name: str) -> dict[str, Any]:
+        """Refuse all tokens of a user."""
+        return self._json("DELETE", f"/users/{quote(name, safe='')}")
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """Tokens without their texts: all of them for an admin, else the caller's own."""
+        return list(self._json("GET", "/tokens")["tokens"])
+
+    def create_token(
+        self, user: str, role: str | None = None, label: str = "", days: int | None = None
+    ) -> dict[str, Any]:
+        """A new token; `text` is what its user sets as MOTET_TOKEN."""
+        body = {"user": user, "role": role, "label": label, "days": days}
+        return self._json("POST", "/tokens", json=body)
+
+    def revoke_token(self, token_id: str) -> dict[str, Any]:
+        """Refuse a token."""
+        return self._json("DELETE", f"/tokens/{quote(token_id, safe='')}")
+
+    def audit(self, user: str, limit: int) -> Iterator[dict[str, Any]]:
+        """Requests that changed something or were refused, the latest first. `user`: empty: all."""
+        before: int | None = None
+        while limit > 0:
+            query = {"limit": min(limit, _AUDIT_PAGE), "user": user}
+            more = {} if before is None else {"before": before}
+            page = self._json("GET", "/audit", params=query | more)
+            yield from page["entries"]
+            limit, before = limit - len(page["entries"]), page["next"]
+            if before is None:
+                return
 
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""

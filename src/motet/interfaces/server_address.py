@@ -52,7 +52,7 @@ class ServerAddress:
             _require_own_server(chosen)
         if not token:
             raise AuthenticationFailed(
-                f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that its server printed"
+                f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that an admin gave you"
             )
         if not (token.isascii() and token.isprintable()):
             raise AuthenticationFailed(f"not a token: {token[:20]!r}; set {TOKEN_VARIABLE}")

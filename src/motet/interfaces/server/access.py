@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,14 +10,18 @@ from urllib.parse import quote, urlsplit
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY
+from motet.interfaces.server.accounts.permissions import READING, needed_role
+from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.web.sessions import COOKIE, Sessions
+from motet.live.accounts.account_store import AccountStore
+from motet.live.accounts.roles import Caller, Forbidden
 
 LARGEST_BODY_BYTES = 4 << 20
 LONGEST_DETAIL = 480
 _OPEN_PATHS = {"/api/v1/health", "/login"}
 _OPEN_FOLDER, _API = "/static/", "/api/"
 METRICS_PATH = "/metrics"
-_READING = {"GET", "HEAD"}
 
 Next = Callable[[Request], Awaitable[Response]]
 
@@ -33,34 +36,48 @@ class Access:
     """
 
     def __init__(
-        self, token: str, hosts: frozenset[str], *, has_open_metrics: bool = False
+        self,
+        accounts: AccountStore,
+        sessions: Sessions,
+        audit: RequestAudit,
+        hosts: frozenset[str],
+        *,
+        has_open_metrics: bool = False,
     ) -> None:
         """`has_open_metrics`: /metrics needs no token."""
         names = "|".join(map(re.escape, sorted(hosts)))
-        self.sessions = Sessions(token)
+        self._accounts, self._sessions, self._audit = accounts, sessions, audit
         self._open_paths = _OPEN_PATHS | ({METRICS_PATH} if has_open_metrics else set())
-        self._token, self._host = token, re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)
+        self._host = re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Answer, or pass the request on."""
-        is_known = self._is_known(request)
-        answer = self._refusal(request, is_known) or await call_next(request)
-        if not is_known:
+        caller = request.scope[SCOPE_KEY] = self._caller(request)
+        status = 500
+        try:
+            answer = self._refusal(request, caller) or await call_next(request)
+            status = answer.status_code
+        finally:
+            self._audit.answered(request, caller, status)
+        if caller is None:
             answer.headers["Connection"] = "close"
         return answer
 
-    def _refusal(self, request: Request, is_known: bool) -> Response | None:
+    def _refusal(self, request: Request, caller: Caller | None) -> Response | None:
         host = request.headers.get("host", "")
         if not self._host.fullmatch(host):
             return problem(421, f"this server does not answer for the host name {host[:100]!r}")
         # Not `request.url`, which depends on the Host header.
         path = request.scope["path"]
-        if request.method not in _READING and not self._is_from_here(request):
+        if request.method not in READING and not self._is_from_here(request):
             return problem(403, "the request comes from a page of another site")
-        if path not in self._open_paths and not path.startswith(_OPEN_FOLDER) and not is_known:
-            if request.method == "GET" and not path.startswith((_API, METRICS_PATH)):
-                return RedirectResponse(f"/login?next={quote(path)}", 303)
-            return problem(401, "the token is missing or wrong; set MOTET_TOKEN")
+        if path not in self._open_paths and not path.startswith(_OPEN_FOLDER):
+            if caller is None:
+                return _stranger(request.method, path)
+            try:
+                caller.require(needed_role(request.method, path))
+            except Forbidden as error:
+                return problem(403, str(error))
         if "transfer-encoding" in request.headers:
             return problem(411, "send the body with its Content-Length, not in chunks")
         if int(request.headers.get("content-length", "0")) > LARGEST_BODY_BYTES:
@@ -74,13 +91,18 @@ class Access:
             return not request.cookies.get(COOKIE)
         return urlsplit(origin).netloc == request.headers.get("host", "")
 
-    def _is_known(self, request: Request) -> bool:
+    def _caller(self, request: Request) -> Caller | None:
         cookie = request.cookies.get(COOKIE, "")
         if cookie and not request.scope["path"].startswith(_API):
-            return self.sessions.is_valid(cookie)
+            return self._sessions.caller_of(cookie)
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        is_equal = hmac.compare_digest(given.strip().encode(), self._token.encode())
-        return scheme.lower() == "bearer" and is_equal
+        return self._accounts.caller_of(given) if scheme.lower() == "bearer" else None
+
+
+def _stranger(method: str, path: str) -> Response:
+    if method == "GET" and not path.startswith((_API, METRICS_PATH)):
+        return RedirectResponse(f"/login?next={quote(path)}", 303)
+    return problem(401, "the token is missing, wrong, expired or revoked; set MOTET_TOKEN")
 
 
 def problem(status: int, detail: str, **more: Any) -> JSONResponse:

@@ -17,11 +17,14 @@ from starlette.responses import JSONResponse, Response
 from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
+from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
+from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.views import job_explanation, job_line, job_page
+from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import Verb
@@ -32,23 +35,29 @@ from motet.live.master.state import LiveState
 
 T = TypeVar("T")
 
-_STATUS: dict[type[MotetError], int] = {BadInput: 422, NotFound: 404, MasterStopped: 503}
+_STATUS: dict[type[MotetError], int] = {
+    BadInput: 422,
+    Forbidden: 403,
+    MasterStopped: 503,
+    NotFound: 404,
+}
+_HIDDEN = {"spec": None, "results": None}
 _LONGEST_WAIT_S = 60.0
 _LARGEST_PAGE = 1000
 
 
-def create_app(master: MasterLoop, workplace: Workplace, access: Access, user: str) -> FastAPI:
-    """The application. `user`: the owner of all jobs that are submitted with the server's token."""
+def create_app(master: MasterLoop, workplace: Workplace, access: Access) -> FastAPI:
+    """The application."""
     app = FastAPI(title="Motet", version=__version__, docs_url=None, redoc_url=None)
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
     app.exception_handler(HTTPException)(_refuse_request)
-    routes, jobs = JobRoutes(master, workplace, user), "/api/v1/jobs"
+    routes, jobs = JobRoutes(master, workplace), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
-    add_policy_routes(app, master, user)
-    add_machine_routes(app, master, user)
-    add_queue_routes(app, master, user, routes.describe)
+    add_policy_routes(app, master)
+    add_machine_routes(app, master)
+    add_queue_routes(app, master, routes.describe)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
     app.add_api_route(jobs, routes.list)
     app.add_api_route(jobs + "/{number}", routes.describe)
@@ -67,17 +76,21 @@ async def health() -> dict[str, str]:
 class JobRoutes:
     """What the API does with jobs."""
 
-    def __init__(self, master: MasterLoop, workplace: Workplace, user: str) -> None:
-        self._master, self._workplace, self._user = master, workplace, user
+    def __init__(self, master: MasterLoop, workplace: Workplace) -> None:
+        self._master, self._workplace = master, workplace
 
     async def submit(
         self,
         spec: dict[str, Any],
+        request: Request,
+        caller: RequestCaller,
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
         """Submit a job; a repeated request with the same key returns the same job."""
-        request = Submit(job_spec(spec), self._user, idempotency_key)
-        return await self._page(await asyncio.wrap_future(self._master.ask(request)))
+        given = Submit(job_spec(spec), caller.user, idempotency_key)
+        number: int = await asyncio.wrap_future(self._master.ask(given))
+        note_target(request, f"job {number}")
+        return await self.describe(number, caller)
 
     async def list(
         self,
@@ -89,9 +102,10 @@ class JobRoutes:
         states = frozenset(state or ())
         return await self._read(lambda live: _list(live, states, after, limit))
 
-    async def describe(self, number: int) -> dict[str, Any]:
-        """A job with its attempts."""
-        return await self._page(number)
+    async def describe(self, number: int, caller: RequestCaller) -> dict[str, Any]:
+        """A job with its attempts; `spec` and `results` are for its user."""
+        found = await self._read(lambda state: job_page(state, number, self._workplace))
+        return found if caller.may_use(found["user"]) else {**found, **_HIDDEN}
 
     async def explain(self, number: int) -> dict[str, Any]:
         """Why a job waited and where it ran, until now."""
@@ -99,35 +113,38 @@ class JobRoutes:
         return await self._read(lambda state: job_explanation(state, number, now_us))
 
     async def wait(
-        self, number: int, timeout_s: Annotated[float, Query(ge=0, le=_LONGEST_WAIT_S)] = 30.0
+        self,
+        number: int,
+        caller: RequestCaller,
+        timeout_s: Annotated[float, Query(ge=0, le=_LONGEST_WAIT_S)] = 30.0,
     ) -> dict[str, Any]:
         """A job as soon as its state is final, or after the time."""
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.wrap_future(self._master.until_final(number)), timeout_s)
-        return await self._page(number)
+        return await self.describe(number, caller)
 
-    async def change(self, number: int, verb: Verb) -> dict[str, Any]:
+    async def change(self, number: int, verb: Verb, caller: RequestCaller) -> dict[str, Any]:
         """Cancel, suspend or resume a job."""
-        await asyncio.wrap_future(self._master.ask(Change(number, verb, self._user)))
-        return await self._page(number)
+        await require_use(self._master, caller, number)
+        await asyncio.wrap_future(self._master.ask(Change(number, verb, caller.user)))
+        return await self.describe(number, caller)
 
     async def logs(
         self,
         number: int,
+        caller: RequestCaller,
         rank: Annotated[int, Query(ge=0)] = 0,
         attempt: Annotated[int, Query(ge=0)] = 0,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> Response:
         """A part of the log of one process. `attempt`: 0 is the last one."""
+        await require_use(self._master, caller, number)
         where = await self._read(lambda live: _log_of(live, number, attempt, rank))
         part = await asyncio.to_thread(read_log, self._workplace, where, offset)
         return _log_response(part, where.attempt)
 
     async def _read(self, function: Callable[[LiveState], T]) -> T:
         return await asyncio.wrap_future(self._master.read(function))
-
-    async def _page(self, number: int) -> dict[str, Any]:
-        return await self._read(lambda state: job_page(state, number, self._workplace))
 
 
 def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from motet.domain.errors import NotFound, UnknownName
+from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.views import iso
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.loop import MasterLoop
@@ -24,8 +25,8 @@ class DrainRequest(BaseModel):
     at: AwareDatetime | None = None
 
 
-def add_machine_routes(app: FastAPI, master: MasterLoop, user: str) -> None:
-    """Add the routes. `user`: in whose name machines are drained."""
+def add_machine_routes(app: FastAPI, master: MasterLoop) -> None:
+    """Add the routes."""
 
     async def ask(given: DrainMachine | ResumeMachine) -> dict[str, Any]:
         try:
@@ -40,14 +41,14 @@ def add_machine_routes(app: FastAPI, master: MasterLoop, user: str) -> None:
         """All machines."""
         return await asyncio.wrap_future(master.read(machines_document))
 
-    async def drain(name: str, wanted: DrainRequest) -> dict[str, Any]:
+    async def drain(name: str, wanted: DrainRequest, caller: RequestCaller) -> dict[str, Any]:
         """Let a machine take no further jobs; those that it has run on."""
         from_us = None if wanted.at is None else round(wanted.at.timestamp() * 1e6)
-        return await ask(DrainMachine(name, wanted.reason, user, from_us))
+        return await ask(DrainMachine(name, wanted.reason, caller.user, from_us))
 
-    async def resume(name: str) -> dict[str, Any]:
+    async def resume(name: str, caller: RequestCaller) -> dict[str, Any]:
         """Let a drained machine take jobs again, or cancel a planned drain."""
-        return await ask(ResumeMachine(name, user))
+        return await ask(ResumeMachine(name, caller.user))
 
     app.add_api_route("/api/v1/machines", show)
     app.add_api_route("/api/v1/machines/{name}/drain", drain, methods=["POST"])

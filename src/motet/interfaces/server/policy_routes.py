@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.engine.policy_loading.engine_settings import engine_parameters
+from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
@@ -27,16 +28,16 @@ class PolicyRequest(BaseModel):
     settings: dict[str, str] = Field(default_factory=dict)
 
 
-def add_policy_routes(app: FastAPI, master: MasterLoop, user: str) -> None:
-    """Add the routes. `user`: in whose name the policy is changed."""
+def add_policy_routes(app: FastAPI, master: MasterLoop) -> None:
+    """Add the routes."""
 
     async def show() -> dict[str, Any]:
         """The policy in force."""
         return await asyncio.wrap_future(master.read(policy_document))
 
-    async def choose(wanted: PolicyRequest) -> dict[str, Any]:
+    async def choose(wanted: PolicyRequest, caller: RequestCaller) -> dict[str, Any]:
         """Put another policy in force, or the same one with other parameters."""
-        given = ChoosePolicy(wanted.policy, wanted.settings, user)
+        given = ChoosePolicy(wanted.policy, wanted.settings, caller.user)
         await asyncio.wrap_future(master.ask(given))
         return await show()
 

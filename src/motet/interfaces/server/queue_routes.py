@@ -10,6 +10,9 @@ from typing import Annotated, Any
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
+from motet.interfaces.server.accounts.caller_of_request import RequestCaller
+from motet.interfaces.server.accounts.job_access import require_use
+from motet.live.accounts.roles import Caller
 from motet.live.master.job_updates import CreateQueue, UpdateJob
 from motet.live.master.loop import MasterLoop
 from motet.live.master.state import LiveState
@@ -35,24 +38,26 @@ class QueueRequest(BaseModel):
 def add_queue_routes(
     app: FastAPI,
     master: MasterLoop,
-    user: str,
-    describe: Callable[[int], Awaitable[dict[str, Any]]],
+    describe: Callable[[int, Caller], Awaitable[dict[str, Any]]],
 ) -> None:
-    """Add the routes. `user`: in whose name jobs are changed. `describe`: the page of a job."""
+    """Add the routes. `describe`: the page of a job."""
 
-    async def update(number: int, wanted: JobUpdateRequest) -> dict[str, Any]:
+    async def update(
+        number: int, wanted: JobUpdateRequest, caller: RequestCaller
+    ) -> dict[str, Any]:
         """Give a job another priority or queue."""
-        given = UpdateJob(number, user, wanted.priority, wanted.queue)
+        await require_use(master, caller, number)
+        given = UpdateJob(number, caller.user, wanted.priority, wanted.queue)
         await asyncio.wrap_future(master.ask(given))
-        return await describe(number)
+        return await describe(number, caller)
 
     async def show() -> dict[str, Any]:
         """All queues."""
         return await asyncio.wrap_future(master.read(queues_document))
 
-    async def create(wanted: QueueRequest) -> dict[str, Any]:
+    async def create(wanted: QueueRequest, caller: RequestCaller) -> dict[str, Any]:
         """Create a queue, unless it exists."""
-        await asyncio.wrap_future(master.ask(CreateQueue(wanted.name, user)))
+        await asyncio.wrap_future(master.ask(CreateQueue(wanted.name, caller.user)))
         return {"name": wanted.name}
 
     app.add_api_route("/api/v1/jobs/{number}", update, methods=["PATCH"])

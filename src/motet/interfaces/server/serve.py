@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from motet import __version__
 from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
+from motet.interfaces.server.accounts.account_routes import add_account_routes
+from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.connections import LimitedConnection
 from motet.interfaces.server.environment import job_environment, training_program
@@ -30,6 +32,10 @@ from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.routes import WebPages
+from motet.interfaces.server.web.sessions import Sessions
+from motet.interfaces.server.web.signing_in import SigningIn
+from motet.live.accounts.account_store import AccountStore
+from motet.live.accounts.audit_log import AuditLog
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import ClusterDeclared
@@ -95,7 +101,11 @@ def _serve(
     on_end: Callable[[int], None],
 ) -> int:
     folder = options.folder
-    access = Access(token, _LOOPBACK, has_open_metrics=options.has_open_metrics)
+    accounts, audit = AccountStore(getpass.getuser(), token), AuditLog()
+    sessions, open_metrics = Sessions(accounts, token), options.has_open_metrics
+    access = Access(
+        accounts, sessions, RequestAudit(audit), _LOOPBACK, has_open_metrics=open_metrics
+    )
     listener = listener_at(options.port)
     workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
     failures: list[BaseException] = []
@@ -125,12 +135,13 @@ def _serve(
         follow,
         [metrics, MasterLog()],
     )
-    user = getpass.getuser()
-    app = create_app(master, workplace, access, user)
+    app = create_app(master, workplace, access)
+    add_account_routes(app, accounts, audit)
     add_accounting_routes(app, master)
-    add_forecast_routes(app, ForecastProgram(journal), user)
+    add_forecast_routes(app, ForecastProgram(journal))
     add_metrics(app, metrics)
-    WebPages(master, tables, workplace, access.sessions, changes, user).add_to(app)
+    SigningIn(accounts, sessions).add_to(app)
+    WebPages(master, tables, workplace, changes).add_to(app)
 
     def ended() -> None:
         if not failures:
@@ -141,6 +152,8 @@ def _serve(
     master.start()
     gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
     try:
+        accounts.open(journal)
+        audit.open(journal)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         tell_clients(folder, url)
         _LOG.info("server_started", extra={"fields": {"url": url, "version": __version__}})
@@ -148,6 +161,8 @@ def _serve(
         server.run(sockets=[listener])
     finally:
         master.close()
+        audit.close()
+        accounts.close()
         tables.close()
     if failures:
         raise failures[0]

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.predictions.program import ForecastProgram
 
 
@@ -22,8 +23,8 @@ class WhatIfRequest(BaseModel):
     since: AwareDatetime | None = None
 
 
-def add_forecast_routes(app: FastAPI, program: ForecastProgram, user: str) -> None:
-    """Add the routes. `user`: in whose name jobs would be submitted."""
+def add_forecast_routes(app: FastAPI, program: ForecastProgram) -> None:
+    """Add the routes."""
 
     async def what_if(wanted: WhatIfRequest) -> Response:
         """The journal replayed under another policy."""
@@ -36,9 +37,9 @@ def add_forecast_routes(app: FastAPI, program: ForecastProgram, user: str) -> No
         }
         return Response(await program.ask("what_if", values), media_type="application/json")
 
-    async def dry_run(spec: dict[str, Any]) -> Response:
+    async def dry_run(spec: dict[str, Any], caller: RequestCaller) -> Response:
         """When a job would start that is submitted now, and which jobs would end later."""
-        values = {"spec": spec, "user": user, "now_us": time.time_ns() // 1000}
+        values = {"spec": spec, "user": caller.user, "now_us": time.time_ns() // 1000}
         return Response(await program.ask("dry_run", values), media_type="application/json")
 
     app.add_api_route("/api/v1/dry-run", dry_run, methods=["POST"])

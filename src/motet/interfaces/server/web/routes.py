@@ -10,25 +10,27 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, get_args
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
-from motet import __version__
 from motet.domain.errors import MotetError, NotFound
+from motet.interfaces.server.accounts.caller_of_request import (
+    RequestCaller,
+)
+from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPlace, read_log
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
-from motet.interfaces.server.web.job_filter import address, job_query
+from motet.interfaces.server.web.job_filter import job_query
 from motet.interfaces.server.web.log_text import log_text
-from motet.interfaces.server.web.sessions import COOKIE, LIFETIME_S, Sessions
-from motet.live.jobs.job_state import JobState
+from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, local_path
+from motet.live.accounts.roles import Forbidden
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop
@@ -43,14 +45,6 @@ _LOG_TAIL_BYTES = 16_000
 _MOST_BARS, _PERIODS_MIN, _USUAL_MIN = 100, (10, 60, 360, 1440, 10_080), 60
 _MOST_POINTS = 2000
 _VERBS: tuple[Verb, ...] = get_args(Verb)
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 
 class WebPages:
@@ -61,24 +55,10 @@ class WebPages:
         master: MasterLoop,
         tables: ReadTables,
         workplace: Workplace,
-        sessions: Sessions,
         changes: Changes,
-        user: str,
     ) -> None:
         self._master, self._tables, self._workplace = master, tables, workplace
-        self._sessions, self._changes, self._user = sessions, changes, user
-        self._templates = Environment(
-            loader=PackageLoader("motet.interfaces.server.web"),
-            autoescape=select_autoescape(default=True),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.globals |= {
-            "address": address,
-            "version": __version__,
-            "states": [*JobState],
-        }
+        self._changes, self._pages = changes, PageRenderer()
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
@@ -91,15 +71,10 @@ class WebPages:
             ("/machines", self.machines),
             ("/timeline", self.timeline),
             ("/decisions", self.decisions),
-            ("/login", self.login_form),
             ("/events", self.events),
         ):
             app.add_api_route(path, page, include_in_schema=False, response_model=None)
-        for path, action in (
-            ("/login", self.login),
-            ("/logout", self.logout),
-            ("/jobs/{number}/{verb}", self.change),
-        ):
+        for path, action in (("/jobs/{number}/{verb}", self.change),):
             app.add_api_route(
                 path, action, methods=["POST"], include_in_schema=False, response_model=None
             )
@@ -112,7 +87,7 @@ class WebPages:
         found = await self._read(pages.overview)
         machines = found["machines"]
         more = {"counts": counts, "largest_free": pages.largest_free(machines)}
-        return self._render(request, "overview.html", {**found, **more})
+        return self._pages.render(request, "overview.html", {**found, **more})
 
     async def jobs(self, request: Request) -> Response:
         """A page of the jobs, filtered and sorted."""
@@ -122,9 +97,11 @@ class WebPages:
         document = await self._read(
             lambda state: {**pages.common(state), "jobs": pages.lines(state, found.numbers)}
         )
-        return self._render(request, "jobs.html", {**document, "query": query, "found": found})
+        return self._pages.render(
+            request, "jobs.html", {**document, "query": query, "found": found}
+        )
 
-    async def job(self, request: Request, number: int) -> Response:
+    async def job(self, request: Request, number: int, caller: RequestCaller) -> Response:
         """One job: why it waits, where it ran, what it printed."""
         now_us = time.time_ns() // 1000
         given = request.query_params
@@ -144,14 +121,22 @@ class WebPages:
         try:
             document = await self._read(read)
         except NotFound as error:
-            return self._error(request, 404, str(error))
+            return self._pages.error(request, 404, str(error))
         attempts = document["job"]["attempts"]
         attempt = min(attempt or attempts, attempts)
-        log = await asyncio.to_thread(self._log_tail, number, attempt, rank)
+        is_usable = caller.may_use(document["job"]["user"])
+        log = await asyncio.to_thread(self._log_tail, number, attempt, rank) if is_usable else ""
         losses = await asyncio.to_thread(_losses, self._workplace.results_folder(number))
         spec = json.dumps(document["job"]["spec"], indent=2, ensure_ascii=False)
-        more = {"log": log, "rank": rank, "attempt": attempt, "losses": losses, "spec": spec}
-        return self._render(request, "job.html", {**document, **more})
+        more = {
+            "is_usable": is_usable,
+            "log": log,
+            "rank": rank,
+            "attempt": attempt,
+            "losses": losses,
+            "spec": spec,
+        }
+        return self._pages.render(request, "job.html", {**document, **more})
 
     async def machines(self, request: Request) -> Response:
         """Every slot of every machine."""
@@ -161,7 +146,7 @@ class WebPages:
             largest = pages.largest_free(found)
             return {**pages.common(state, found), "machines": found, "largest_free": largest}
 
-        return self._render(request, "machines.html", await self._read(read))
+        return self._pages.render(request, "machines.html", await self._read(read))
 
     async def timeline(self, request: Request) -> Response:
         """Jobs on a time axis, with the gaps of preemptions."""
@@ -186,74 +171,44 @@ class WebPages:
             "periods": _PERIODS_MIN,
             "most": _MOST_BARS,
         }
-        return self._render(request, "timeline.html", {**document, **more})
+        return self._pages.render(request, "timeline.html", {**document, **more})
 
     async def decisions(self, request: Request) -> Response:
         """What was decided at every moment, and why."""
         page = _count(request.query_params.get("page"))
         document = await self._read(lambda state: decided(state, page))
-        return self._render(request, "decisions.html", document)
+        return self._pages.render(request, "decisions.html", document)
 
     async def events(self) -> Response:
         """A stream that tells when something has changed."""
         if self._changes.is_full:
             return Response("too many open pages", 503, media_type="text/plain")
         return StreamingResponse(
-            self._changes.stream(), media_type="text/event-stream", headers=_HEADERS
+            self._changes.stream(), media_type="text/event-stream", headers=PAGE_HEADERS
         )
 
     # -- actions -----------------------------------------------------------------------------------
 
-    async def change(self, request: Request, number: int, verb: str) -> Response:
+    async def change(
+        self, request: Request, number: int, verb: str, caller: RequestCaller
+    ) -> Response:
         """Cancel, suspend or resume a job, and show the page on which the button was."""
         wanted = next((each for each in _VERBS if each == verb), None)
         if wanted is None:
-            return self._error(request, 404, f"jobs cannot be {verb[:20]!r}")
+            return self._pages.error(request, 404, f"jobs cannot be {verb[:20]!r}")
         try:
-            await asyncio.wrap_future(self._master.ask(Change(number, wanted, self._user)))
+            await require_use(self._master, caller, number)
+            await asyncio.wrap_future(self._master.ask(Change(number, wanted, caller.user)))
+        except Forbidden as error:
+            return self._pages.error(request, 403, str(error))
         except MotetError as error:
-            return self._error(request, 409, str(error))
+            return self._pages.error(request, 409, str(error))
         return RedirectResponse(_back(request, f"/jobs/{number}"), 303)
-
-    async def login_form(self, request: Request) -> Response:
-        """Asks for the token."""
-        return self._render(request, "login.html", {"wrong": False, "next": _next(request)})
-
-    async def login(self, request: Request) -> Response:
-        """Set the cookie, if the token is right."""
-        form = parse_qs((await request.body()).decode(errors="replace"))
-        token, wanted = form.get("token", [""])[0], form.get("next", ["/"])[0]
-        if not self._sessions.knows(token):
-            await asyncio.sleep(0.5)
-            return self._render(request, "login.html", {"wrong": True, "next": _local(wanted)}, 401)
-        answer = RedirectResponse(_local(wanted), 303, headers=_HEADERS)
-        answer.set_cookie(
-            COOKIE, self._sessions.issued(), LIFETIME_S, httponly=True, samesite="strict"
-        )
-        return answer
-
-    async def logout(self) -> Response:
-        """Forget the cookie."""
-        answer = RedirectResponse("/login", 303, headers=_HEADERS)
-        answer.delete_cookie(COOKIE)
-        return answer
 
     # -- rendering ---------------------------------------------------------------------------------
 
     async def _read(self, function: Callable[[LiveState], T]) -> T:
         return await asyncio.wrap_future(self._master.read(function))
-
-    def _error(self, request: Request, status: int, message: str) -> Response:
-        return self._render(request, "error.html", {"message": message}, status)
-
-    def _render(
-        self, request: Request, template: str, values: dict[str, Any], status: int = 200
-    ) -> Response:
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        text = self._templates.get_template(template).render(
-            {**values, "path": path, "user": self._user, "zone": time.strftime("%Z")}
-        )
-        return HTMLResponse(text, status, headers=_HEADERS)
 
     def _log_tail(self, job: int, attempt: int, rank: int) -> str:
         if not attempt:
@@ -278,19 +233,9 @@ def _count(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
-def _next(request: Request) -> str:
-    return _local(request.query_params.get("next", "/"))
-
-
-def _local(path: str) -> str:
-    """The path, if it leads to a page of this server."""
-    is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
-    return quote(path, safe="/?&=%-_.~+") if is_ours else "/"
-
-
 def _back(request: Request, usual: str) -> str:
     """The page from which a request came."""
     came = urlsplit(request.headers.get("referer", ""))
     if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
         return usual
-    return _local(came.path + (f"?{came.query}" if came.query else ""))
+    return local_path(came.path + (f"?{came.query}" if came.query else ""))

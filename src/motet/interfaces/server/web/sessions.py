@@ -1,4 +1,4 @@
-"""Who has signed in: a cookie that the server's token signs."""
+"""Who has signed in: a cookie that names a token, and that the server's own token signs."""
 
 from __future__ import annotations
 
@@ -6,33 +6,39 @@ import hashlib
 import hmac
 import time
 
+from motet.live.accounts.account_store import AccountStore
+from motet.live.accounts.roles import Caller
+
 COOKIE = "motet_session"
 LIFETIME_S = 7 * 24 * 3600
 
 
 class Sessions:
-    """Issues and checks cookies. They outlive a restart of the server, but not a new token."""
+    """Issues and checks cookies. They outlive a restart of the server, but not their token, nor a
+    new token of the server."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token
+    def __init__(self, accounts: AccountStore, key: str) -> None:
+        """`key`: signs; the token of the state folder."""
+        self._accounts, self._key = accounts, key
 
-    def issued(self, now_s: float | None = None) -> str:
-        """A cookie for who knows the token."""
+    def issued(self, token_id: str, now_s: float | None = None) -> str:
+        """A cookie for who has this token."""
         ends_s = int((time.time() if now_s is None else now_s) + LIFETIME_S)
-        return f"{ends_s}.{self._seal(ends_s)}"
+        return f"{ends_s}.{token_id}.{self._seal(ends_s, token_id)}"
 
-    def is_valid(self, cookie: str, now_s: float | None = None) -> bool:
-        """Whether a cookie was issued here and has not expired."""
-        ends, _, seal = cookie.partition(".")
+    def caller_of(self, cookie: str, now_s: float | None = None) -> Caller | None:
+        """Whose cookie it is; None: it was not issued here, or has expired, as its token may."""
+        ends, _, rest = cookie.partition(".")
+        token_id, _, seal = rest.partition(".")
         if not (ends.isascii() and ends.isdecimal() and len(ends) < 20):
-            return False
-        is_ours = hmac.compare_digest(seal.encode(), self._seal(int(ends)).encode())
-        return is_ours and (time.time() if now_s is None else now_s) < int(ends)
+            return None
+        wanted = self._seal(int(ends), token_id).encode()
+        is_ours = hmac.compare_digest(seal.encode(errors="replace"), wanted)
+        if not is_ours or (time.time() if now_s is None else now_s) >= int(ends):
+            return None
+        return self._accounts.caller_with(token_id)
 
-    def knows(self, token: str) -> bool:
-        """Whether this is the server's token."""
-        return hmac.compare_digest(token.strip().encode(), self._token.encode())
-
-    def _seal(self, ends_s: int) -> str:
-        message = f"motet web session until {ends_s}".encode()
-        return hmac.new(self._token.encode(), message, hashlib.sha256).hexdigest()
+    def _seal(self, ends_s: int, token_id: str) -> str:
+        digest = self._accounts.digest_with(token_id)
+        message = f"motet web session until {ends_s} of {token_id} {digest}"
+        return hmac.new(self._key.encode(), message.encode(), hashlib.sha256).hexdigest()

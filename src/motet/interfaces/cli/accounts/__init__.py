@@ -1,0 +1,1 @@
+"""The commands `motet user`, `motet token` and `motet audit`: who may use a live cluster."""

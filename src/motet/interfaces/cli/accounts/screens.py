@@ -1,0 +1,61 @@
+"""Tables of users, tokens and audited requests for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from motet.interfaces.cli.shell.streams.visible import visible_text
+
+
+def users_table(users: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per user."""
+    rows = ((each["name"], each["role"], _time(each["created_at"]), _state(each)) for each in users)
+    return _table(("NAME", "ROLE", "CREATED", "STATE"), rows)
+
+
+def tokens_table(tokens: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per token."""
+    columns = ("ID", "USER", "ROLE", "CREATED", "EXPIRES", "STATE", "LABEL")
+    rows = (
+        (
+            *(each["id"], each["user"], each["role"], _time(each["created_at"])),
+            *(_time(each["expires_at"]) or "never", _state(each), each["label"]),
+        )
+        for each in tokens
+    )
+    return _table(columns, rows)
+
+
+def audit_table(entries: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per request."""
+    rows = (
+        (
+            *(_time(each["at"]), each["user"] or "-", each["source"], str(each["status"])),
+            " -> ".join(filter(None, (each["action"], each["target"]))),
+        )
+        for each in entries
+    )
+    return _table(("TIME", "USER", "FROM", "STATUS", "REQUEST"), rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(visible_text(each)) for each in row))
+    return table
+
+
+def _state(each: Mapping[str, Any]) -> str:
+    return "revoked" if each["revoked_at"] else ""
+
+
+def _time(at: str | None) -> str:
+    """Local time."""
+    if not at:
+        return ""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,1 @@
+"""Who may use the server: users, tokens and the audit log over HTTP."""

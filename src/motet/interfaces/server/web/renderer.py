@@ -1,0 +1,68 @@
+"""Pages from templates, with the headers that all of them have."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from motet import __version__
+from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY
+from motet.interfaces.server.web.job_filter import address
+from motet.live.jobs.job_state import JobState
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class PageRenderer:
+    """Renders the templates of this package."""
+
+    def __init__(self) -> None:
+        self._templates = Environment(
+            loader=PackageLoader("motet.interfaces.server.web"),
+            autoescape=select_autoescape(default=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {
+            "address": address,
+            "version": __version__,
+            "states": [*JobState],
+        }
+
+    def error(self, request: Request, status: int, message: str) -> Response:
+        """A page that says what is wrong."""
+        return self.render(request, "error.html", {"message": message}, status)
+
+    def render(
+        self, request: Request, template: str, values: dict[str, Any], status: int = 200
+    ) -> Response:
+        """The page of a template with these values, and with what all pages show."""
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        text = self._templates.get_template(template).render(
+            {
+                **values,
+                "path": path,
+                "reader": request.scope[SCOPE_KEY],
+                "zone": time.strftime("%Z"),
+            }
+        )
+        return HTMLResponse(text, status, headers=PAGE_HEADERS)
+
+
+def local_path(path: str) -> str:
+    """The path, if it leads to a page of this server, else that of the first page."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
+    return quote(path, safe="/?&=%-_.~+") if is_ours else "/"
