@@ -8,10 +8,10 @@ INSTALLED := .venv/.installed
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak mutants lint format docs architecture readme bench evidence check lock clean
+.PHONY: help setup demo test soak soak-live mutants lint format docs architecture readme bench evidence check lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Create .venv with pinned versions (again only when they change)
 
@@ -27,13 +27,16 @@ demo: $(INSTALLED) ## Run a dozen real jobs on a live cluster inside this machin
 	@$(BIN)/motet demo
 
 # Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.
-test soak mutants: export PYTHONDONTWRITEBYTECODE :=
+test soak soak-live mutants: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) ## Run the tests (TEST_WORKERS=4)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
 	$(BIN)/python -m pytest -n $(SOAK_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak
+
+soak-live: $(INSTALLED) ## Kill processes of the live cluster five hundred times
+	$(BIN)/python -m pytest -m soak_live tests/soak_live
 
 mutants: $(INSTALLED) ## Put random faults into a copy of the code; the tests must catch nine of ten
 	$(BIN)/python tools/mutation_check.py --workers $(SOAK_WORKERS)

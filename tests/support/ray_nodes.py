@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -36,6 +39,13 @@ class RayNodes:
         """Kill a node's raylet; Ray notices it after a while."""
         node = self._nodes.pop(name)
         self._cluster.remove_node(node, allow_graceful=False)
+
+    def restart_head_service(self, away_s: float) -> None:
+        """Kill the GCS and start it again with its tables; needs `gcs_storage`."""
+        head = self._cluster.head_node
+        head.kill_gcs_server()
+        time.sleep(away_s)  # So long every node is without a head.
+        head.start_gcs_server()
 
     def supervisors(self) -> list[int]:
         """Living supervisors of the nodes."""
@@ -86,11 +96,16 @@ def _patiently(start: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def ray_nodes(**cpus: int) -> Iterator[RayNodes]:
-    """A cluster whose nodes have these numbers of CPUs."""
+def ray_nodes(gcs_storage: Path | None = None, **cpus: int) -> Iterator[RayNodes]:
+    """A cluster whose nodes have these numbers of CPUs.
+
+    `gcs_storage`: of the head's tables, so that its service can be killed and started again.
+    """
     from ray.cluster_utils import Cluster
 
     token = PrivateToken()
+    stored = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(gcs_storage)}
+    os.environ |= stored if gcs_storage else {}
     head = {"num_cpus": 0}
     cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     found = RayNodes(cluster)
@@ -101,3 +116,5 @@ def ray_nodes(**cpus: int) -> Iterator[RayNodes]:
     finally:
         cluster.shutdown()
         token.discard()
+        for name in stored if gcs_storage else ():
+            del os.environ[name]
