@@ -10,15 +10,21 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Decision, Reasons
 from motet.domain.events import Event, Finished, Resized, Started, Stopped, Submitted, Tick
-from motet.domain.snapshot import Queues
+from motet.domain.snapshot import Placement, Queues
 from motet.domain.units import FULL_SPEED
 from motet.domain.wait import Wait
-from motet.engine.actions.preemption_limits import PreemptionLimits
+from motet.engine.actions.preemption_limits import (
+    PreemptionLimits,
+    Protection,
+    without_early_preemptions,
+)
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
 from motet.placement.planners import CountPlanner
+from policy_snapshots import snapshot
 
 MACHINES, MIN_RUNTIME_US = [3, 3], 10
 MIN_RUNTIME = PreemptionLimits(MIN_RUNTIME_US)
@@ -116,6 +122,28 @@ def test_running_jobs_of_one_gpu_count_beside_a_kept_one() -> None:
     step(engine, 1, [submitted(2, 1, 1)])
     held = dict(zip(engine.state.jobs.number, engine.state.jobs.held_gpus, strict=True))
     assert held == {0: 5, 1: 1, 2: 0}
+
+
+def test_an_elastic_job_that_is_kept_keeps_its_workers_and_servers() -> None:
+    """Job 0 was to make room for job 1, for which 3 GPUs are left then."""
+    held = {"held_gpus": [3, 0], "held_workers": [2, 0], "held_servers": [1, 0]}
+    seen = snapshot(ClusterSpec.of([6]), 2, places={0: Placement((0,), (3,))}, **held)
+    column = np.array
+    reasons = Reasons(column([Wait.ORDER, Wait.RUNS]), column([6, 6]), column([1, 0]))
+    decided = Decision(column([0, 4]), reasons, workers=column([0, 3]), servers=column([0, 1]))
+    protection = Protection(column([Wait.MIN_RUNTIME, Wait.RUNS]), column([10, 0]))
+
+    kept = without_early_preemptions(decided, seen, protection)
+
+    assert kept.workers is not None
+    assert kept.servers is not None
+    columns = (kept.gpus, kept.workers, kept.servers, kept.reasons.code)
+    assert [each.tolist() for each in columns] == [
+        [3, 0],
+        [2, 0],
+        [1, 0],
+        [Wait.RUNS, Wait.MIN_RUNTIME],
+    ]
 
 
 @settings(max_examples=examples(100))

@@ -11,6 +11,7 @@ from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
 from motet.sim.experiment import Experiment
+from motet.sim.workload.workload import Workload
 from small_traces import Rows, workload_of
 
 
@@ -54,6 +55,22 @@ def test_a_job_that_may_not_overtake_names_the_head_of_the_line() -> None:
         wait = of_job(log, job)[0]
         assert (wait.event, wait.position) == ("behind_head", position)
         assert wait.others == OtherJobs(((1, 4),), 1)
+
+
+def test_a_wait_for_a_quota_names_the_jobs_of_its_queue() -> None:
+    second = SECOND_US
+    workload = Workload.of(
+        ["a", "b", "c"],
+        [0, 0, second],
+        [10 * second] * 3,
+        [1, 2, 1],
+        queues=["other", "mine", "mine"],
+    )
+    log = DecisionLog()
+    experiment = Experiment("yarn-cs", {"quotas": "mine:2"})
+    experiment.run(workload, ClusterSpec.uniform(1, 4), journal=log)
+    wait = of_job([*log], 2)[0]
+    assert (wait.event, wait.others) == ("quota", OtherJobs(((1, 2),), 1))
 
 
 def test_a_preemption_names_who_got_the_gpus_and_then_why_it_waits() -> None:
