@@ -12,8 +12,9 @@ from motet.datasets.files import InputFile
 from motet.datasets.formats.foreign import refuse_foreign
 from motet.datasets.formats.format import Format, ReadOptions
 from motet.datasets.formats.recognition import format_called, recognise
-from motet.datasets.kinds import Dataset, Ratings
+from motet.datasets.kinds import Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.base import SplitRole
+from motet.datasets.kinds.matrix import lack_of_target
 from motet.datasets.needs import kind_needed, require, require_kind
 from motet.domain.errors import BadInput
 
@@ -66,13 +67,50 @@ def open_dataset(
     return require(dataset, kind)
 
 
+def check_dataset(
+    path_or_name: PathOrName,
+    *,
+    kind: str,
+    format: str | None = None,
+    target: str | int | None = None,
+    drop: Words = None,
+) -> None:
+    """Refuse what `open_dataset` would refuse by the name, the format and the header alone.
+
+    The arguments are those of `open_dataset`. Raises `BadInput`.
+    """
+    source = os.fspath(path_or_name)
+    named = None if target is None else str(target)
+    options = ReadOptions(kind=kind_needed(kind), target=named, drop=_words(drop))
+    if catalogue.is_known(source):
+        _refuse_other_kind(source, options, kind)
+        return
+    file, chosen = _file_and_format(source, format, options)
+    if not file.path.is_dir():
+        chosen.check(file, options)
+    if kind == "labelled" and named is None and chosen.has_columns:
+        raise lack_of_target(source, LabelledMatrix.target_remedy)
+
+
 def _load(
     source: str, format_name: str | None, options: ReadOptions, need: str | None, role: SplitRole
 ) -> Dataset:
     if catalogue.is_known(source):
-        require_kind(source, catalogue.kind_of(source), need)
-        _refuse_meaningless(source, source.partition(":")[0], options, False, False)
+        _refuse_other_kind(source, options, need)
         return catalogue.load(source, role)
+    file, chosen = _file_and_format(source, format_name, options)
+    return chosen.read(file, options)
+
+
+def _refuse_other_kind(source: str, options: ReadOptions, need: str | None) -> None:
+    """Raises BadInput for a built-in data set of another kind, or with options of files."""
+    require_kind(source, catalogue.kind_of(source), need)
+    _refuse_meaningless(source, source.partition(":")[0], options, False, False)
+
+
+def _file_and_format(
+    source: str, format_name: str | None, options: ReadOptions
+) -> tuple[InputFile, Format]:
     file = InputFile(Path(source))
     if not source or not file.path.exists():
         raise _missing(source)
@@ -81,7 +119,7 @@ def _load(
         refuse_foreign(file)
     chosen = _format(file, format_name, options.kind)
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
-    return chosen.read(file, options)
+    return file, chosen
 
 
 def _refuse_meaningless(

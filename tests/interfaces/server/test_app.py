@@ -91,10 +91,10 @@ def test_the_environment_of_a_job_has_no_secrets(client: LiveClient) -> None:
         ("POST", "/jobs", {}, 422, "name is missing"),
         ("POST", "/jobs", {**JOB, "proceses": 2}, 422, "did you mean processes"),
         ("POST", "/jobs", {**JOB, "processes": 3}, 422, "the cluster has 2 slots"),
-        ("POST", "/jobs", [1], 422, "dictionary"),
+        ("POST", "/jobs", [1], 422, "give a section with names and values"),
         ("GET", "/jobs/999999", None, 404, "there is no job 999999"),
         ("GET", "/jobs/../../etc/passwd", None, 404, ""),
-        ("GET", "/jobs/x", None, 422, "number: .*integer"),
+        ("GET", "/jobs/x", None, 422, "number: 'x'; give a whole number"),
         ("GET", "/jobs/1/logs?rank=7", None, 404, "has processes 0 to"),
         ("GET", "/jobs/1/logs?attempt=7", None, 404, "has had"),
         ("GET", "/jobs/1/logs?rank=-1", None, 422, "rank"),
@@ -192,7 +192,7 @@ def test_a_job_that_waits_is_explained(client: LiveClient) -> None:
     waits = client.submit(JOB)
     found = client.explain(waits["id"])
     client.change(holder["id"], "cancel")
-    assert (found["state"], found["reason"]) == ("PENDING", "InsufficientGpus")
+    assert (found["state"], found["reason"]) == ("PENDING", "InsufficientSlots")
     assert found["message"].startswith("needs 1 slot, none was free")
     (chapter,) = found["chapters"]
     assert chapter["sentence"].startswith("has waited ")

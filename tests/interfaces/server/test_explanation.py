@@ -37,7 +37,7 @@ def test_a_job_that_waits_for_slots_says_for_how_many_and_who_holds_them(
     cluster.submit(processes=3)
     waits = cluster.submit(processes=2)
     name, sentence = why(cluster, waits)
-    assert name == "InsufficientGpus"
+    assert name == "InsufficientSlots"
     assert sentence.startswith("needs 2 slots, 1 was free at its turn (place 1 in line)")
     assert sentence.endswith("ran ahead of it: job 1 (3 slots)")
 

@@ -40,7 +40,7 @@ def test_jobs_are_accepted_before_the_cluster_answers_and_start_when_it_does(
         "ClusterUnreachable",
     )
     cluster.ask(seen("m1"))
-    assert reason(cluster, job) == "InsufficientGpus"
+    assert reason(cluster, job) == "InsufficientSlots"
     cluster.ask(seen("m1", "m2"))
     assert cluster.launcher.machines_in_use() == {"m1": 2, "m2": 1}
 

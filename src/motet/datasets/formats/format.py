@@ -70,6 +70,9 @@ class Format(ABC):
     def read(self, file: InputFile, options: ReadOptions) -> Dataset:
         """Read a file. Raises `BadInput` with the line that is wrong."""
 
+    def check(self, file: InputFile, options: ReadOptions) -> None:  # noqa: B027
+        """Raise `BadInput` for columns that the header lacks; formats without columns: nothing."""
+
     def can_become(self, kind: type[Dataset] | None) -> bool:
         """Whether the format can hold that kind of data (None: any)."""
         return kind is None or kind in self.kinds

@@ -79,9 +79,7 @@ class LabelledMatrix(Dataset):
     def require_target(self) -> NDArray[np.float64]:
         """Return the target, (rows,) float64. Raises `BadInput` if the source had none."""
         if self.target is None:
-            raise BadInput(
-                f"{self.source}: this application needs a target, found none; {self.target_remedy}"
-            )
+            raise lack_of_target(self.source, self.target_remedy)
         return self.target
 
     def rows(self, selection: RowSelection) -> Self:
@@ -103,6 +101,11 @@ class LabelledMatrix(Dataset):
         """
         like = of_same_kind(self, train)
         return _same_classes(_same_columns(self, like), like)
+
+
+def lack_of_target(source: str, remedy: str) -> BadInput:
+    """Return the error for data without a target. `remedy`: how to give one."""
+    return BadInput(f"{source}: this application needs a target, found none; {remedy}")
 
 
 def lack_of_columns(source: str, missing: Sequence[str], count: int) -> BadInput:

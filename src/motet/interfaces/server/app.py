@@ -26,7 +26,10 @@ from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import PATTERNS
 from motet.live.jobs.job_state import JobState
+from motet.live.jobs.training_files import require_visible_files
+from motet.live.jobs.wrong_values import wrong_value
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change, Submit
 from motet.live.master.loop import MasterLoop, MasterStopped
@@ -87,7 +90,9 @@ class JobRoutes:
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
         """Submit a job; a repeated request with the same key returns the same job."""
-        given = Submit(job_spec(spec), caller.user, idempotency_key)
+        wanted = job_spec(spec)
+        await asyncio.to_thread(require_visible_files, wanted)
+        given = Submit(wanted, caller.user, idempotency_key)
         number: int = await asyncio.wrap_future(self._master.ask(given))
         note_target(request, f"job {number}")
         return await self.describe(number, caller)
@@ -193,7 +198,8 @@ def _refuse_arguments(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:])
-    return problem(422, f"{place}: {first['msg']}" if place else first["msg"])
+    told = wrong_value(first, PATTERNS)
+    return problem(422, f"{place}: {told}" if place else told)
 
 
 def _refuse_request(request: Request, error: Exception) -> JSONResponse:

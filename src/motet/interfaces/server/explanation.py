@@ -54,7 +54,12 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     if not entries or not is_wait(entries[-1]) or job.is_suspended or job.state.is_final:
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
-    return wait_named(entries[-1].event).reason.name, in_slots(sentence)
+    return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def _slots_name(reason: str) -> str:
+    """`InsufficientSlots` for `InsufficientGpus`: machines of the live cluster offer slots."""
+    return reason.replace("Gpus", "Slots")
 
 
 def _machines(state: LiveState) -> tuple[str, ...]:

@@ -8,7 +8,15 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from motet.domain.errors import BadInput, nearest_name
-from motet.live.jobs.job_spec import COUNT_FORMS, SECTIONS, CommandSpec, JobSpec, TrainingSpec
+from motet.live.jobs.job_spec import (
+    COUNT_FORMS,
+    PATTERNS,
+    SECTIONS,
+    CommandSpec,
+    JobSpec,
+    TrainingSpec,
+)
+from motet.live.jobs.wrong_values import wrong_value
 
 _LONGEST_PLACE = 80
 _KINDS: Mapping[str, type[CommandSpec | TrainingSpec]] = {
@@ -44,7 +52,7 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown key {place}{_hint(loc, model)}"
     if problem["type"] == "missing":
         return f"{place} is missing"
-    text = problem["msg"].removeprefix("Value error, ")
+    text = wrong_value(problem, PATTERNS)
     return f"{place}: {text}" if place else text
 
 

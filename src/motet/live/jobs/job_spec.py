@@ -22,6 +22,11 @@ from motet.domain.reconfiguration import RoleCounts
 MOST_PROCESSES = 100_000
 LONGEST_S = 1e9
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
+PATTERNS: Mapping[str, str] = {
+    NAME_PATTERN: "letters, digits, '.', '_' and '-', at most 63, with a letter or digit at both "
+    "ends"
+}
+"""Patterns of keys in words, for error messages."""
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 

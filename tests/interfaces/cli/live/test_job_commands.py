@@ -90,6 +90,19 @@ def test_wait_tells_how_the_job_ended(run: Shell) -> None:
     assert run("wait", job, "--propagate-exit-code").return_value == 5
 
 
+def test_wait_takes_several_jobs(run: Shell) -> None:
+    good, bad = run.submit("true"), run.submit("sh", "-c", "exit 5")
+    worse = run.submit("sh", "-c", "exit 7")
+    result = run("wait", good, bad, worse)
+    assert result.return_value == 1
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [good, bad, worse]
+    assert run("wait", good, worse, bad, "--propagate-exit-code").return_value == 7
+    document = json.loads(run("wait", good, bad, "--json").stdout)
+    assert [job["state"] for job in document["jobs"]] == ["SUCCEEDED", "FAILED"]
+    with pytest.raises(NotFound, match="there is no job 999"):
+        run("wait", good, "999")
+
+
 def test_wait_gives_up_after_the_timeout(run: Shell) -> None:
     job = run.submit("sleep", "1000")
     assert run("wait", job, "--timeout", "0.2").return_value == 124
@@ -158,7 +171,7 @@ def test_without_a_server_the_error_says_how_to_start_one(
 def test_explain_tells_why_a_job_waits(run: Shell) -> None:
     holder = run("submit", "--processes", "2", "--", "sleep", "600").stdout.strip()
     job = run.submit("true")
-    assert "InsufficientGpus" in run("list", "--state", "PENDING").stdout
+    assert "InsufficientSlots" in run("list", "--state", "PENDING").stdout
     assert "needs 1 slot, none was free" in run("describe", job).stdout
     page = run("explain", job).stdout
     run("cancel", holder)
@@ -223,6 +236,9 @@ def test_a_training_in_a_job_file_knows_the_number_of_its_epochs(
         (("--app", "mlr", "--data", "digits", "--set", "l3=1"), "unknown parameter of mlr 'l3'"),
         (("--app", "mlr", "--data", "digits", "--set", "l2=many"), "l2 must be a number"),
         (("--app", "mlr"), "data is missing"),
+        (("--app", "mlr", "--data", "digitz"), "digitz: neither a file .*mean 'digits'"),
+        (("--app", "mlr", "--data", "digits", "--test", "pydoc"), "pydoc: holds a corpus"),
+        (("--app", "mlr", "--data", "/tmp/none.csv"), "data: /tmp/none.csv: no such file"),
         (("--app", "mlr", "--data", "digits", "--processes", "2"), "unknown key processes"),
     ],
 )
@@ -231,6 +247,22 @@ def test_a_training_that_cannot_work_is_refused_before_it_is_submitted(
 ) -> None:
     with pytest.raises(BadInput, match=message):
         run("submit", *words)
+
+
+def test_the_columns_of_a_table_are_checked_before_a_training_is_submitted(
+    run: Shell, tmp_path: Path
+) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text("x,y\n1,2\n3,4\n")
+    given = ("submit", "--app", "linear_regression", "--data", str(table))
+    for options, message in (
+        (("--target", "z"), "unknown column of .*mine.csv 'z'"),
+        ((), "this application needs a target"),
+        (("--target", "y", "--drop", "w"), "unknown column of .*mine.csv 'w'"),
+        (("--target", "y", "--test", str(tmp_path / "no.csv")), "test: .*no.csv: no such file"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            run(*given, *options)
 
 
 def test_one_kind_of_job_at_a_time(run: Shell) -> None:

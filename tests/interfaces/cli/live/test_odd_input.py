@@ -100,7 +100,7 @@ def test_the_job_file_is_read_undamaged(tmp_path: Path) -> None:
         (b"", "a job file has lines"),
         (b"name: a\nrun: x\nworkdir: 'a\xc2\x85'\nenvs: [1]\n", "envs: a section with lines"),
         (b'name: a\nrun: x\nworkdir: "\\0"\n', "workdir: not a folder"),
-        (b"name: a\nrun: x\npriority: .nan\n", "priority: Input should be a finite number"),
+        (b"name: a\nrun: x\npriority: .nan\n", "priority: nan; give a finite number"),
         (b"name: a\nrun: !!binary aGVsbG8=\n", "a value that JSON cannot hold"),
         (b"name: a\nrun: x\n1: 2\n", "1: Keys should be strings"),
         (b"a0: &a0 [x]\n" + BOMB, "aliases"),

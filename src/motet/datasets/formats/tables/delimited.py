@@ -56,13 +56,14 @@ class CsvFormat(Format):
             PLAUSIBLE * share, f"{share:.0%} of its first lines are {width} cells of numbers"
         )
 
+    def check(self, file: InputFile, options: ReadOptions) -> None:
+        """Raise `BadInput` for columns that the header lacks."""
+        _layout_and_columns(file, options)
+
     def read(self, file: InputFile, options: ReadOptions) -> LabelledMatrix:
         """A dense matrix; columns without a header are named by their index."""
         na = (*_MISSING_TOKENS, *options.na)
-        layout = layout_of(file, na, _words_given(options), reads_commas=True)
-        columns = choose_columns(
-            file, layout.names, layout.column_count, options.target, options.drop, options.only
-        )
+        layout, columns = _layout_and_columns(file, options)
         target, class_names = _target(layout, columns, na)
         read, kept = _features(layout, columns, na)
         left_out = len(columns.features) - len(kept)
@@ -85,6 +86,15 @@ class CsvFormat(Format):
                 *([f"rows left out because values are missing: {lost:,}"] if lost else []),
             ),
         )
+
+
+def _layout_and_columns(file: InputFile, options: ReadOptions) -> tuple[CellLayout, Columns]:
+    na = (*_MISSING_TOKENS, *options.na)
+    layout = layout_of(file, na, _words_given(options), reads_commas=True)
+    columns = choose_columns(
+        file, layout.names, layout.column_count, options.target, options.drop, options.only
+    )
+    return layout, columns
 
 
 def _without_index(

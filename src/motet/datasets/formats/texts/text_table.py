@@ -48,16 +48,24 @@ class TextTableFormat(Format):
             return Guess(0.0, "is no table of texts by its name")
         return Guess(NAMED - _BELOW_NUMBERS, f"by its name, {share:.0%} of its first lines words")
 
+    def check(self, file: InputFile, options: ReadOptions) -> None:
+        """Raise `BadInput` unless the column of texts is clear."""
+        _layout_and_column(file, options)
+
     def read(self, file: InputFile, options: ReadOptions) -> Corpus:
         """A corpus with its vocabulary in alphabetical order."""
         for flag, given in (("--drop", options.drop), ("--na", options.na)):
             if given:
                 raise BadInput(f"{file}: {flag} does not apply to texts; leave it out")
-        wanted = (options.target.strip(),) if options.target else ()
-        layout = layout_of(file, wanted=wanted, otherwise=Separator(","))
-        layout, column = _text_column(layout, options.target)
+        layout, column = _layout_and_column(file, options)
         note = f"a document per row, the text of {layout.column_name(column)}"
         return read_corpus(file, _cells(layout, column), options.only, *file.notes, note)
+
+
+def _layout_and_column(file: InputFile, options: ReadOptions) -> tuple[CellLayout, int]:
+    wanted = (options.target.strip(),) if options.target else ()
+    layout = layout_of(file, wanted=wanted, otherwise=Separator(","))
+    return _text_column(layout, options.target)
 
 
 def _text_column(layout: CellLayout, target: str | None) -> tuple[CellLayout, int]:

@@ -125,8 +125,8 @@ resume_command = _change_command(
 )
 
 
-@click.command("wait", short_help="Wait until a job has ended.")
-@_job_argument
+@click.command("wait", short_help="Wait until jobs have ended.")
+@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
 @click.option("--timeout", "timeout_s", type=click.FloatRange(0), metavar="S", help="Seconds.")
 @click.option(
     "--propagate-exit-code", is_flag=True, help="End with the exit status of the job's command."
@@ -135,26 +135,47 @@ resume_command = _change_command(
 @with_client
 def wait_command(
     client: LiveClient,
-    job: str,
+    jobs: tuple[str, ...],
     timeout_s: float | None,
     propagate_exit_code: bool,
     as_json: bool,
 ) -> int:
-    """Wait until a job has ended. Exit status: 0 it succeeded, 1 it did not, 124 timed out."""
+    """Wait until all of the jobs have ended, and print each when it has.
+
+    Exit status: 0 all succeeded, 1 a job did not, 124 timed out. With --propagate-exit-code that of
+    the first job, as given, that did not succeed.
+    """
     from motet.interfaces.cli.shell.streams.results import print_json
 
     ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    found = [client.wait(job, 0.0) for job in jobs]  # An unknown job is refused at once.
+    for place, job in enumerate(jobs):
+        found[place] = _waited_for(client, job, ends_s)
+        if not as_json:
+            _echo_state(found[place])
+    if as_json:
+        print_json(found[0] if len(found) == 1 else {"jobs": found})
+    if not all(JobState(each["state"]).is_final for each in found):
+        return ExitCode.TIMED_OUT
+    codes = (_exit_code(each) if propagate_exit_code else _succeeded(each) for each in found)
+    return next((code for code in codes if code), 0)
+
+
+def _waited_for(client: LiveClient, job: str, ends_s: float) -> dict[str, Any]:
+    """A job as soon as it has ended, or as it is at a time of the monotonic clock."""
     found = client.wait(job, 0.0)
     while not JobState(found["state"]).is_final and (left_s := ends_s - time.monotonic()) > 0:
         found = client.wait(job, left_s)
-    if as_json:
-        print_json(found)
-    else:
-        reason = f": {found['reason']}" if found["reason"] else ""
-        click.echo(f"{found['id']}  {found['name']}  {found['state']}{reason}")
-    if not JobState(found["state"]).is_final:
-        return ExitCode.TIMED_OUT
-    return _exit_code(found) if propagate_exit_code else int(found["state"] != "SUCCEEDED")
+    return found
+
+
+def _echo_state(job: dict[str, Any]) -> None:
+    reason = f": {job['reason']}" if job["reason"] else ""
+    click.echo(f"{job['id']}  {job['name']}  {job['state']}{reason}")
+
+
+def _succeeded(job: dict[str, Any]) -> int:
+    return int(job["state"] != "SUCCEEDED")
 
 
 def _exit_code(job: dict[str, Any]) -> int:

@@ -1,4 +1,5 @@
-"""Checks a training before it is submitted: its application and parameters must exist here."""
+"""Checks a training before it is submitted: its application, its parameters and the columns of
+its data must exist here."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.apps import APPLICATIONS, load_application
+from motet.datasets.opening import check_dataset
 from motet.interfaces.cli.apps.settings import default_epochs, read_training_settings
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import TrainingSpec
@@ -23,7 +25,23 @@ def checked_training(values: Mapping[str, Any], source: str) -> dict[str, Any]:
     place = spec.app if spec.app in APPLICATIONS else _in_folder(spec.app, spec.workdir)
     app = load_application(place)
     read_training_settings(app, spec.settings)
+    _check_data(app.dataset_kind, spec)
     return {**values, "epochs": spec.epochs or default_epochs(app)}
+
+
+def _check_data(kind: str, spec: TrainingSpec) -> None:
+    """Check the data that are here; the server tells what is missing in folders that it has.
+
+    Raises BadInput for an unknown name, and for columns that a table lacks.
+    """
+    for given in filter(None, (spec.data, spec.test)):
+        path = Path(spec.workdir) / given
+        is_name = Path(given).name == given and not Path(given).suffix
+        if is_name or path.exists():
+            source = given if is_name and not path.exists() else str(path)
+            check_dataset(
+                source, kind=kind, format=spec.format, target=spec.target, drop=map(str, spec.drop)
+            )
 
 
 def _in_folder(app: str, folder: str) -> str:
