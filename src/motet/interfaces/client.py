@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -45,6 +47,7 @@ class LiveClient:
                 headers={"Authorization": f"Bearer {address.token}"},
                 timeout=_TIMEOUT_S,
                 trust_env=False,
+                verify=_trusted(address.ca_file),
             )
         except httpx.InvalidURL as error:
             raise BadInput(f"--server {address.url}: not a URL ({error})") from error
@@ -247,6 +250,19 @@ def _body(spec: Mapping[str, Any]) -> str:
         return json.dumps(dict(spec), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadInput(f"job: a value that JSON cannot hold ({error})") from error
+
+
+def _trusted(ca_file: Path | None) -> ssl.SSLContext:
+    """Raises BadInput."""
+    if ca_file is None:
+        return ssl.create_default_context()
+    try:
+        context = ssl.create_default_context(cafile=str(ca_file))
+    except OSError as error:
+        reason = error.strerror or error
+        raise BadInput(f"--ca-file {ca_file}: not a file of PEM certificates ({reason})") from error
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # It may be the server's own certificate.
+    return context
 
 
 def _path(job: str) -> str:

@@ -16,6 +16,7 @@ from platformdirs import user_data_path
 from motet.domain.errors import AuthenticationFailed, BadInput, Unreachable
 
 SERVER_VARIABLE, TOKEN_VARIABLE = "MOTET_SERVER", "MOTET_TOKEN"
+CA_VARIABLE = "MOTET_CA_FILE"
 ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
 """Files in the state folder of a server."""
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -29,10 +30,12 @@ def default_server_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server answers, and the token it accepts."""
+    """Where a server answers, and the token it accepts. `ca_file`: PEM certificates of which one
+    must have signed the server's, or be it; None: those of the system."""
 
     url: str
     token: str
+    ca_file: Path | None = None
 
     @classmethod
     def find(cls, url: str | None = None, folder: Path | None = None) -> Self:
@@ -41,7 +44,8 @@ class ServerAddress:
         Raises BadInput, Unreachable, AuthenticationFailed.
         """
         home = folder or default_server_folder()
-        chosen = url or os.environ.get(SERVER_VARIABLE) or _local_url(home / ADDRESS_FILE)
+        own, certificate = _local_server(home / ADDRESS_FILE)
+        chosen = url or os.environ.get(SERVER_VARIABLE) or own
         if chosen is None:
             raise Unreachable(
                 "no server is known; start one with 'motet server', or give --server URL"
@@ -49,14 +53,28 @@ class ServerAddress:
         token = os.environ.get(TOKEN_VARIABLE)
         if not token:
             token = _text(home / TOKEN_FILE)
-            _require_own_server(chosen)
+            if certificate is None or chosen != own:  # Else its certificate shows who it is.
+                _require_own_server(chosen)
         if not token:
             raise AuthenticationFailed(
                 f"no token for {chosen}; set {TOKEN_VARIABLE} to the one that an admin gave you"
             )
         if not (token.isascii() and token.isprintable()):
             raise AuthenticationFailed(f"not a token: {token[:20]!r}; set {TOKEN_VARIABLE}")
-        return cls(chosen.rstrip("/"), token)
+        _require_encryption(chosen)
+        given = os.environ.get(CA_VARIABLE)
+        ca_file = Path(given) if given else certificate if chosen == own else None
+        return cls(chosen.rstrip("/"), token, ca_file)
+
+
+def _require_encryption(url: str) -> None:
+    """Raises BadInput for an address to which the token would travel readable."""
+    host, _ = _host_and_port(url)
+    if urlsplit(url).scheme == "http" and host not in _LOOPBACK:
+        raise BadInput(
+            f"--server {url}: your token would travel unencrypted; write https://, or use a tunnel "
+            "to a port of 127.0.0.1"
+        )
 
 
 def _require_own_server(url: str) -> None:
@@ -103,13 +121,16 @@ def _listeners(port: int) -> Iterator[int]:
                     yield int(owner)
 
 
-def _local_url(path: Path) -> str | None:
+def _local_server(path: Path) -> tuple[str | None, Path | None]:
+    """The URL of the server that wrote this file, and its certificate."""
     text = _text(path)
     if text is None:
-        return None
+        return None, None
     try:
-        return str(json.loads(text)["url"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        told = json.loads(text)
+        certificate = told.get("certificate")
+        return str(told["url"]), Path(certificate) if certificate else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{path}: damaged; start 'motet server' again, which writes it") from error
 
 

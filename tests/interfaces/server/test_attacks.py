@@ -12,7 +12,7 @@ import pytest
 
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
-from motet.interfaces.server.connections import MOST_WITHOUT_REQUEST
+from motet.interfaces.server.network.connections import MOST_WITHOUT_REQUEST
 from motet.interfaces.server_address import ServerAddress
 
 pytestmark = pytest.mark.cluster

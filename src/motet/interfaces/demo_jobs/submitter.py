@@ -51,7 +51,7 @@ class Submitter:
             self._echo(str(error))
 
 
-def submit_demo_jobs(url: str, folder: Path, echo: Callable[[str], None]) -> None:
+def submit_demo_jobs(url: str | None, folder: Path, echo: Callable[[str], None]) -> None:
     """Submit the jobs of the demo to the server of this process. `folder`: of its state."""
     client = LiveClient(ServerAddress.find(url, folder))
     Submitter(client, demo_workload(folder), echo).start()

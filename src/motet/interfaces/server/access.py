@@ -44,8 +44,9 @@ class Access:
         *,
         has_open_metrics: bool = False,
     ) -> None:
-        """`has_open_metrics`: /metrics needs no token."""
-        names = "|".join(map(re.escape, sorted(hosts)))
+        """`hosts`: names, some of which may begin with `*.`. `has_open_metrics`: /metrics needs no
+        token."""
+        names = "|".join(re.escape(each).replace(r"\*", "[a-z0-9-]+") for each in sorted(hosts))
         self._accounts, self._sessions, self._audit = accounts, sessions, audit
         self._open_paths = _OPEN_PATHS | ({METRICS_PATH} if has_open_metrics else set())
         self._host = re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)

@@ -6,11 +6,11 @@ import gc
 import getpass
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from motet import __version__
 from motet.interfaces.ray_launcher.command import ray_launcher
@@ -18,24 +18,28 @@ from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
 from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.app import create_app
-from motet.interfaces.server.connections import LimitedConnection
 from motet.interfaces.server.environment import job_environment, training_program
 from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
 from motet.interfaces.server.event_log.log_writer import LogWriter
 from motet.interfaces.server.event_log.master_log import MasterLog
 from motet.interfaces.server.history.accounting_routes import add_accounting_routes
-from motet.interfaces.server.listening import HttpServer, listener_at, tell_clients
 from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
+from motet.interfaces.server.network.connections import LimitedConnection
+from motet.interfaces.server.network.exposure import Exposure
+from motet.interfaces.server.network.listening import HttpServer, listener_at, tell_clients
+from motet.interfaces.server.network.root_path import RootPath
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
+from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions
 from motet.interfaces.server.web.signing_in import SigningIn
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.audit_log import AuditLog
+from motet.live.accounts.roles import UserRole
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import ClusterDeclared
@@ -46,7 +50,6 @@ from motet.live.master.requests import Workplace
 from motet.live.read_tables.read_tables import ReadTables
 
 _LOG = logging.getLogger("motet.server")
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class ServerOptions:
     drain_after: int = 3
     has_open_metrics: bool = False
     log_format: LogFormat | None = None
+    exposure: Exposure = field(default_factory=Exposure)
 
 
 def serve(
@@ -101,12 +105,15 @@ def _serve(
     on_end: Callable[[int], None],
 ) -> int:
     folder = options.folder
-    accounts, audit = AccountStore(getpass.getuser(), token), AuditLog()
+    place = options.exposure
+    place.check()
+    most = UserRole.VIEWER if place.is_exposed and not place.trusts_users else UserRole.ADMIN
+    accounts, audit = AccountStore(getpass.getuser(), token, most), AuditLog()
     sessions, open_metrics = Sessions(accounts, token), options.has_open_metrics
     access = Access(
-        accounts, sessions, RequestAudit(audit), _LOOPBACK, has_open_metrics=open_metrics
+        accounts, sessions, RequestAudit(audit), place.host_names, has_open_metrics=open_metrics
     )
-    listener = listener_at(options.port)
+    listener = listener_at(place.host, options.port)
     workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
     failures: list[BaseException] = []
 
@@ -140,22 +147,24 @@ def _serve(
     add_accounting_routes(app, master)
     add_forecast_routes(app, ForecastProgram(journal))
     add_metrics(app, metrics)
-    SigningIn(accounts, sessions).add_to(app)
-    WebPages(master, tables, workplace, changes).add_to(app)
+    renderer = PageRenderer(place.root_path)
+    SigningIn(accounts, sessions, renderer, is_encrypted=place.is_encrypted).add_to(app)
+    WebPages(master, tables, workplace, changes, renderer).add_to(app)
 
     def ended() -> None:
         if not failures:
             counts = tables.counts()
             on_end(sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING)))
 
-    server = HttpServer(_configured(app), changes, ended)
+    server = HttpServer(_configured(RootPath(app, place.root_path), place), changes, ended)
     master.start()
     gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
     try:
         accounts.open(journal)
         audit.open(journal)
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        tell_clients(folder, url)
+        port = listener.getsockname()[1]
+        url = place.public_url(port)
+        tell_clients(folder, place.local_url(port), place.certificate)
         _LOG.info("server_started", extra={"fields": {"url": url, "version": __version__}})
         on_ready(url)
         server.run(sockets=[listener])
@@ -169,11 +178,16 @@ def _serve(
     return 0
 
 
-def _configured(app: FastAPI) -> uvicorn.Config:
+def _configured(app: ASGIApp, place: Exposure) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=LimitedConnection,
         ws="none",
+        loop="asyncio",
+        # Else every process of this machine could name another source for the audit log.
+        proxy_headers=place.proxy_name is not None,
+        ssl_certfile=place.certificate,
+        ssl_keyfile=place.key,
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -57,9 +57,10 @@ class AccessToken:
 class AccountStore:
     """Used by all threads of a server; nothing else writes these tables."""
 
-    def __init__(self, owner: str, owner_token: str) -> None:
-        """`owner`: who runs the server; has the role admin, and the token of the state folder."""
-        self.owner = owner
+    def __init__(self, owner: str, owner_token: str, most: UserRole = UserRole.ADMIN) -> None:
+        """`owner`: who runs the server; has the role admin, and the token of the state folder.
+        `most`: the highest role of all others while this server runs."""
+        self.owner, self._most = owner, most
         self._lock = threading.Lock()
         self._users: dict[str, Account] = {}
         self._tokens: dict[str, AccessToken] = {}
@@ -105,7 +106,8 @@ class AccountStore:
         account = self._users.get(token.user)
         if account is None or account.revoked_us is not None:
             return None
-        return Caller(token.user, token.role.at_most(account.role), token.id)
+        role = token.role.at_most(account.role).at_most(self._most)
+        return Caller(token.user, role, token.id)
 
     def digest_with(self, token_id: str) -> str:
         """The digest of the token of this id; empty: there is none."""
@@ -126,6 +128,11 @@ class AccountStore:
             raise BadInput(
                 f"user {name[:80]!r}: give 1 to 63 letters, digits, '.', '_' or '-', a letter or "
                 "digit first and last"
+            )
+        if not self._most.includes(role):
+            raise BadInput(
+                f"role {role}: other machines reach this server, and jobs run as {self.owner}; "
+                "start it with --trusted-users if all who may submit jobs may act as this user"
             )
         with self._lock:
             known = self._users.get(name)

@@ -75,7 +75,7 @@ def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) ->
 def test_a_wrong_token_opens_nothing(stranger: httpx.Client) -> None:
     answer = stranger.post("/login", data={"token": "wrong"})
     assert answer.status_code == 401
-    assert "not the token" in answer.text
+    assert "token is wrong" in answer.text
     assert "set-cookie" not in answer.headers
 
 

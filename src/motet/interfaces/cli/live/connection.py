@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -25,12 +26,27 @@ def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def server_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--server`, the parameter `server`."""
+    """Adds `--server`, the parameter `server`, and `--ca-file`, which sets MOTET_CA_FILE."""
+    trusted = click.option(
+        "--ca-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_trust,
+        help="Certificates (PEM) that the server's must come from; by default MOTET_CA_FILE, or "
+        "those of the system.",
+    )
     return click.option(
         "--server",
         metavar="URL",
         help="The server; by default MOTET_SERVER, or the one that runs here.",
-    )(command)
+    )(trusted(command))
+
+
+def _trust(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
+    del context, parameter
+    if path is not None:
+        os.environ["MOTET_CA_FILE"] = str(path)
 
 
 def state_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.interfaces.cli.live.connection import state_option
+from motet.interfaces.cli.shell.exposure_options import exposure_options
 from motet.interfaces.cli.shell.port_number import PortNumber
 from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
     from motet.interfaces.server.event_log.line_formats import LogFormat
+    from motet.interfaces.server.network.exposure import Exposure
 
 
 @click.command("server", short_help="Run the master of a live cluster.")
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show /metrics without a token to all who reach the port.",
 )
+@exposure_options
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
 def server_command(
@@ -83,6 +86,7 @@ def server_command(
     log_format: LogFormat | None,
     metrics_open: bool,
     demo: bool,
+    exposure: Exposure,
     state_folder: Path | None,
 ) -> int:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
@@ -97,13 +101,15 @@ def server_command(
 
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
-    options = replace(options, has_open_metrics=metrics_open, log_format=log_format)
+    options = replace(
+        options, has_open_metrics=metrics_open, log_format=log_format, exposure=exposure
+    )
     is_told = log_format != "json"  # Every line is an object then.
 
     def ready(url: str) -> None:
         if is_told:
             started(url, options)
         if demo:
-            submit_demo_jobs(url, options.folder, echo_note)
+            submit_demo_jobs(None, options.folder, echo_note)
 
     return serve(options, ready, ended if is_told else lambda jobs: None)

@@ -28,7 +28,9 @@ PAGE_HEADERS = {
 class PageRenderer:
     """Renders the templates of this package."""
 
-    def __init__(self) -> None:
+    def __init__(self, root_path: str = "") -> None:
+        """`root_path`: see Exposure."""
+        self.root_path = root_path
         self._templates = Environment(
             loader=PackageLoader("motet.interfaces.server.web"),
             autoescape=select_autoescape(default=True),
@@ -37,7 +39,8 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         self._templates.globals |= {
-            "address": address,
+            "address": lambda query, **changes: root_path + address(query, **changes),
+            "root": root_path,
             "version": __version__,
             "states": [*JobState],
         }

@@ -56,9 +56,10 @@ class WebPages:
         tables: ReadTables,
         workplace: Workplace,
         changes: Changes,
+        renderer: PageRenderer,
     ) -> None:
         self._master, self._tables, self._workplace = master, tables, workplace
-        self._changes, self._pages = changes, PageRenderer()
+        self._changes, self._pages = changes, renderer
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
@@ -203,7 +204,7 @@ class WebPages:
             return self._pages.error(request, 403, str(error))
         except MotetError as error:
             return self._pages.error(request, 409, str(error))
-        return RedirectResponse(_back(request, f"/jobs/{number}"), 303)
+        return RedirectResponse(_back(request, f"/jobs/{number}", self._pages.root_path), 303)
 
     # -- rendering ---------------------------------------------------------------------------------
 
@@ -233,9 +234,10 @@ def _count(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
-def _back(request: Request, usual: str) -> str:
+def _back(request: Request, usual: str, root_path: str) -> str:
     """The page from which a request came."""
     came = urlsplit(request.headers.get("referer", ""))
     if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
         return usual
-    return local_path(came.path + (f"?{came.query}" if came.query else ""))
+    path = came.path.removeprefix(root_path) or "/"
+    return local_path(path + (f"?{came.query}" if came.query else ""))

@@ -18,8 +18,17 @@ from motet.live.accounts.account_store import AccountStore
 class SigningIn:
     """The routes /login and /logout."""
 
-    def __init__(self, accounts: AccountStore, sessions: Sessions) -> None:
-        self._accounts, self._sessions, self._pages = accounts, sessions, PageRenderer()
+    def __init__(
+        self,
+        accounts: AccountStore,
+        sessions: Sessions,
+        pages: PageRenderer,
+        *,
+        is_encrypted: bool,
+    ) -> None:
+        """`is_encrypted`: browsers reach the server by https, and send the cookie no other way."""
+        self._accounts, self._sessions, self._pages = accounts, sessions, pages
+        self._is_encrypted = is_encrypted
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
@@ -56,6 +65,8 @@ class SigningIn:
             COOKIE,
             self._sessions.issued(caller.token),
             LIFETIME_S,
+            path=self._pages.root_path or "/",
+            secure=self._is_encrypted,
             httponly=True,
             samesite="strict",
         )
@@ -64,5 +75,5 @@ class SigningIn:
     async def logout(self) -> Response:
         """Forget the cookie."""
         answer = RedirectResponse("/login", 303, headers=PAGE_HEADERS)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(COOKIE, path=self._pages.root_path or "/")
         return answer

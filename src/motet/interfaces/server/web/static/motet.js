@@ -25,7 +25,7 @@ for (const name of ["visibilitychange", "selectionchange"]) document.addEventLis
 document.addEventListener("focusout", () => setTimeout(catchUp));
 
 navigator.locks.request("motet-stream", () => new Promise(() => {
-  const stream = new EventSource("/events");
+  const stream = new EventSource(`${document.body.dataset.root}/events`);
   stream.addEventListener("changed", () => {
     channel.postMessage("changed");
     changed();
@@ -61,7 +61,7 @@ for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
 document.addEventListener("htmx:beforeSwap", (event) => {
   const answer = event.detail.xhr;
   // A page that a sign-out or an error has taken the place of is not swapped in.
-  const isPage = answer.status === 200 && new URL(answer.responseURL).pathname !== "/login";
+  const isPage = answer.status === 200 && new URL(answer.responseURL).pathname !== `${document.body.dataset.root}/login`;
   isStale = isBusy();  // The focus may have come while the answer was on its way.
   event.detail.shouldSwap = isPage && !isStale;
   if (answer.status === 200 && !isPage) location.reload();

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
 from motet.domain.errors import BadInput
+from motet.interfaces.server.network.connections import REQUEST_WITHIN_S
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server_address import ADDRESS_FILE
 
@@ -25,6 +28,14 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self._changes, self._on_end = changes, on_end
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn. Who connects and says nothing is disconnected, also before TLS is agreed."""
+        if self.config.is_ssl:
+            loop = asyncio.get_running_loop()
+            create = partial(loop.create_server, ssl_handshake_timeout=REQUEST_WITHIN_S)
+            loop.create_server = create  # type: ignore[method-assign]
+        await super().startup(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn, which ends the process by the signal after this."""
         await super().shutdown(sockets)
@@ -36,23 +47,28 @@ class HttpServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def listener_at(port: int) -> socket.socket:
-    """A listening socket on 127.0.0.1. Raises BadInput."""
+def listener_at(host: str, port: int) -> socket.socket:
+    """A listening socket. `host`: an IP address. Raises BadInput."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small packets at once (TCP_NODELAY) only where the protocol is named.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener.bind((host, port))
         listener.listen()  # From now on clients wait in the queue instead of being refused.
     except OSError as error:
         raise BadInput(
-            f"--port {port}: {error.strerror}; give another port, or 0 for a free one"
+            f"--host {host}, --port {port}: {error.strerror}; give another port, or 0 for a free "
+            "one"
         ) from error
     return listener
 
 
-def tell_clients(folder: Path, url: str) -> None:
-    """Commands of the same user find the server by this file."""
+def tell_clients(folder: Path, url: str, certificate: Path | None) -> None:
+    """Commands of the same user find the server by this file. `certificate`: its own, if any."""
     temporary = folder / f".{ADDRESS_FILE}.{os.getpid()}"
-    temporary.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+    told = {"url": url, "pid": os.getpid()}
+    if certificate is not None:
+        told["certificate"] = str(certificate.absolute())
+    temporary.write_text(json.dumps(told), encoding="utf-8")
     temporary.replace(folder / ADDRESS_FILE)

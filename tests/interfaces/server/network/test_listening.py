@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from motet.interfaces.server.listening import listener_at
+from motet.interfaces.server.network.listening import listener_at
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:
@@ -22,7 +22,7 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
             accepted.set()
             writer.close()
 
-        listener = listener_at(0)
+        listener = listener_at("127.0.0.1", 0)
         async with await asyncio.start_server(connected, sock=listener):
             with socket.create_connection(listener.getsockname()):
                 await accepted.wait()
