@@ -9,9 +9,10 @@ from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import ChoosePolicy, Input, Submit
+from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.master import Answer, Master
 from motet.live.master.requests import TrainingProgram, Workplace
+from motet.live.master.submissions.submission import Submit
 from scripted_launcher import ScriptedLauncher
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (2, 2))

@@ -12,9 +12,10 @@ from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.messages import LauncherRequest, Report, StartAttempt
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import ChoosePolicy, Input, Submit
+from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.submission import Submit
 from scripted_launcher import ScriptedLauncher
 
 TimedRows: TypeAlias = Sequence[tuple[int, int, int]]

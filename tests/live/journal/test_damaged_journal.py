@@ -12,9 +12,10 @@ from motet.domain.errors import MotetError
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalDamaged, JournalStore
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import Change, Submit
+from motet.live.master.intake import Change
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.submission import Submit
 
 CLUSTER = ClusterDeclared(("m0",), (2,))
 SCRAPS = (b"9", b'"', b"x", b"}", b"-1", b"\xff", b"null", b"[" * 50, b"1e999", b"")

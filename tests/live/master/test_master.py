@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ from motet.live.journal.store import JournalStore
 from motet.live.launcher.leftovers import MARK
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import Change, ChoosePolicy, Submit
+from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.job_updates import CreateQueue, UpdateJob
 from motet.live.master.master import Master
 from motet.live.master.replay import JournalDiverged
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.submission import Submit
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
 
 
@@ -246,6 +247,14 @@ class KilledMasters(RuleBasedStateMachine):
         more = {"retry": {"max_attempts": attempts}, "duration_s": duration_s}
         self.cluster.submit(processes, **more)
 
+    @precondition(lambda self: self.cluster.master.state.jobs)
+    @rule(data=st.data(), more=st.integers(1, 3))
+    def submit_after(self, data: st.DataObject, more: int) -> None:
+        known = st.sampled_from(sorted(self.cluster.master.state.jobs))
+        after = data.draw(st.lists(known, min_size=1, max_size=more))
+        values = {"name": "job", "run": "true", "workdir": "/", "duration_s": 5, "after": after}
+        self.cluster.handle(Submit(job_spec(values), "ann"))
+
     @rule(name=st.sampled_from(CLUSTER.names), in_s=st.none() | st.integers(-1, 9))
     def drain(self, name: str, in_s: int | None) -> None:
         from_us = None if in_s is None else self.cluster.now_us + in_s * SECOND_US
@@ -321,6 +330,16 @@ class KilledMasters(RuleBasedStateMachine):
         assert len(jobs) == len(set(jobs))
 
     @invariant()
+    def jobs_run_only_after_those_that_they_wait_for(self) -> None:
+        jobs = self.cluster.master.state.jobs
+        for job in jobs.values():
+            states = {jobs[each].state for each in job.spec.after}
+            if job.attempts:
+                assert states <= {JobState.SUCCEEDED}
+            elif states & {JobState.FAILED, JobState.CANCELLED}:
+                assert job.state is JobState.CANCELLED
+
+    @invariant()
     def the_launcher_and_the_master_agree(self) -> None:
         expected = {
             f"{job.number}.{job.attempt.number}"
@@ -335,7 +354,8 @@ class KilledMasters(RuleBasedStateMachine):
         for name in CLUSTER.names:
             self.cluster.handle(ResumeMachine(name, "ann"))
         for _ in range(1000):
-            if all(_rests(job) for job in self.cluster.master.state.jobs.values()):
+            jobs = self.cluster.master.state.jobs
+            if all(_rests(job, jobs) for job in jobs.values()):
                 return
             if not launcher.running:  # Restarts are delayed.
                 self.cluster.handle()
@@ -346,7 +366,10 @@ class KilledMasters(RuleBasedStateMachine):
         raise AssertionError("jobs wait for ever")
 
 
-def _rests(job: LiveJob) -> bool:
+def _rests(job: LiveJob, jobs: Mapping[int, LiveJob]) -> bool:
+    if job.is_held:
+        waits_for = [jobs[each] for each in job.spec.after]
+        return any(not each.state.is_final and _rests(each, jobs) for each in waits_for)
     return job.state.is_final or (job.state is JobState.SUSPENDED and job.attempt is None)
 
 

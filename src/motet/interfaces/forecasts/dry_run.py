@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from motet.domain.errors import BadInput
 from motet.domain.events import Event, Submitted
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, seconds
@@ -24,7 +25,8 @@ from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
-from motet.live.master.intake import Submit, intake
+from motet.live.master.intake import intake
+from motet.live.master.submissions.submission import Submit
 
 MOST_PAIRS = 19
 FEWEST_PAIRS = 3
@@ -52,6 +54,8 @@ def dry_run(journal: FollowedJournal, asked: DryRunQuestion) -> dict[str, Any]:
     live = journal.cluster
     now_us = max(asked.now_us, live.engine.state.now_us)
     spec = job_spec(dict(asked.spec))
+    if spec.after:
+        raise BadInput("after: the start of a job that waits for others is not predicted")
     event = _submitted(intake(live.state, now_us, Submit(spec, asked.user)).events)
     job = LiveJob(event.job, spec, asked.user, now_us)
     before = PossibleFutures(live, now_us, journal.position)

@@ -31,10 +31,11 @@ from motet.live.jobs.job_state import JobState
 from motet.live.jobs.training_files import require_visible_files
 from motet.live.jobs.wrong_values import wrong_value
 from motet.live.master.facts import Verb
-from motet.live.master.intake import Change, Submit
+from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.master.submissions.submission import Submit
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from motet.domain.log_entry import is_wait
 from motet.domain.wait import wait_named
@@ -21,6 +21,9 @@ from motet.live.master.state import LiveState
 
 CLUSTER_UNREACHABLE = "ClusterUnreachable"
 """The reason of all waits while a joined cluster is out of reach."""
+DEPENDENCY = "Dependency"
+"""The reason of a job that waits for others to succeed."""
+_SHOWN = 5
 
 
 def explained(state: LiveState, number: int, now_us: int) -> JobStory:
@@ -48,6 +51,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
 
 def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
+    if job.is_held and not job.is_suspended:
+        return DEPENDENCY, _dependency_sentence(state.held.waits_for(job))
     entries = state.history.of(job.number)
     if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
         return CLUSTER_UNREACHABLE, f"the cluster cannot be reached: {state.refusal}"
@@ -60,6 +65,13 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 def _slots_name(reason: str) -> str:
     """`InsufficientSlots` for `InsufficientGpus`: machines of the live cluster offer slots."""
     return reason.replace("Gpus", "Slots")
+
+
+def _dependency_sentence(jobs: Sequence[int]) -> str:
+    if len(jobs) == 1:
+        return f"waits until job {jobs[0]} has succeeded"
+    more = f" and {len(jobs) - _SHOWN} others" if len(jobs) > _SHOWN else ""
+    return f"waits until jobs {', '.join(map(str, jobs[:_SHOWN]))}{more} have succeeded"
 
 
 def _machines(state: LiveState) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ class ReportedProgress:
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
-    `progress`: as far as the job has reported it.
+    `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet.
     """
 
     number: int
@@ -34,6 +34,7 @@ class LiveJob:
     ended_us: int | None = None
     reason: str = ""
     progress: ReportedProgress | None = None
+    is_held: bool = False
 
     @property
     def attempt(self) -> Attempt | None:

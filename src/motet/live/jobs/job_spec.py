@@ -20,6 +20,7 @@ from pydantic import (
 from motet.domain.reconfiguration import RoleCounts
 
 MOST_PROCESSES = 100_000
+MOST_DEPENDENCIES = 1000
 LONGEST_S = 1e9
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 PATTERNS: Mapping[str, str] = {
@@ -29,6 +30,7 @@ PATTERNS: Mapping[str, str] = {
 """Patterns of keys in words, for error messages."""
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
+_JobId: TypeAlias = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class _Section(BaseModel):
@@ -67,7 +69,7 @@ class _JobKeys(_Section):
     """Keys of every job. `workdir`: where its processes start. `envs`: of their environment.
 
     `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
-    by the time that they still need.
+    by the time that they still need. `after`: ids of jobs that have to succeed before it may start.
     """
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -78,6 +80,12 @@ class _JobKeys(_Section):
     preempt: PreemptOptions = PreemptOptions()
     retry: Retry = Retry()
     duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
+    after: Annotated[tuple[_JobId, ...], Field(max_length=MOST_DEPENDENCIES)] = ()
+
+    @field_validator("after", mode="before")
+    @classmethod
+    def _is_a_list(cls, value: object) -> object:
+        return (value,) if isinstance(value, int | str) else value
 
     @field_validator("*")
     @classmethod

@@ -102,6 +102,21 @@ class JobAccepted:
 
 
 @dataclass(frozen=True, slots=True)
+class JobReleased:
+    """A held job arrives at the engine: everything that it waited for has happened."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyFailed:
+    """A held job is cancelled, because a job that it waits for can no longer succeed."""
+
+    job: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobChanged:
     """A user changed a job."""
 
@@ -163,7 +178,14 @@ class AttemptOver:
 
 
 JobFact: TypeAlias = (
-    JobAccepted | JobChanged | JobUpdated | AttemptRan | JobProgressed | AttemptOver
+    JobAccepted
+    | JobReleased
+    | DependencyFailed
+    | JobChanged
+    | JobUpdated
+    | AttemptRan
+    | JobProgressed
+    | AttemptOver
 )
 Fact: TypeAlias = (
     ClusterDeclared

@@ -13,7 +13,6 @@ from motet.domain.events import (
     Event,
     Failed,
     Finished,
-    Goal,
     ProgressMeasured,
     Resized,
     Resumed,
@@ -21,7 +20,6 @@ from motet.domain.events import (
     Started,
     StartFailed,
     Stopped,
-    Submitted,
     Suspended,
 )
 from motet.domain.units import FULL_SPEED, microseconds
@@ -34,7 +32,6 @@ from motet.live.jobs.attempt import (
     outcome_of,
 )
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.retry import delay_s, verdict
 from motet.live.launcher.messages import (
@@ -55,7 +52,6 @@ from motet.live.master.cluster_changes import (
 from motet.live.master.facts import (
     AttemptOver,
     AttemptRan,
-    JobAccepted,
     JobChanged,
     JobProgressed,
     Verb,
@@ -65,22 +61,11 @@ from motet.live.master.job_updates import (
     CreateQueue,
     UpdateJob,
     create_or_update,
-    queue_number,
 )
 from motet.live.master.machine_drains import failing_machine
-from motet.live.master.policy_choice import LEAST_US, check_duration, choose_policy
+from motet.live.master.policy_choice import choose_policy
 from motet.live.master.state import LiveState
-
-_NO_MODEL = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Submit:
-    """A user submits a job. `key`: the same for repetitions of the request; empty: none."""
-
-    spec: JobSpec
-    user: str
-    key: str = ""
+from motet.live.master.submissions.submission import Submit, accept_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +103,7 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
     """Check an input against the state. Raises BadInput, NotFound for an input of a user."""
     match given:
         case Submit():
-            return _submit(state, now_us, given)
+            return accept_job(state, now_us, given)
         case Change():
             return _change(state, given)
         case ChoosePolicy(policy, settings, user):
@@ -140,63 +125,6 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
 # -- users -----------------------------------------------------------------------------------------
 
 
-def _submit(state: LiveState, now_us: int, given: Submit) -> Intake:
-    if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
-        return Intake(reply=known)
-    assert state.cluster is not None
-    spec, slots = given.spec, sum(state.cluster.slots)
-    size = _request_of(spec, slots)
-    if size["gpus"] > slots and state.cluster.names:
-        raise BadInput(
-            f"{_SIZE[spec.kind]}: {size['gpus']}, but the cluster has {slots} slots; "
-            "the job could never start"
-        )
-    check_duration(state.policy, spec)
-    job = state.next_job
-    columns = {
-        **size,
-        "queue": queue_number(state, spec.queue),
-        "priority": spec.priority,
-        "submit_us": now_us,
-        "model": _NO_MODEL,
-    }
-    if spec.duration_s is not None:
-        columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
-    accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
-    if isinstance(spec, CommandSpec):
-        return Intake((accepted,), (Submitted(job, columns),), job)
-    return Intake((accepted,), (Submitted(job, columns, _goal(spec)),), job)
-
-
-_SIZE = {"command": "processes", "ps": "workers + servers"}
-
-
-def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
-    """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
-    can use of them, which policies that do not resize jobs give it, or at least its minimum.
-    """
-    if isinstance(spec, CommandSpec):
-        return {"gpus": spec.processes}
-    least, most = spec.least, spec.most
-    wanted = spec.most_within(max(slots, least.workers + least.servers))
-    return {
-        "gpus": wanted.workers + wanted.servers,
-        "workers": wanted.workers,
-        "min_workers": least.workers,
-        "max_workers": most.workers,
-        "servers": wanted.servers,
-        "min_servers": least.servers,
-        "max_servers": most.servers,
-        "server_gpus": 1,
-    }
-
-
-def _goal(spec: TrainingSpec) -> Goal:
-    """Steps are epochs."""
-    planned = None if spec.epochs is None else float(spec.epochs)
-    return Goal(target_loss=spec.target_loss, planned_steps=planned)
-
-
 def _change(state: LiveState, given: Change) -> Intake:
     job = state.job(given.job)
     if not _has_effect(job, given.verb):
@@ -204,7 +132,8 @@ def _change(state: LiveState, given: Change) -> Intake:
     if job.state.is_final:
         raise BadInput(f"job {job.number} is {job.state}; it can no longer be {_PAST[given.verb]}")
     changed = JobChanged(given.job, given.verb, given.user)
-    return Intake((changed,), (_EVENTS[given.verb](given.job),))
+    events = () if job.is_held else (_EVENTS[given.verb](given.job),)
+    return Intake((changed,), events)
 
 
 _EVENTS: Mapping[Verb, type[Cancelled | Suspended | Resumed]] = {

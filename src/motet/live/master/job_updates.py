@@ -66,4 +66,5 @@ def _update(state: LiveState, given: UpdateJob) -> Intake:
     if not columns:
         return Intake()
     fact = JobUpdated(given.job, given.user, given.priority, given.queue)
-    return Intake((fact,), (Updated(given.job, columns),))
+    events = () if job.is_held else (Updated(given.job, columns),)
+    return Intake((fact,), events)

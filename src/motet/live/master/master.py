@@ -34,6 +34,7 @@ from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import policy_of, remaining_times
 from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
+from motet.live.master.submissions.submission import release_held
 
 _OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
@@ -191,7 +192,16 @@ class Master:
             facts += found.facts
             events += found.events
             replies.append(Answer(found.reply))
+        self._release_held(now_us, facts, events)
         return facts, events, replies
+
+    def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:
+        """A job that is cancelled with its dependency may be the dependency of others."""
+        while (found := release_held(self.state, now_us)).facts:
+            for fact in found.facts:
+                self.state.fold(now_us, fact)
+            facts += found.facts
+            events += found.events
 
     def _remaining_times(
         self, now_us: int, events: Sequence[Event]

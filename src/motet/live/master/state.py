@@ -9,6 +9,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import NotFound, UnknownName
 from motet.domain.snapshot import Queues
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
+from motet.live.jobs.held_jobs import HeldJobs
 from motet.live.jobs.job import LiveJob, ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
@@ -18,12 +19,14 @@ from motet.live.master.facts import (
     AttemptRan,
     ClusterDeclared,
     ClusterReached,
+    DependencyFailed,
     DrainBegan,
     Fact,
     JobAccepted,
     JobChanged,
     JobFact,
     JobProgressed,
+    JobReleased,
     JobUpdated,
     MachineCondition,
     MachineDrained,
@@ -39,6 +42,7 @@ from motet.live.master.machine_drains import MachineDrains, failing_machine
 class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
+    `held`: jobs that the engine does not know yet.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
     `queues`: names by number. `conditions`: of the machines, `drains`: those that were drained;
     `drain_after`: failures in a row that drain a machine, 0: none do. `refusal`: why a joined
@@ -56,6 +60,7 @@ class LiveState:
         self.policies: list[tuple[int, PolicyChosen]] = []
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
+        self.held = HeldJobs()
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
         self._moves: dict[int, Start | Migrate] = {}
@@ -123,9 +128,14 @@ class LiveState:
             case JobUpdated():
                 self._updated(fact)
             case JobAccepted(number, spec, user, key):
-                self.jobs[number] = LiveJob(number, job_spec(spec), user, at_us)
+                self._accepted(LiveJob(number, job_spec(spec), user, at_us))
                 if key:
                     self._by_key[user, key] = number
+            case JobReleased(number):
+                self.held.released(self.jobs[number])
+            case DependencyFailed(number, reason):
+                self.jobs[number].reason = reason
+                self._end(at_us, self.jobs[number], JobState.CANCELLED)
             case JobChanged(number, verb):
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
@@ -156,6 +166,15 @@ class LiveState:
         self.cluster = replace(cluster, names=names, slots=slots)
         self.conditions.append(fact.condition)
 
+    def _accepted(self, job: LiveJob) -> None:
+        self.jobs[job.number] = job
+        if job.spec.after:
+            self.held.add(job, [self.jobs[each] for each in job.spec.after])
+
+    def _end(self, at_us: int, job: LiveJob, end: JobState) -> None:
+        job.end, job.ended_us = end, at_us
+        self.held.ended(job)
+
     def _updated(self, fact: JobUpdated) -> None:
         changes = {"priority": fact.priority, "queue": fact.queue}
         given = {name: value for name, value in changes.items() if value is not None}
@@ -165,7 +184,7 @@ class LiveState:
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:
             case "cancel":
-                job.end, job.ended_us = JobState.CANCELLED, at_us
+                self._end(at_us, job, JobState.CANCELLED)
             case "suspend":
                 job.is_suspended = True
             case "resume":
@@ -196,7 +215,7 @@ class LiveState:
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.
         if fact.end is not None:
-            job.end, job.ended_us = JobState(fact.end), at_us
+            self._end(at_us, job, JobState(fact.end))
         move = self._moves.pop(job.number, None)
         if move is not None and job.end is None:
             self._begin(at_us, job, move)

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 )
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
 @click.option("--queue", metavar="Q", help="A queue of `motet queue list`. Default: default.")
+@click.option(
+    "--after",
+    multiple=True,
+    type=click.IntRange(1),
+    metavar="JOB",
+    help="Start only when this job has succeeded; repeatable.",
+)
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
 @click.option(
     "--key", metavar="TEXT", help="A repeated request with the same key submits nothing new."
@@ -92,6 +99,7 @@ def submit_command(
     from motet.interfaces.cli.shell.streams.results import print_json
 
     given["drop"] = [*given["drop"]] or None
+    given["after"] = [*given["after"]] or None
     given["set"] = dict(name_and_value("--set", each) for each in settings)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))

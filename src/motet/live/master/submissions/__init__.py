@@ -1,0 +1,1 @@
+"""Submissions: jobs that the engine gets at once, and jobs that are held until later."""

@@ -1,0 +1,126 @@
+"""Submissions: what is checked, what the engine gets, and when held jobs reach it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from motet.domain.errors import BadInput
+from motet.domain.events import Event, Goal, Submitted, Suspended
+from motet.domain.units import microseconds
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
+from motet.live.jobs.job_state import JobState
+from motet.live.master.facts import DependencyFailed, Fact, JobAccepted, JobReleased
+from motet.live.master.intake_result import Intake
+from motet.live.master.job_updates import queue_number
+from motet.live.master.policy_choice import LEAST_US, check_duration
+from motet.live.master.state import LiveState
+
+_NO_MODEL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A user submits a job. `key`: the same for repetitions of the request; empty: none."""
+
+    spec: JobSpec
+    user: str
+    key: str = ""
+
+
+def accept_job(state: LiveState, now_us: int, given: Submit) -> Intake:
+    """Accept a job. Raises BadInput for one that could never start."""
+    if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
+        return Intake(reply=known)
+    _check_size(state, given.spec)
+    check_duration(state.policy, given.spec)
+    _check_dependencies(state, given.spec)
+    queue_number(state, given.spec.queue)
+    job, spec = state.next_job, given.spec
+    accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
+    events = () if spec.after else (_arrival(state, now_us, job, spec),)
+    return Intake((accepted,), events, job)
+
+
+def release_held(state: LiveState, now_us: int) -> Intake:
+    """The held jobs whose dependencies have succeeded, and those that can never start."""
+    facts: list[Fact] = []
+    events: list[Event] = []
+    for job, failed in state.held.doomed:
+        reason = f"it waits for job {failed.number} to succeed, which is {failed.state}"
+        facts.append(DependencyFailed(job.number, reason))
+    for job in state.held.ready:
+        facts.append(JobReleased(job.number))
+        events += _arrivals(state, now_us, job)
+    return Intake(tuple(facts), tuple(events))
+
+
+def _arrivals(state: LiveState, now_us: int, job: LiveJob) -> list[Event]:
+    events: list[Event] = [_arrival(state, now_us, job.number, job.spec)]
+    if job.is_suspended:
+        events.append(Suspended(job.number))
+    return events
+
+
+def _arrival(state: LiveState, now_us: int, job: int, spec: JobSpec) -> Submitted:
+    """The job as the engine gets it. A held one takes its place in line when it is released."""
+    assert state.cluster is not None
+    columns = {
+        **_request_of(spec, sum(state.cluster.slots)),
+        "queue": queue_number(state, spec.queue),
+        "priority": spec.priority,
+        "submit_us": now_us,
+        "model": _NO_MODEL,
+    }
+    if spec.duration_s is not None:
+        columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
+    return Submitted(job, columns, None if isinstance(spec, CommandSpec) else _goal(spec))
+
+
+_SIZE = {"command": "processes", "ps": "workers + servers"}
+
+
+def _check_size(state: LiveState, spec: JobSpec) -> None:
+    assert state.cluster is not None
+    slots = sum(state.cluster.slots)
+    wanted = _request_of(spec, slots)["gpus"]
+    if wanted > slots and state.cluster.names:
+        raise BadInput(
+            f"{_SIZE[spec.kind]}: {wanted}, but the cluster has {slots} slots; "
+            "the job could never start"
+        )
+
+
+def _check_dependencies(state: LiveState, spec: JobSpec) -> None:
+    for number in spec.after:
+        if number not in state.jobs:
+            raise BadInput(f"after: there is no job {number}")
+        found = state.jobs[number]
+        if found.state.is_final and found.state is not JobState.SUCCEEDED:
+            raise BadInput(f"after: job {number} is {found.state}; the job could never start")
+
+
+def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
+    """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
+    can use of them, which policies that do not resize jobs give it, or at least its minimum.
+    """
+    if isinstance(spec, CommandSpec):
+        return {"gpus": spec.processes}
+    least, most = spec.least, spec.most
+    wanted = spec.most_within(max(slots, least.workers + least.servers))
+    return {
+        "gpus": wanted.workers + wanted.servers,
+        "workers": wanted.workers,
+        "min_workers": least.workers,
+        "max_workers": most.workers,
+        "servers": wanted.servers,
+        "min_servers": least.servers,
+        "max_servers": most.servers,
+        "server_gpus": 1,
+    }
+
+
+def _goal(spec: TrainingSpec) -> Goal:
+    """Steps are epochs."""
+    planned = None if spec.epochs is None else float(spec.epochs)
+    return Goal(target_loss=spec.target_loss, planned_steps=planned)
